@@ -1,4 +1,4 @@
-"""`make demo`: tells the story, and leaves no process and no file behind."""
+"""`make demo`: runs the story, and leaves no process and no file behind."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     folder = Path(tempfile.mkdtemp(prefix="ovirt-placement-demo-"))
     try:
-        return _tell(Story(folder, arguments.seed), keep=arguments.keep)
+        return _report(Story(folder, arguments.seed), keep=arguments.keep)
     except KeyboardInterrupt:
         return 0 if arguments.keep else 130
     finally:
         shutil.rmtree(folder)
 
 
-def _tell(story: Story, *, keep: bool) -> int:
+def _report(story: Story, *, keep: bool) -> int:
     with story.processes:
         try:
-            story.tell()
+            story.report()
         except ProcessFailed as failure:
             print(f"make demo: {failure}", file=sys.stderr)
             return 1

@@ -1,4 +1,4 @@
-"""Draws the cluster of the demonstration: rules that hold, rules that are broken, VMs that wait to start."""
+"""Draws the cluster of the demonstration: satisfied and violated rules, VMs that wait to start."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Processes:
 
 
 def command(arguments: Sequence[str]) -> list[str]:
-    """The installed command beside this interpreter, so that no PATH is needed."""
+    """The installed command next to this interpreter, so that no PATH is needed."""
     return [str(Path(sys.executable).parent / arguments[0]), *arguments[1:]]
 
 

@@ -1,4 +1,4 @@
-"""The story that the demonstration tells, one chapter a function."""
+"""The story of the demonstration, one chapter a function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ovirt_placement.model import state_file
 
 PASSWORD = "demo"  # noqa: S105 - a throw-away engine on loopback
 USER = "admin@internal"
-#: Exit statuses of commands that answer: nothing is broken, or something is, and what can be done about it.
+#: Exit statuses of commands that answer: nothing is violated, or something is, and what can be done about it.
 _ANSWERS = (0, 1, 3, 4)
 PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
 #: Simulated seconds a second: a migration takes a moment instead of half a minute.
@@ -60,7 +60,7 @@ class Story:
         self.url = ""
         self.proxy_url = ""
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """The whole story; raises `ProcessFailed` where it does not come out as it should."""
         self.open()
         self.before()
@@ -89,7 +89,7 @@ class Story:
         self._start("ovirt-placement", "inventory", "run")
 
     def before(self) -> None:
-        _say("Before: two rules are broken.")
+        _say("Before: two rules are violated.")
         self._show()
 
     def start_vm(self, name: str) -> None:
@@ -108,18 +108,18 @@ class Story:
         print(self._output("ovirt-placement", "why", name))
 
     def plan(self) -> None:
-        _say("What the enforcer would do (it does nothing until told to):")
+        _say("What the enforcer would do (it changes nothing in this mode):")
         print(self._output("ovirt-enforcer", "plan"))
 
     def repair(self) -> None:
         _say('The enforcer, with mode = "enforce".')
         self._configure("enforce", url=self.url)
         self._start("ovirt-enforcer", "run")
-        self._until(lambda: not self.read().broken_groups, "all rules to hold")
+        self._until(lambda: not self.read().violated_groups, "all rules to be satisfied")
         self._until(self._migrations_ended, "the last migration to end")
 
     def after(self) -> None:
-        _say("After: every rule holds.")
+        _say("After: every rule is satisfied.")
         self._show()
         print("\nMigrations that the engine logged:")
         for description in self._events(MIGRATION_DONE):
@@ -139,22 +139,22 @@ class Story:
 
     def farewell(self) -> str:
         """How to talk to what still runs."""
-        broken = self.folder / "state.json"
+        before = self.folder / "state.json"
         questions = (
-            f"ovirt-placement violations --state {broken}",
-            f"ovirt-enforcer plan --state {broken}",
+            f"ovirt-placement violations --state {before}",
+            f"ovirt-enforcer plan --state {before}",
             f"ovirt-placement why {cluster.HAS_NO_HOST}",
             "ovirt-placement groups list",
             "ovirt-enforcer history",
         )
         return "\n".join(
             [
-                "Five questions to ask in another shell, the first two about the cluster as it was, broken:",
+                "Five questions to ask in another shell, the first two about the cluster before the repair:",
                 "",
                 f"  export OVIRT_PLACEMENT_CONFIG={self.configuration}",
                 *(f"  .venv/bin/{question}" for question in questions),
                 "",
-                'The enforcer stays in mode = "enforce": what you break in the engine, it repairs.',
+                'The enforcer stays in mode = "enforce": what you violate in the engine, it repairs.',
                 f"The engine's clock runs {TIME_SCALE} times as fast as yours.",
                 "",
                 f"  proxy:  {self.proxy_url}",

@@ -1,4 +1,4 @@
-"""What the engine's API says of the cluster, as tables: who runs where, and which rules are broken."""
+"""What the engine's API says of the cluster, as tables: who runs where, and which rules are violated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Placement:
     host_of_vm: dict[str, str | None]
     members_of_group: dict[str, tuple[str, ...]]
     positive_groups: frozenset[str]
-    broken_groups: frozenset[str]
+    violated_groups: frozenset[str]
 
 
 def read(connection: ovirtsdk4.Connection, cluster: str) -> Placement:
@@ -34,7 +34,7 @@ def read(connection: ovirtsdk4.Connection, cluster: str) -> Placement:
         host_of_vm={vm.name: hosts[vm.host.id] if vm.host else None for vm in vms},
         members_of_group={group.name: tuple(names[vm.id] for vm in group.vms or ()) for group in groups},
         positive_groups=frozenset(group.name for group in groups if group.positive),
-        broken_groups=frozenset(group.name for group in groups if group.broken),
+        violated_groups=frozenset(group.name for group in groups if group.broken),
     )
 
 
@@ -48,11 +48,11 @@ def hosts_table(placement: Placement) -> str:
 
 
 def groups_table(placement: Placement) -> str:
-    """Each affinity group with the hosts that its members run on, broken ones marked."""
+    """Each affinity group with the hosts that its members run on, violated ones marked."""
     rows = []
     for group, members in sorted(placement.members_of_group.items()):
         where = [f"{vm}@{placement.host_of_vm[vm]}" for vm in members if placement.host_of_vm[vm]]
         rule = "together" if group in placement.positive_groups else "apart"
-        state = "BROKEN" if group in placement.broken_groups else "holds"
+        state = "VIOLATED" if group in placement.violated_groups else "satisfied"
         rows.append((group, rule, state, textwrap.fill(" ".join(where), 60)))
     return table(rows, ("affinity group", "must run", "state", "running members"))

@@ -14,7 +14,7 @@ class AffinityFilter:
         """Keep the VMs of hard affinity groups together, or apart.
 
         Positive groups that share VMs count as one group. A migrating VM keeps the VMs of its negative
-        groups off both its hosts. Enable it beside the engine's own filter VmAffinityGroups.
+        groups off both its hosts. Enable it next to the engine's own filter VmAffinityGroups.
         affinity_missing_unit says what becomes of VMs with soft groups that no weight of the policy
         looks at: report (default) or reject.
         """
@@ -24,9 +24,9 @@ class AffinityFilter:
 class SoftAffinityWeight:
     @answers
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:
-        """Prefer hosts that break the least important affinity groups, then those with more peers.
+        """Prefer hosts that violate the least important affinity groups, then those with more peers.
 
-        Enable it beside the engine's own weight VmAffinityGroups: the same order, and where that ties,
+        Enable it next to the engine's own weight VmAffinityGroups: the same order, and where that ties,
         hosts with fewer VMs that this one should stay apart from come first.
         """
         return ranked_hosts("SoftAffinityWeight", hosts, vm, args)

@@ -13,7 +13,7 @@ class HaReservationWeight:
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:
         """Send highly available VMs to hosts of which they use least, in clusters with HA reservation.
 
-        Enable it beside the engine's own weight OptimalForHaReservation. ha_measure says what counts: the
+        Enable it next to the engine's own weight OptimalForHaReservation. ha_measure says what counts: the
         memory and CPUs that they take (resources), or how many they are (vms). ha_weight_scale_down (1 to
         100) makes small differences ties. Nothing is sent to the hosts that ha_failover_hosts names while
         another will do. ha_failures says how many failed hosts ha-check is to survive.

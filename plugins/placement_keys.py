@@ -13,7 +13,7 @@ class PlacementKeyFilter:
     def do_filter(self, hosts: list[str], vm: str, args: Properties) -> list[str]:
         """Refuse hosts without room for the VM, and those that the operator's placement keys refuse.
 
-        Room is memory for the VM and placement_overhead MiB beside it (default 1024), both not handed out
+        Room is memory for the VM and placement_overhead MiB more (default 1024), both not handed out
         and physically free. A score must exceed placement_final (default -10). Use it with
         PlacementKeyWeight, with the same parameters.
         """

@@ -19,7 +19,7 @@ class PlacementRuleFilter:
 class PlacementRuleWeight:
     @answers
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:
-        """Prefer hosts that break no placement rule, hard ones before soft ones, and then by priority.
+        """Prefer hosts that violate no placement rule, hard ones before soft ones, and then by priority.
 
         Among equals it prefers failure domains with fewer VMs of the rules that spread them.
         """

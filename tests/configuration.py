@@ -27,7 +27,7 @@ def write_configuration(
     store_url: str | None = None,
     more: str = "",
 ) -> Path:
-    """Write a configuration, and the password beside it; `url` is the API's.
+    """Write a configuration, and the password besides it; `url` is the API's.
 
     `engine`, `inventory` and `store` are further lines of these sections, and `more` is what follows them.
     """

@@ -1,4 +1,4 @@
-"""Something that goes on beside a test, in a thread of its own."""
+"""Something that goes on besides a test, in a thread of its own."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_an_installed_wheel_has_all_packages_but_the_simulator(source: Path, ins
 
 def test_the_simulators_wheel_has_the_simulator_alone(source: Path, installed_simulator: Path) -> None:
     assert _modules(_site_packages(installed_simulator)) == _modules(source / "simulator")
-    assert _beside_packages(installed_simulator) == {"bin/ovirt-simulator"}
+    assert _alongside_packages(installed_simulator) == {"bin/ovirt-simulator"}
 
 
 def test_the_simulator_needs_the_library_of_its_own_version() -> None:
@@ -94,7 +94,7 @@ def test_dependencies_and_their_reasons_are_the_same() -> None:
 
 
 def test_an_installed_wheel_has_all_that_a_user_needs(installed: Path) -> None:
-    found = _beside_packages(installed)
+    found = _alongside_packages(installed)
     expected = {f"bin/{command}" for command in COMMANDS}
     for place, files in {
         "share/ovirt-placement/plugins": CHECKOUT.glob("plugins/*.py"),
@@ -130,7 +130,7 @@ def test_an_installed_command_runs(installed: Path, command: str) -> None:
     _check_runs(installed / "bin" / command, _environment(installed))
 
 
-def test_the_installed_simulator_runs_beside(installed: Path, installed_simulator: Path) -> None:
+def test_the_installed_simulator_runs_alongside(installed: Path, installed_simulator: Path) -> None:
     environment = _environment(installed, installed_simulator)
     _check_runs(installed_simulator / "bin" / "ovirt-simulator", environment)
 
@@ -258,7 +258,7 @@ def _modules(folder: Path) -> set[str]:
     return {str(file.relative_to(folder)) for file in files if "__pycache__" not in file.parts}
 
 
-def _beside_packages(installed: Path) -> set[str]:
+def _alongside_packages(installed: Path) -> set[str]:
     return {
         str(file.relative_to(installed))
         for file in installed.rglob("*")

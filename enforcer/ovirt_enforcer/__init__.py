@@ -1,1 +1,1 @@
-"""Finds VMs that break a rule, plans the fewest safe migrations, carries them out, and proves the result."""
+"""Finds VMs that violate a rule, plans the fewest safe migrations, executes and verifies them."""

@@ -36,7 +36,7 @@ def open_log(path: str) -> None:
     _log.setLevel(logging.INFO)
 
 
-def tell(kind: str, sentence: str, **facts: Any) -> None:
+def report(kind: str, sentence: str, **facts: Any) -> None:
     """Write a line: when, the kind of event, its facts (ids and names), and a sentence for people."""
     if not _log.handlers:
         return

@@ -43,7 +43,7 @@ def options(
 
 
 def domains(settings: HaSettings, snapshot: Snapshot) -> tuple[Domain, ...] | None:
-    """The failure domains; None where the configuration is at fault, which the HA watch tells of."""
+    """The failure domains; None where the configuration is at fault, which the HA watch reports."""
     try:
         return configured_domains(snapshot, settings)
     except UserError:

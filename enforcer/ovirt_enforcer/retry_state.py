@@ -29,7 +29,7 @@ class RetryState:
     #: When to look again, by the owner's clock.
     due: float = 0.0
     _failures: int = 0
-    #: When a failure that lasts is reported again, and for how long it is not told after that.
+    #: When a failure that lasts is reported again, and for how long it is not reported after that.
     _again: float = 0.0
     _quiet: float = 0.0
     _said: Said = field(default_factory=Said)

@@ -36,10 +36,10 @@ class Mode(StrEnum):
 class HaWatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How HA reservations are watched."""
 
-    #: For so long a reservation must have held again before that is reported, and for so long nothing must be
-    #: known of it; doubled with each time that it was reported within a day, up to an hour.
+    #: For so long a reservation must have been satisfied again before that is reported, and for so long
+    #: nothing must be known of it; doubled with each time that it was reported within a day, up to an hour.
     hold_seconds: NoOrMoreSeconds = 60.0
-    #: Whether migrations are planned that restore a reservation which does not hold.
+    #: Whether migrations are planned that restore a violated reservation.
     repair: bool = False
 
 
@@ -61,7 +61,7 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     #: VMs and hosts that bear this tag of the engine are excluded as well; empty: none.
     exclude_tag: Tag = "ovirt-enforcer-exclude"
     #: Which rules are repaired: "hard", "soft" or both; with "partly", hard groups that keep VMs apart and
-    #: cannot hold are spread as far as they can be, too.
+    #: cannot be satisfied are spread as far as they can be, too.
     repair: tuple[Literal["hard", "soft", "partly"], ...] = ("hard",)
     #: Whether a VM is moved whose placement keys refuse the host that it runs on, as for a hard rule.
     repair_placement_keys: bool = False
@@ -85,7 +85,7 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     events_seconds: Seconds = 2.0
     #: For so long an approval counts.
     approval_hours: Hours = 24.0
-    #: How often each cluster is looked at while its rules hold or nothing can be done.
+    #: How often each cluster is looked at while its rules are satisfied or nothing can be done.
     interval_seconds: Seconds = 60.0
     #: How often a migration under way is looked at.
     poll_seconds: Seconds = 3.0
@@ -110,14 +110,14 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     cluster_migrations_per_hour: Count = 120
     #: The same for a single VM.
     vm_migrations_per_hour: Count = 6
-    #: A rule is repaired once it was seen broken in this many cycles in a row.
+    #: A rule is repaired once it was seen violated in this many cycles in a row.
     hold_cycles: Count = 1
     #: Where there are any for a cluster, its migrations begin within one of them.
     windows: tuple[Window, ...] = ()
     #: Migrations begin in none of these.
     blackouts: tuple[Window, ...] = ()
-    #: So many failed migrations of a cluster, within so many seconds, stop it for a while: so long at first,
-    #: doubled each time that the first migration afterwards fails, up to sixteen times this.
+    #: This many failed migrations of a cluster, within this many seconds, stop it for a while: so long at
+    #: first, doubled each time that the first migration afterwards fails, up to sixteen times this.
     breaker_failures: Count = 5
     breaker_seconds: Seconds = 1800.0
     breaker_pause_seconds: Seconds = 900.0

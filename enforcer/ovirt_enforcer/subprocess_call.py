@@ -1,4 +1,4 @@
-"""Has a function called in a process of its own, beside the daemon's loop, and ended whenever that must be.
+"""Has a function called in a process of its own, outside the daemon's loop, and ended whenever that must be.
 
 Not in a thread, since what searches in Python holds the interpreter's lock; and a process can be ended at any
 moment. It is forked from a server that has one thread and has loaded what is needed (multiprocessing's
@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess, parent_process
 from typing import Any, Final, Generic, TypeVar
 
-#: Policy units decide on the same machine within milliseconds: what runs beside stands back.
+#: Policy units decide on the same machine within milliseconds: background work gives way.
 _NICENESS: Final = 10
 
 _processes = multiprocessing.get_context("forkserver")
@@ -52,7 +52,7 @@ class Call(Generic[Result]):
         theirs.close()
 
     def over(self) -> bool:
-        """Whether `result` has something to tell."""
+        """Whether `result` has something to return."""
         return self.answer is not None and (self.answer.poll() or time.monotonic() >= self._until)
 
     def result(self) -> Result:

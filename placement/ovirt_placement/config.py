@@ -30,7 +30,7 @@ Settings = TypeVar("Settings", bound=msgspec.Struct)
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the engine is and who we are there; the password is read when a connection is made."""
 
-    #: Tells its rows in the store from those of other engines, for ever.
+    #: Distinguishes its rows in the store from those of other engines, for ever.
     name: EngineName = DEFAULT_ENGINE
     #: Ends in /ovirt-engine/api.
     url: str | None = None
@@ -56,9 +56,9 @@ class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     directory: Path = Path("/run/ovirt-placement")
     #: How often the engine is asked for new events while nobody decides; decisions have it asked at once.
     interval_seconds: Seconds = 5.0
-    #: How often all hosts are read: no event tells of their memory.
+    #: How often all hosts are read: no event reports their memory.
     hosts_interval_seconds: Seconds = 15.0
-    #: How often everything is read, whatever the events have told.
+    #: How often everything is read, whatever the events have reported.
     vms_interval_seconds: Seconds = 60.0
     #: How often it is read how busy hosts and VMs are, where an enabled rule needs that.
     statistics_interval_seconds: Seconds = 60.0

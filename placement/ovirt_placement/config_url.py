@@ -23,7 +23,7 @@ def exposes(url: str, *, insecure: bool) -> str:
     if found.scheme == "http":
         return "the password is sent in clear: write https:// into url under [engine]"
     if insecure:
-        return "the password is sent to whoever answers: set ca_file under [engine] in place of insecure"
+        return "the password is sent to any server that answers: set ca_file under [engine], not insecure"
     return ""
 
 

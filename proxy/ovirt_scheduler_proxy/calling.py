@@ -112,7 +112,9 @@ def _as_text(method: str, answer: Any) -> str:
     if method == "discover":
         rows = [(kind, name, *facts) for kind, units in answer.items() for name, facts in units.items()]
         return table(rows, ("kind", "unit", "description", "parameters"))
-    lines = [f"{unit}: {sentence}" for unit, told in answer["plugin_errors"].items() for sentence in told]
+    lines = [
+        f"{unit}: {sentence}" for unit, reported in answer["plugin_errors"].items() for sentence in reported
+    ]
     result = answer["result"]
     if method == "runCostFunctions":
         shown = table(result, ("host", "weight", "unit"))

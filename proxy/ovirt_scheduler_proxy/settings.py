@@ -37,9 +37,9 @@ class Server(_Section, frozen=True):
     tls_certificate: str = ""
     #: PEM file with its private key; readable by the service's user.
     tls_key: str = ""
-    #: Addresses and networks that may connect, beside this machine itself.
+    #: Addresses and networks that may connect, besides this machine itself.
     allowed_clients: tuple[str, ...] = ()
-    #: Users of this machine that may call, beside root and the proxy's own: names or numbers.
+    #: Users of this machine that may call, besides root and the proxy's own: names or numbers.
     allowed_users: tuple[str, ...] = ("ovirt",)
     #: Further names that the Host header may bear.
     allowed_hosts: tuple[str, ...] = ()

@@ -84,7 +84,7 @@ def _in_words(what: str) -> str:
 
 
 def _present(root: type[msgspec.Struct], path: str, word: str, words: Iterable[str]) -> str:
-    """Say what a word of an earlier release is called now, if its type tells, else the word most like it."""
+    """Say what a word of an earlier release is called now, if known, else the word most like it."""
     present_word = getattr(_within(_annotation_at(root, path), Enum), "present_word", None)
     present = present_word(word) if present_word is not None else None
     return f'; it is called "{present}" now' if present else nearest(word, words)

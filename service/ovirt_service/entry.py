@@ -15,7 +15,7 @@ from ovirt_service.exhaustion import end, end_when_exhausted, is_exhaustion
 from ovirt_service.legible import legible
 from ovirt_service.log_lines import one_line
 
-#: As shells tell of a process that a signal ended: SIGINT, and SIGPIPE.
+#: As shells report a process that a signal ended: SIGINT, and SIGPIPE.
 INTERRUPTED = 128 + signal.SIGINT
 PIPE_CLOSED = 128 + signal.SIGPIPE
 
@@ -70,7 +70,7 @@ def _guarded(command: str, run: Callable[[], int]) -> int:
 
 
 def _shown(stream: TextIO | None) -> TextIO | None:
-    """What names hold can neither steer a terminal nor whoever reads a file later."""
+    """What names hold can steer neither a terminal nor a later reader of a file."""
     return None if stream is None else legible(stream, styled=stream.isatty())
 
 
@@ -82,5 +82,5 @@ def _take_all_characters(stream: TextIO | None) -> None:
 
 
 def _write_no_more() -> None:
-    """Whoever read our output reads no more: Python must not complain at its end either."""
+    """The reader of our output has gone: Python must not complain at its end either."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""What goes wrong because of what a person wrote or set up, told in one line that says what to do."""
+"""What goes wrong because of what a person wrote or set up, reported in one line that says what to do."""
 
 from __future__ import annotations
 

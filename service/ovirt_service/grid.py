@@ -16,7 +16,7 @@ _GAP = 2
 _STYLES = {
     "accepted": "green",
     "safe": "green",
-    "kept": "green",
+    "satisfied": "green",
     "refused": "red",
     "unsafe": "red",
     "unknown": "yellow",
@@ -63,7 +63,7 @@ def _console(width: int) -> Console:
 
 def _cell(text: str) -> Text:
     word = text.partition(":")[0]
-    return Text(text, style="red" if word == "broken" else _STYLES.get(text, ""), overflow="fold")
+    return Text(text, style="red" if word == "violated" else _STYLES.get(text, ""), overflow="fold")
 
 
 def _longest_word(texts: Sequence[str]) -> int:

@@ -20,7 +20,7 @@ def log_to_stderr(form: str = "%(levelname)s %(name)s: %(message)s") -> None:
 
 
 def one_line(text: str) -> str:
-    """The text, with all that is not to be seen told by its code."""
+    """The text, with all that is not visible written as its code."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else code_of(one) for one in text)

@@ -1,4 +1,4 @@
-"""Serves what Prometheus, and whoever else watches, reads of a process that has no HTTP server of its own."""
+"""Serves what Prometheus and other monitors read of a process that has no HTTP server of its own."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Page = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def new_registry(prefix: str, engine: str = "") -> CollectorRegistry:
-    """A registry that tells of the process itself already: its version, memory, processor time, open files.
+    """A registry with the figures of the process itself: its version, memory, processor time, open files.
 
-    Nothing has a second series that tells when counting began: `process_start_time_seconds` does. With
-    `engine`, which one of several a process is for, all that it tells has that as a label.
+    Nothing has a second series for when counting began: `process_start_time_seconds` does. With
+    `engine`, which one of several a process is for, all of it has that as a label.
     """
     disable_created_metrics()
     registry = _OfEngine(engine) if engine else CollectorRegistry()
@@ -65,7 +65,7 @@ def serve(
 ) -> None:
     """Serve the page at HOST:PORT from a thread until the process ends; nowhere if the address is empty.
 
-    Port 0 takes any free one; `pages` stand beside it, by their paths. Raises `UserError`, which calls the
+    Port 0 takes any free one; `pages` stand next to it, by their paths. Raises `UserError`, which calls the
     address as it is `named`.
     """
     if not address:

@@ -1,4 +1,4 @@
-"""Tells a loop that gets on from one that hangs."""
+"""Distinguishes a loop that gets on from one that hangs."""
 
 from __future__ import annotations
 

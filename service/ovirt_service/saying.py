@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 
-#: Whoever names the subjects may name any number of them: of more than these the oldest are forgotten.
+#: There may be any number of subjects: of more than these the oldest are forgotten.
 _MOST_SUBJECTS = 10_000
 
 

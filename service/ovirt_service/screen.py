@@ -1,4 +1,4 @@
-"""Shows an answer to whoever waits for it at a terminal: a bar while it is made, then page by page."""
+"""Shows an answer to a user who waits for it at a terminal: a bar while it is made, then page by page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Page(io.StringIO):
 
 @contextmanager
 def answering(what: str) -> Iterator[None]:
-    """Tell that `what` takes its time, and show what is printed meanwhile: on a terminal, page by page."""
+    """Show that `what` takes its time, and show what is printed meanwhile: on a terminal, page by page."""
     with ExitStack() as stack:
         if sys.stdout is not None and sys.stdout.isatty():
             stack.enter_context(_paged())

@@ -1,4 +1,4 @@
-"""Tells systemd that a process is ready, alive or stopping, as sd_notify(3) does."""
+"""Notifies systemd that a process is ready, alive or stopping, as sd_notify(3) does."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Notifier:
         self._send("STOPPING=1")
 
     async def keep_alive(self, hangs: Callable[[], bool] = lambda: False) -> None:
-        """Tell systemd that the event loop turns, for as long as it does and nothing else hangs."""
+        """Notify systemd that the event loop turns, for as long as it does and nothing else hangs."""
         while self._interval is not None:
-            self._tell_unless(hangs)
+            self._report_unless(hangs)
             await asyncio.sleep(self._interval)
 
-    def keep_alive_beside(self, hangs: Callable[[], bool]) -> None:
+    def keep_alive_concurrently(self, hangs: Callable[[], bool]) -> None:
         """The same for a loop without asyncio, from a thread that ends with the process."""
         if self._interval is not None:
             threading.Thread(
@@ -46,10 +46,10 @@ class Notifier:
 
     def _keep(self, interval: float, hangs: Callable[[], bool]) -> None:
         while True:
-            self._tell_unless(hangs)
+            self._report_unless(hangs)
             time.sleep(interval)
 
-    def _tell_unless(self, hangs: Callable[[], bool]) -> None:
+    def _report_unless(self, hangs: Callable[[], bool]) -> None:
         if not hangs():
             self._send("WATCHDOG=1")
 
@@ -57,6 +57,6 @@ class Notifier:
         if not self._address:
             return
         address = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
-        # systemd judges by what reaches it; of an error here there is nobody else to tell.
+        # systemd judges by what reaches it; nobody else can be notified of an error here.
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifying, contextlib.suppress(OSError):
             notifying.sendto(state.encode(), address)

@@ -1,4 +1,4 @@
-"""Draws clusters of any size: hosts, VMs that fit on them, and affinity groups of which some are broken."""
+"""Draws clusters of any size: hosts, VMs that fit on them, and affinity groups of which some are violated."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     hosts: int = 10
     vms: int = 100
     groups: int = 10
-    #: Shares of VMs that are down or highly available, and of groups that are broken, soft, or use a label.
+    #: Shares of VMs that are down or highly available, and of groups that are violated, soft, or use a label.
     down: float = 0.1
     ha: float = 0.2
     broken: float = 0.1
@@ -49,7 +49,7 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
 def generate(sizes: Sizes, seed: int = 0) -> Snapshot:
     """Draw a state; the same sizes and seed give the same one.
 
-    No VM is in two groups, so every group can be satisfied, given the memory. A group that is drawn broken
+    No VM is in two groups, so every group can be satisfied, given the memory. A group that is drawn violated
     has one VM where it must not be, as long as the cluster has a second host.
     """
     dice = random.Random(seed)  # noqa: S311 - dice, not secrets
@@ -199,7 +199,7 @@ class _ClusterDraft:
         )
 
     def _place_by_vms(self, members: list[str], *, positive: bool, broken: bool) -> None:
-        """Put VMs on one host or on hosts of their own; if broken, do it wrong by one VM."""
+        """Put VMs on one host or on hosts of their own; if violated, do it wrong by one VM."""
         running = [vm_id for vm_id in members if self.vms[vm_id].status == "up"]
         stray = running[-1:] if broken and len(running) > 1 else []
         rest = running[: len(running) - len(stray)]

@@ -64,7 +64,7 @@ def _engine(args: argparse.Namespace) -> Engine:
 
 
 def _in_background(action: Action) -> None:
-    """Run what waits for the external scheduler beside the clock; the process need not wait for it to end."""
+    """Run what waits for the external scheduler outside the clock; nobody waits for its end."""
     threading.Thread(target=action, name="background", daemon=True).start()
 
 

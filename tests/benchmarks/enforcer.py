@@ -18,7 +18,7 @@ from tests.benchmarks.tables import of_records
 
 #: The last one is the size that counts; the others show how the time grows.
 HOSTS = (125, 250, 500)
-VMS_PER_HOST, GROUPS_PER_HOST, BROKEN = 20, 2, 0.2
+VMS_PER_HOST, GROUPS_PER_HOST, VIOLATED = 20, 2, 0.2
 DEADLINE_SECONDS = {StrategyName.GREEDY: 5.0, StrategyName.OPTIMAL: 27.0, StrategyName.RANDOM: 5.0}
 OPTIONS = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}), memory_headroom=0.1, cpu_headroom=0.1)
 
@@ -31,20 +31,20 @@ def main() -> None:
 
 
 def _rows(hosts: int, names: list[StrategyName]) -> Iterator[dict[str, str]]:
-    sizes = Sizes(hosts=hosts, vms=VMS_PER_HOST * hosts, groups=GROUPS_PER_HOST * hosts, broken=BROKEN)
+    sizes = Sizes(hosts=hosts, vms=VMS_PER_HOST * hosts, groups=GROUPS_PER_HOST * hosts, broken=VIOLATED)
     snapshot = generate(sizes, seed=1)
     (cluster,) = snapshot.clusters
     problem = pose(snapshot, cluster.id, options=OPTIONS)
-    broken = sum(not goal.held for goal in problem.goals)
+    violated = sum(not goal.held for goal in problem.goals)
     for name in names:
         plan, seconds = _planned(snapshot, cluster.id, name)
         yield {
             "hosts": str(hosts),
             "VMs": str(sizes.vms),
-            "broken": str(broken),
+            "violated": str(violated),
             "strategy": name,
             "s": f"{seconds:.2f}",
-            "left broken": str(len(plan.remaining)),
+            "left violated": str(len(plan.remaining)),
             "migrations": str(plan.migrations),
             "at least": str(plan.at_least),
             **_evenness(problem, plan),

@@ -60,12 +60,12 @@ def _sweeps(*cases: tuple[str, Snapshot, int]) -> None:
     rows = []
     for title, snapshot, failures in cases:
         found, seconds = _timed(lambda: _judge(snapshot, failures))  # noqa: B023 - called at once
-        rows.append({"cluster": title, "failures": failures, **_told(found), "s": f"{seconds:.1f}"})
+        rows.append({"cluster": title, "failures": failures, **_reported(found), "s": f"{seconds:.1f}"})
     print(f"\nHA check: every set of this many of {LARGE.hosts} hosts with {LARGE.vms} VMs")
     print(of_records(rows))
 
 
-def _told(found: Proven) -> dict[str, object]:
+def _reported(found: Proven) -> dict[str, object]:
     return {
         "survived": found.survived,
         "lost, smallest": len(found.losses),

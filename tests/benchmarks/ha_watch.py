@@ -21,7 +21,7 @@ _HALVINGS = 8
 
 
 def at_rest(snapshot: Snapshot) -> None:
-    """Print what one check costs the loop, and what it costs the process beside."""
+    """Print what one check costs the loop, and what it costs the separate process."""
     rows = []
     for failures in (1, 2):
         state = _reserving(snapshot, failures)
@@ -35,7 +35,7 @@ def at_rest(snapshot: Snapshot) -> None:
             {
                 "ha_failures": failures,
                 "writing it down in the loop, ms": f"{1000 * written:.0f}",
-                "check beside, s": f"{judged:.2f}",
+                "check in a process, s": f"{judged:.2f}",
             }
         )
     print("\nHA watch: one check, as each interval makes one and each change")

@@ -106,7 +106,7 @@ class World:
 
 
 class _Waking(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """Tells readers of new versions, as the inventory's socket does."""
+    """Shows readers of new versions, as the inventory's socket does."""
 
     daemon_threads = True
 
@@ -116,7 +116,7 @@ class _Waking(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self.changed = threading.Condition()
         self.version = 0
 
-    def tell(self, version: int) -> None:
+    def report(self, version: int) -> None:
         with self.changed:
             self.version = version
             self.changed.notify_all()
@@ -145,7 +145,7 @@ def main(folder: Path, host_count: int, key_count: int) -> None:
             if published is None:
                 print("ready", flush=True)
             published = publication.read(folder, published)
-            server.tell(published.version if published else 0)
+            server.report(published.version if published else 0)
             time.sleep(max(0.0, due - time.monotonic()))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class _Proxy(BaseHTTPRequestHandler):
-    """Plays the server itself, whoever is asked for."""
+    """Plays the server itself, for every name."""
 
     tls: ssl.SSLContext
 

@@ -1,4 +1,4 @@
-"""What ovirt.ovirt has beside its modules: the inventory plugin, and the role that upgrades a cluster."""
+"""What ovirt.ovirt has besides its modules: the inventory plugin, and the role that upgrades a cluster."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def test_the_role_cluster_upgrade(engine: str, folder: Path) -> None:
         policy = connection.follow_link(cluster.scheduling_policy)
         assert (cluster.upgrade_in_progress, policy.name) == (False, "none")
         events = system.events_service().list()
-        told = [event.description for event in events if event.origin == "cluster_upgrade"]
-        assert told[0].startswith("Cluster upgrade progress: 100%")
-        assert "Upgrade of cluster Default finished successfully." in told
+        reported = [event.description for event in events if event.origin == "cluster_upgrade"]
+        assert reported[0].startswith("Cluster upgrade progress: 100%")
+        assert "Upgrade of cluster Default finished successfully." in reported
         codes = [event.code for event in reversed(events)]
         assert {892, 896, 894, 884, 885, 843, 11000, 67, 63} <= set(codes)
         assert [code for code in codes if code in (840, 888)] == [840, 888] * 2

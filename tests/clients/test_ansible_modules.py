@@ -13,7 +13,8 @@ from tests.simulator.http.world import WORLD
 
 pytestmark = pytest.mark.slow
 
-#: Options of a VM that is down, beside its name; each but the first is given to the VM as the others left it.
+#: Options of a VM that is down, besides its name; each but the first is given to the VM as the others left
+#: it.
 OF_A_VM: list[dict[str, Any]] = [
     {"memory": "2GiB", "cpu_cores": 2, "cpu_sockets": 2, "cpu_shares": 1024, "type": "server"},
     {"high_availability": True, "high_availability_priority": 50},

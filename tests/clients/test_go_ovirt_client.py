@@ -25,7 +25,7 @@ PACKAGE = "github.com/ovirt/go-ovirt-client/v3"
 #: Its tests that are left out, and why.
 LEFT_OUT = {
     "contents of disks": r"TestImageDownload",
-    "what a guest tells of its network": r"TestVMIPAddressReporting$",
+    "what a guest reports of its network": r"TestVMIPAddressReporting$",
     "multicast addresses for NICs, which an engine refuses": r"TestVMNIC(Update|WithMacCreation)$",
 }
 GIVE_UP = r"TestCannotRemoveTemplate"

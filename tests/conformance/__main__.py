@@ -1,4 +1,4 @@
-"""Tells how far our answers agree with a folder of vectors: `python -m tests.conformance DIR`."""
+"""Shows how far our answers agree with a folder of vectors: `python -m tests.conformance DIR`."""
 
 from __future__ import annotations
 

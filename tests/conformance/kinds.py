@@ -119,11 +119,11 @@ def _unified_groups(vector: Vector) -> str | None:
 
 def _schedulable(vector: Vector) -> Callable[[str], Collection[str]]:
     """Where a VM may go: as the vector says, or by our two affinity filters."""
-    snapshot, told = vector.snapshot, vector.request.get("schedulable")
+    snapshot, reported = vector.snapshot, vector.request.get("schedulable")
 
     def hosts(vm: str) -> Collection[str]:
-        if told is not None:
-            return list(told.get(vm, told.get("*", ())))
+        if reported is not None:
+            return list(reported.get(vm, reported.get("*", ())))
         known = snapshot.vm_by_id[vm]
         up = tuple(one.id for one in snapshot.hosts_of_cluster[known.cluster] if one.up)
         for filter_hosts in (vm_filter.filter_hosts, host_filter.filter_hosts):
@@ -136,11 +136,11 @@ def _schedulable(vector: Vector) -> Callable[[str], Collection[str]]:
 
 def _best_host(vector: Vector) -> Callable[[str], str | None]:
     """The host that the scheduler would choose: as the vector says, or by our filters and weights."""
-    told = vector.request.get("best_host")
+    reported = vector.request.get("best_host")
 
     def best(vm: str) -> str | None:
-        if told is not None:
-            return told.get(vm)
+        if reported is not None:
+            return reported.get(vm)
         hosts = order(vector.snapshot, vector.snapshot.vm_by_id[vm]).hosts
         return hosts[0].host if hosts else None
 

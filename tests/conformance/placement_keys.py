@@ -127,7 +127,7 @@ def _sticky_after(snapshot: Snapshot, host: str, source: str | None) -> dict[str
 
 
 def _node(given: Mapping[str, Any], vm: Mapping[str, Any]) -> Node:
-    """A host of a vector, which tells of the VM's present one what is taken and free there without it."""
+    """A host of a vector, which reports the VM's present one what is taken and free there without it."""
     held_mb = vm["ram_mib"] if given["name"] == vm.get("current_node") else 0
     return node(
         given["name"],

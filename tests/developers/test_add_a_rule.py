@@ -36,4 +36,4 @@ def test_without_its_line_in_the_catalogue_nobody_knows_it(tmp_path: Path) -> No
     tree = walk_through.carry_out(PAGE, tmp_path / "tree", lambda block: block.file != CATALOGUE)
     done = walk_through.run_tests(tree, TEST)
     assert done.returncode == 1, done.stdout
-    assert "test_a_third_vm_is_sent_elsewhere_and_told_why" in done.stdout
+    assert "test_a_third_vm_is_sent_elsewhere_and_reported_why" in done.stdout

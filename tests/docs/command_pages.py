@@ -30,9 +30,9 @@ Exit statuses: [json.md](json.md#exit-statuses).
 def commands_page() -> str:
     parts = [HEAD]
     for parser in PARSERS.values():
-        told = summaries(parser)
+        reported = summaries(parser)
         parts.append(f"## {parser.prog}\n\n{parser.description}\n")
-        parts += [_section(one, told.get(one.prog, "")) for one in subcommands(parser)]
+        parts += [_section(one, reported.get(one.prog, "")) for one in subcommands(parser)]
     return "\n".join(parts)
 
 

@@ -90,7 +90,7 @@ def _kind(kind: Any) -> str:
     if origin is not None:  # a mapping
         return f"{_kind(inner[1])}, by name"
     if kind is NoticeKind:
-        return "[kind](reference-events.md#what-the-enforcer-tells)"
+        return "[kind](reference-events.md#what-the-enforcer-reports)"
     if issubclass(kind, Enum):
         return " or ".join(f"`{one.value}`" for one in kind)
     return _WORDS[kind]

@@ -1,4 +1,4 @@
-"""The reference of the events that we add to the engine's log, and of all that the enforcer tells."""
+"""The reference of the events that we add to the engine's log, and of all that the enforcer shows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ovirt_enforcer.notifications.kinds import ABOUT, COMMON_FACTS
 from ovirt_enforcer.notifications.settings import NotificationSettings
 from ovirt_placement.engine.writing.events import ORIGIN
 
-#: Who tells, of what, with which severity, and what makes the number.
+#: Who shows, of what, with which severity, and what makes the number.
 SOURCES = (
     (
         "`ovirt-enforcer run`",
@@ -32,15 +32,15 @@ ROWS = "\n".join(f"| {' | '.join(source)} |" for source in SOURCES)
 HEAD = f"""\
 # Reference of events
 
-Made from the code that tells them (`make reference`). An event of ours in the engine's log has the origin
+Made from the code that reports them (`make reference`). An event of ours in the engine's log has the origin
 `{ORIGIN}`, and stands with the cluster and the VM that it is about. The engine takes each number
 (`custom_id`) once, for ever, so the same event is never there twice.
 
-| told by | of what | severity | number |
+| reported by | of what | severity | number |
 | --- | --- | --- | --- |
 {ROWS}
 
-## What the enforcer tells
+## What the enforcer reports
 
 Who is notified of what, and in which words, is configured: [notifications.md](notifications.md). Every
 sentence may also speak of {", ".join(f"`${fact}`" for fact in sorted(COMMON_FACTS))}.

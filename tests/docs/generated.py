@@ -1,4 +1,4 @@
-"""`make reference`: writes the pages that are made from the code; a test tells when they are out of date."""
+"""`make reference`: writes the pages that are made from the code; a test shows when they are out of date."""
 
 from __future__ import annotations
 

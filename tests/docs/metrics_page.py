@@ -75,7 +75,7 @@ def _row(one: KnownMetric) -> str:
 
 
 def _families(collector: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """What a collector tells, with the names of the labels, which only its own classes know."""
+    """What a collector shows, with the names of the labels, which only its own classes know."""
     if hasattr(collector, "_labelnames"):
         yield from ((family, tuple(collector._labelnames)) for family in collector.describe())
     else:

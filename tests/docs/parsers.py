@@ -31,8 +31,8 @@ def summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
     found: dict[str, str] = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            told = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            reported = {choice.dest: choice.help or "" for choice in action._choices_actions}
             for name, child in action.choices.items():
-                found[child.prog] = told.get(name, "")
+                found[child.prog] = reported.get(name, "")
                 found.update(summaries(child))
     return found

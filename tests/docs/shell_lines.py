@@ -44,7 +44,7 @@ def blocks(page: Path) -> Iterator[Block]:
 def typed(block: Block, programs: Collection[str]) -> tuple[str, ...]:
     """The lines of a block that somebody types.
 
-    Of a block without a language it is the first word that tells: it must be one of the programs.
+    Of a block without a language it is the first word that shows: it must be one of the programs.
     """
     if block.language == "console":
         return tuple(line[2:] for line in block.lines if _PROMPT.match(line))

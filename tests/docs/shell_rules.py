@@ -103,13 +103,13 @@ def _pip(words: list[str], root: Path) -> None:
 def _dnf(words: list[str], root: Path) -> None:
     """What is missing is reported by a script of ours, with the packages to install."""
     verb, *packages = words
-    told = re.search(r"dnf install -y ([^&\"]*)", (_PACKAGING / "check-system.sh").read_text())
-    assert told
+    reported = re.search(r"dnf install -y ([^&\"]*)", (_PACKAGING / "check-system.sh").read_text())
+    assert reported
     if verb == "remove":
         assert {one for one in packages if one != "-y"} <= _OTHERS_PACKAGES
     else:
         # A Python of EL comes without pip.
-        assert {one for one in packages if one != "-y"} <= {*told[1].split(), "python3.12-pip"}
+        assert {one for one in packages if one != "-y"} <= {*reported[1].split(), "python3.12-pip"}
 
 
 def _install(words: list[str], root: Path) -> None:
@@ -161,7 +161,7 @@ def _cd(words: list[str], root: Path) -> None:
     if (root / folder).is_dir() and not folder.startswith("/"):
         return
     assert folder in _FOLDERS
-    # Whoever stands there has installed the sample before.
+    # A reader who stands there has installed the sample before.
     place = root / folder.lstrip("/")
     place.mkdir(parents=True, exist_ok=True)
     for name in _CONFIGURATIONS & {f"{place.name}.toml"}:

@@ -20,9 +20,9 @@ ROW = re.compile(r"^\| (.*?) \| (.*?) \|", re.MULTILINE)
 
 
 def rows(page: str) -> dict[str, str]:
-    """Words in code in the first cells of a page's tables, with what stands beside them."""
+    """Words in code in the first cells of a page's tables, with what stands next to them."""
     found = ROW.findall((FOLDER / page).read_text())
-    return {word: beside for cell, beside in found for word in re.findall(r"`(\w+)[`{]", cell)}
+    return {word: alongside for cell, alongside in found for word in re.findall(r"`(\w+)[`{]", cell)}
 
 
 def as_documented(default: object) -> str:

@@ -12,25 +12,25 @@ from tests.paths import CHECKOUT
 
 PAGE = (CHECKOUT / "docs" / "json.md").read_text()
 ROWS = re.findall(r"^\| (\d+) \| (.*?) \|", PAGE, re.MULTILINE)
-_TOLD = re.compile(r"exit status(?: is|:) (.*)", re.IGNORECASE | re.DOTALL)
+_REPORTED = re.compile(r"exit status(?: is|:) (.*)", re.IGNORECASE | re.DOTALL)
 
 
 def said(parser: argparse.ArgumentParser) -> set[str]:
-    """The statuses of which a command's help tells."""
-    found = _TOLD.search(parser.description or "")
+    """The statuses of which a command's help shows."""
+    found = _REPORTED.search(parser.description or "")
     return set(re.findall(r"\b[0-4]\b(?= )", found[1])) if found else set()
 
 
-TELLING = [one for parser in PARSERS.values() for one in subcommands(parser) if said(one)]
+REPORTING = [one for parser in PARSERS.values() for one in subcommands(parser) if said(one)]
 
 
-@pytest.mark.parametrize("parser", TELLING, ids=lambda parser: parser.prog)
-def test_each_status_that_a_command_tells_of_stands_in_the_table(parser: argparse.ArgumentParser) -> None:
+@pytest.mark.parametrize("parser", REPORTING, ids=lambda parser: parser.prog)
+def test_each_status_that_a_command_reports_stands_in_the_table(parser: argparse.ArgumentParser) -> None:
     name = parser.prog.partition(" ")[2]
     for status in said(parser):
         named = [commands for number, commands in ROWS if number == status]
         assert any(commands == "all" or f"{name}`" in commands for commands in named), status
 
 
-def test_commands_tell_of_them() -> None:
-    assert len(TELLING) > 8
+def test_commands_report_them() -> None:
+    assert len(REPORTING) > 8

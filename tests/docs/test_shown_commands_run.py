@@ -120,5 +120,5 @@ def test_the_readmes_first_steps_work_on_an_engine(
             printed = capsys.readouterr().out
             if file:
                 (tmp_path / file).write_text(printed)
-        assert "Cluster Default: every rule holds." in printed
+        assert "Cluster Default: every rule is satisfied." in printed
         assert live.changes == []

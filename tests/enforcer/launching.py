@@ -96,7 +96,7 @@ def run_enforcer(log: Path, points: Path, at: At, arguments: list[str]) -> None:
 
 
 def plan_in_loop() -> None:
-    assembly.PlannersBeside = PlannersInLoop  # type: ignore[misc, assignment]
+    assembly.PlannerProcesses = PlannersInLoop  # type: ignore[misc, assignment]
 
 
 def say_into(descriptor: int) -> None:

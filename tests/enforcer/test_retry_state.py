@@ -28,7 +28,7 @@ def test_it_is_put_off_longer_with_each_failure_up_to_the_interval() -> None:
     assert retry_state.due == 401.0
 
 
-def test_a_failure_is_told_until_it_changes_and_its_end_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_is_reported_until_it_changes_and_its_end_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     retry_state = RetryState("cluster one")
     for error in (UserError("away"), UserError("away"), ValueError("odd"), ValueError("odd")):
@@ -43,7 +43,7 @@ def test_a_failure_is_told_until_it_changes_and_its_end_once(caplog: pytest.LogC
     assert [bool(record.exc_info) for record in caplog.records] == [False, True, False]
 
 
-def test_plans_and_states_are_each_told_when_they_change(caplog: pytest.LogCaptureFixture) -> None:
+def test_plans_and_states_are_each_reported_when_they_change(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     retry_state = RetryState("cluster one")
     for _ in range(2):
@@ -54,7 +54,9 @@ def test_plans_and_states_are_each_told_when_they_change(caplog: pytest.LogCaptu
     assert messages(caplog) == ["a plan", "  1. a step", "waits", "not now", "waits"]
 
 
-def test_a_failure_that_lasts_is_told_again_at_growing_intervals(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_that_lasts_is_reported_again_at_growing_intervals(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.INFO)
     retry_state = RetryState("cluster one")
     for now in range(0, 600, 2):

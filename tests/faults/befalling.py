@@ -1,4 +1,4 @@
-"""Faults of what answers do not tell: engine, processes, the database's clock and the store."""
+"""Faults of what answers do not report it: engine, processes, the database's clock and the store."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _stopped(stage: Stage, chance: Random) -> None:
 
 
 def _stopped_while_repaired(stage: Stage, _: Random) -> None:
-    """It is stopped once it has read that a rule is broken; an administrator takes that rule away."""
+    """It is stopped once it has read that a rule is violated; an administrator takes that rule away."""
     done: list[bool] = []
 
     def stop() -> None:
@@ -75,7 +75,7 @@ def _stopped_while_repaired(stage: Stage, _: Random) -> None:
 def stopped_before_a_log_in(stage: Stage, held: Callable[[], None]) -> None:
     """Its session ends just when it asks for a migration, and it is stopped before it logs in again.
 
-    An administrator empties the groups that are broken; it wakes once `held` returns.
+    An administrator empties the groups that are violated; it wakes once `held` returns.
     """
     log_ins: list[int] = []
 

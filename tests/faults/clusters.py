@@ -1,4 +1,4 @@
-"""Draws small clusters with several broken hard rules that roomy hosts let repair, and some that hold."""
+"""Draws small clusters with several violated hard rules that roomy hosts let repair, and some that hold."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.builders import APART, TOGETHER, Part, cluster, group, host, label, s
 _HOSTS = ("h1", "h2", "h3")
 
 
-#: A group that somebody makes later: c2 is to part from the confined VM beside it, which cannot go.
+#: A group that somebody makes later: c2 is to part from the confined VM besides it, which cannot go.
 LATE = AffinityGroupEdit(name="late", vms_rule=APART, vms=["b1", "b2", "c2"])
 
 
 def drawn(seed: int) -> Snapshot:
-    """The same for the same seed: two broken rules at the least, so that two migrations are needed.
+    """The same for the same seed: two violated rules at the least, so that two migrations are needed.
 
     Every second cluster is so old that its labels are hard rules.
     """
@@ -39,7 +39,7 @@ def _split(chance: random.Random) -> Iterator[Part]:
 
 
 def _crowded(chance: random.Random, labelled: bool) -> Iterator[Part]:
-    """Two VMs that shall be apart, on two hosts only; beside a pair that is apart and must stay so.
+    """Two VMs that shall be apart, on two hosts only; besides a pair that is apart and must stay so.
 
     The larger one of that pair is the last that anybody would choose to move.
     """

@@ -122,9 +122,9 @@ def _page(status: int, start_response: StartResponse) -> Iterable[bytes]:
 
 def _answer(application: Application, environ: Environ) -> tuple[str, list[tuple[str, str]], bytes]:
     """What the engine itself says, after it has done what was asked."""
-    told: list[Any] = []
-    body = b"".join(application(environ, lambda status, headers, *_: told.append((status, headers))))
-    status, headers = told[-1]
+    reported: list[Any] = []
+    body = b"".join(application(environ, lambda status, headers, *_: reported.append((status, headers))))
+    status, headers = reported[-1]
     return status, headers, body
 
 

@@ -17,7 +17,7 @@ from ovirt_simulator.core.migrations import Migration
 from ovirt_simulator.core.rejections import Rejected
 from tests.builders import CLUSTER
 from tests.enforcer.safety.rules import HardRule, hard_rules
-from tests.faults.repairs import fewest_migrations, is_broken
+from tests.faults.repairs import fewest_migrations, is_violated
 
 
 @dataclass
@@ -47,13 +47,13 @@ class Recorder:
 
     @property
     def repaired(self) -> bool:
-        """Whether every hard rule holds, and nothing is on its way."""
+        """Whether every hard rule is satisfied, and nothing is on its way."""
         with self._backend.lock:
             moving = any(self._migrations.get(vm) is not None for vm in self._state.vms)
-            return not moving and not is_broken(self._rules(), self._intended())
+            return not moving and not is_violated(self._rules(), self._intended())
 
     def _attach(self, engine: Engine) -> None:
-        """Be told by the core's own methods, all but `migrate` under its lock."""
+        """Be reported by the core's own methods, all but `migrate` under its lock."""
         core: Any = (self._migrations, self._state, engine.vms)
         begin, forget, put_vm, migrate = (
             self._migrations.begin,
@@ -74,11 +74,11 @@ class Recorder:
                 ended.arrived = self._state.vms[ended.vm].host == ended.target
 
         def on_put_vm(vm: Vm) -> None:
-            broken = self._broken()
+            violated = self._violated()
             before = self._state.vms.get(vm.id)
             put_vm(vm)
             if before is not None and vm.host is not None and vm.host != before.host:
-                self._arrives(vm, broken)
+                self._arrives(vm, violated)
 
         def on_migrate(vm_id: str, **words: Any) -> Job:
             with self._backend.lock:
@@ -104,16 +104,16 @@ class Recorder:
                 f"{vm} goes to {target}: {left} migrations were left to do, and {then} are then"
             )
 
-    def _arrives(self, vm: Vm, broken: frozenset[HardRule]) -> None:
+    def _arrives(self, vm: Vm, violated: frozenset[HardRule]) -> None:
         """A group that the engine moves at once arrives VM by VM, and is together again with the last one."""
         begun = self._under_way.get(vm.id)
         if begun is None:
             return
         at_once = {one.vm for one in self.begun if one.request == begun.request}
-        for rule in self._broken() - broken:
+        for rule in self._violated() - violated:
             if vm.id in rule.vms and not (rule.kind == "together" and rule.vms <= at_once):
                 self.faults.append(
-                    f"{vm.id} arrives on {vm.host}, which breaks {sorted(rule.vms)} {rule.kind}"
+                    f"{vm.id} arrives on {vm.host}, which violates {sorted(rule.vms)} {rule.kind}"
                 )
 
     def _left(self, placement: dict[str, str]) -> int | None:
@@ -123,9 +123,9 @@ class Recorder:
     def _rules(self) -> tuple[HardRule, ...]:
         return hard_rules(self._state, CLUSTER)
 
-    def _broken(self) -> frozenset[HardRule]:
+    def _violated(self) -> frozenset[HardRule]:
         places = {vm.id: (vm.host,) for vm in self._state.vms.values() if vm.host is not None}
-        return frozenset(rule for rule in self._rules() if rule.broken(places))
+        return frozenset(rule for rule in self._rules() if rule.violated(places))
 
     def _intended(self) -> dict[str, str]:
         """Where VMs are, or go."""

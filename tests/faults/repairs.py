@@ -11,9 +11,9 @@ from tests.enforcer.safety.rules import HardRule
 Placement = Mapping[str, str]
 
 
-def is_broken(rules: Sequence[HardRule], placement: Placement) -> bool:
+def is_violated(rules: Sequence[HardRule], placement: Placement) -> bool:
     places = {vm: (host,) for vm, host in placement.items()}
-    return any(rule.broken(places) for rule in rules)
+    return any(rule.violated(places) for rule in rules)
 
 
 def fewest_migrations(
@@ -27,6 +27,6 @@ def fewest_migrations(
     costs = (
         sum(placement[vm] != host for vm, host in zip(ruled, ends, strict=True))
         for ends in product(sorted(hosts), repeat=len(ruled))
-        if not is_broken(rules, {**placement, **dict(zip(ruled, ends, strict=True))})
+        if not is_violated(rules, {**placement, **dict(zip(ruled, ends, strict=True))})
     )
     return min(costs, default=None)

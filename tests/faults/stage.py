@@ -1,4 +1,4 @@
-"""One case: a broken cluster, an engine, an enforcer, and a fault; until all is repaired and quiet."""
+"""One case: a violated cluster, an engine, an enforcer, and a fault; until all is repaired and quiet."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ class Stage:
         self.until(lambda: done)
 
     def until(self, condition: Callable[[], object]) -> None:
-        """Wait; what was said by then tells why without success."""
+        """Wait; what was said by then shows why without success."""
         try:
             eventually(condition, 40)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story}") from None
 
     def until_over(self) -> None:
-        """Wait until each fault has struck, every rule holds, every end is known, and nothing happens."""
+        """Wait until all faults have struck, all rules are satisfied, all ends are known."""
         _ = self.enforcer
         self.until(lambda: not self.wire.waiting and self._is_well())
         begun, readings = len(self.recorder.begun), self.wire.seen(_READING)

@@ -1,4 +1,4 @@
-"""Whatever goes wrong: no VM is asked for twice at once, no rule newly broken, nothing needless or lost."""
+"""Whatever goes wrong: no VM is asked for twice at once, no rule newly violated, nothing needless or lost."""
 
 from __future__ import annotations
 

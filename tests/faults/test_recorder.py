@@ -30,7 +30,7 @@ STATE = snapshot(
 
 
 class Scene:
-    """An engine, and whoever bears our correlation ids."""
+    """An engine, and the migrations with our correlation ids."""
 
     def __init__(self) -> None:
         self.engine = Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
@@ -77,13 +77,13 @@ def test_a_migration_that_repairs_nothing(scene: Scene) -> None:
     assert scene.faults == ["b2 goes to h2: 1 migrations were left to do, and 1 are then"]
 
 
-def test_a_rule_that_held_and_is_broken(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_held_and_is_violated(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's own filters, which would refuse it, are taken away."""
     monkeypatch.setattr(scene.engine.vms._migrate, "_validated", scene.engine.vms._migrate._request)
     monkeypatch.setattr(scene.engine.vms._migrate._scheduler, "schedule", lambda request, begin: begin("h3"))
     scene.migrate("b1", "h3")
     scene.engine.advance(60)
-    assert scene.faults[1:] == ["b1 arrives on h3, which breaks ['b1', 'b2'] apart"]
+    assert scene.faults[1:] == ["b1 arrives on h3, which violates ['b1', 'b2'] apart"]
 
 
 @pytest.fixture

@@ -35,6 +35,6 @@ hashlib.blake2b = hashlib.blake2s = _blake2  # type: ignore[assignment, misc]  #
 hashlib.md5 = _md5_of_no_secret
 hashlib.new = _named
 
-# Whoever started it may want to know which processes did without.
-if told := os.environ.get("FIPS_PROCESSES"):
-    Path(told, str(os.getpid())).write_text(" ".join(sys.orig_argv))
+# The test may want to know which processes did without.
+if reported := os.environ.get("FIPS_PROCESSES"):
+    Path(reported, str(os.getpid())).write_text(" ".join(sys.orig_argv))

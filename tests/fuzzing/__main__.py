@@ -30,8 +30,8 @@ def main() -> int:
             raise
         slowest = max(slowest, time.monotonic() - started)
     seconds, memory = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-    told = f"{options.inputs:,} inputs in {seconds:.0f} s, slowest {slowest * 1e3:.0f} ms, {memory} MiB"
-    print(f"{options.name}: {told}")
+    reported = f"{options.inputs:,} inputs in {seconds:.0f} s, slowest {slowest * 1e3:.0f} ms, {memory} MiB"
+    print(f"{options.name}: {reported}")
     return 0
 
 

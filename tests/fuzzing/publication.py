@@ -1,4 +1,4 @@
-"""The reader of what is published: each input gives what was written, or is seen to be damaged."""
+"""The reader of what is published: each input gives what was written, or is known to be damaged."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from tests import builders as build
 from tests.plugins.published import Publisher
 
 CLOCK = datetime(2030, 1, 1, tzinfo=UTC)
-#: How much each weight of a rule counts beside the engine's even distribution.
+#: How much each weight of a rule counts next to the engine's even distribution.
 FACTOR = 100
 #: This many starts are asked for at the same time.
 _AT_ONCE = 8
@@ -134,11 +134,11 @@ _AFFINITY = (
 _ENGINES = {Kind.HA: {"ha_weight": FACTOR}}
 
 
-def ours(burst: Burst, beside: Mapping[str, int] | None = None) -> Snapshot:
-    """The policy that `setup` makes: our weights beside the engine's."""
+def ours(burst: Burst, alongside: Mapping[str, int] | None = None) -> Snapshot:
+    """The policy that `setup` makes: our weights next to the engine's."""
     filters, weights = _OURS.get(burst.kind, _AFFINITY)
     policy = SchedulingPolicy(filters=filters, weights=weights, engine_filters=ENGINE_FILTERS)
-    return _ruled(burst.state, EVEN | _engines_own(burst) | dict(beside or {}), policy)
+    return _ruled(burst.state, EVEN | _engines_own(burst) | dict(alongside or {}), policy)
 
 
 def engines(burst: Burst) -> Snapshot:

@@ -17,7 +17,7 @@ from tests.integration.bursts import ENGINE_FILTERS, LEADING, Manner, Outcome
 
 #: More than the engine adds to the memory of any VM here.
 OVERHEAD_MB = 256
-#: Which of our units each of the engine's weights has beside it.
+#: Which of our units each of the engine's weights has next to it.
 _OURS = {
     "vm_affinity_weight": "SoftAffinityWeight",
     "vm_to_host_weight": "HostAffinityWeight",
@@ -204,7 +204,7 @@ def _others(parts: Parts) -> None:
 
 
 def ours(mixture: Mixture) -> Snapshot:
-    """The cluster with the policy that `setup` makes: our weights beside the engine's."""
+    """The cluster with the policy that `setup` makes: our weights next to the engine's."""
     (cluster,) = mixture.state.clusters
     weights = {unit: cluster.policy[name] for name, unit in _OURS.items()} | {"HaReservationWeight": 1}
     policy = SchedulingPolicy(
@@ -215,7 +215,7 @@ def ours(mixture: Mixture) -> Snapshot:
     return replace(mixture.state, clusters=(replace(cluster, scheduling_policy=policy),))
 
 
-def broken(mixture: Mixture, outcome: Outcome) -> Mapping[str, int]:
+def violated(mixture: Mixture, outcome: Outcome) -> Mapping[str, int]:
     """How many rules of each kind are violated afterwards: hard, soft and chain.
 
     Soft rules of VMs with placement keys are left out: there keys come first, as their factor says.
@@ -226,7 +226,7 @@ def broken(mixture: Mixture, outcome: Outcome) -> Mapping[str, int]:
     for group in mixture.state.affinity_groups:
         hard = group.vms_rule.hard or group.hosts_rule.hard
         if hard or keyed.isdisjoint(group.vms):
-            found["hard" if hard else "soft"] += _is_broken(group, where)
+            found["hard" if hard else "soft"] += _is_violated(group, where)
     found["chain"] = sum(_is_torn(chain, mixture, outcome) for chain in mixture.chains)
     found["refused"] = sum(host is None for host in outcome.hosts.values())
     return found
@@ -244,7 +244,7 @@ def _is_torn(chain: Sequence[str], mixture: Mixture, outcome: Outcome) -> bool:
     return outcome.free_mb[most] >= min(apart) + OVERHEAD_MB
 
 
-def _is_broken(group: AffinityGroup, where: Mapping[str, str | None]) -> bool:
+def _is_violated(group: AffinityGroup, where: Mapping[str, str | None]) -> bool:
     hosts = [host for vm in group.vms if (host := where[vm]) is not None]
     if group.vms_rule.enabled:
         together = any(one == other for one, other in combinations(hosts, 2))

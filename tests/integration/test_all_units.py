@@ -1,6 +1,7 @@
 """All our units at work: an engine that starts, migrates and drains, asks the proxy, and the proxy the rules.
 
-The stories are those of Nova's soft affinity, told with oVirt's words, and a host that goes into maintenance.
+The stories are those of Nova's soft affinity, reported with oVirt's words, and a host that goes into
+maintenance.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def test_vm_of_a_failed_host_restarts_elsewhere_without_the_peer_it_should_join(
     engine.until_on("fail-a", "fail-h2")
 
 
-def test_vm_of_a_failed_host_restarts_beside_the_peer_it_should_stay_away_from(engine: World) -> None:
+def test_vm_of_a_failed_host_restarts_alongside_the_peer_it_should_stay_away_from(engine: World) -> None:
     engine.fail("crowd-h1")
     engine.until_on("crowd-a", "crowd-h2")
     assert engine.host_of("crowd-b") == "crowd-h2"
@@ -139,4 +140,4 @@ def test_vm_is_refused_loudly_where_the_policy_lacks_the_unit_that_its_rule_asks
         assert engine.is_down(f"{name}-a")
     for name in ("alone", "mirror"):
         words = "AffinityFilter", f"{name}-group", f"{name}-a", "SoftAffinityWeight", "no host"
-        engine.until_told(EXTERNAL_SCHEDULER_PLUGIN_ERROR, *words)
+        engine.until_reported(EXTERNAL_SCHEDULER_PLUGIN_ERROR, *words)

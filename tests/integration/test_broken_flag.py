@@ -1,4 +1,4 @@
-"""The violations that we find are the groups that the simulated engine flags as broken."""
+"""The violations that we find are the groups that the simulated engine flags as violated."""
 
 from __future__ import annotations
 

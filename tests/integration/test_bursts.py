@@ -1,5 +1,5 @@
 """VMs that start in the same second see each other: a cluster looks afterwards as the engine's own weights,
-which know what is pending, would have left it, or better; and no hard rule is broken.
+which know what is pending, would have left it, or better; and no hard rule is violated.
 
 The proxy is a real one in a process of its own; the simulator's weights and filters are not ours.
 """

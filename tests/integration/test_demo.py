@@ -21,7 +21,7 @@ import pytest
 
 from tests.paths import CHECKOUT
 
-#: A few tell whether it works at all; the others that chance does not matter.
+#: A few report whether it works at all; the others that chance does not matter.
 SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 9)]
 MIGRATION_DONE = "63"
 
@@ -124,15 +124,15 @@ def test_ends_by_itself_and_shows_the_story(tmp_path: Path) -> None:
     assert completed.returncode == 0, completed.stderr
     assert completed.stderr == ""
     before, after = completed.stdout.split("=== The enforcer")
-    assert before.count("BROKEN") == 2
-    assert "BROKEN" not in after
+    assert before.count("VIOLATED") == 2
+    assert "VIOLATED" not in after
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
 def test_what_it_offers_to_try_works(tmp_path: Path) -> None:
-    with kept_demo(1, tmp_path) as (_, _, told):
-        _, farewell = told.split("=== It keeps running")
+    with kept_demo(1, tmp_path) as (_, _, reported):
+        _, farewell = reported.split("=== It keeps running")
         (config,) = re.findall(r"export (OVIRT_PLACEMENT_CONFIG)=(\S+)", farewell)
         commands = re.findall(r"^  \.venv/bin/(.*)$", farewell, re.MULTILINE)
         assert len(commands) == 5

@@ -68,7 +68,7 @@ def nested_within_a_plan(folder: Path) -> Path:
 @pytest.mark.usefixtures("small_machine")
 @pytest.mark.parametrize("make", [zeros, nested, nested_within_a_plan], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("command", READING)
-def test_what_cannot_be_read_is_told_in_one_line(
+def test_what_cannot_be_read_is_reported_in_one_line(
     command: str,
     make: Callable[[Path], Path],
     configuration: Path,

@@ -45,11 +45,11 @@ def test_the_story_of_all_daemons_comes_out_as_ever(tmp_path: Path) -> None:
     """The simulator, the inventory, the proxy with our plugins, the enforcer and commands, by their names."""
     processes = tmp_path / "processes"
     processes.mkdir()
-    told = run("-m", "demo", "--seed", "3", TMPDIR=str(tmp_path), FIPS_PROCESSES=str(processes))
-    assert (told.returncode, told.stderr) == (0, "")
-    before, after = told.stdout.split("=== The enforcer")
-    assert before.count("BROKEN") == 2
-    assert "BROKEN" not in after
+    reported = run("-m", "demo", "--seed", "3", TMPDIR=str(tmp_path), FIPS_PROCESSES=str(processes))
+    assert (reported.returncode, reported.stderr) == (0, "")
+    before, after = reported.stdout.split("=== The enforcer")
+    assert before.count("VIOLATED") == 2
+    assert "VIOLATED" not in after
     ran = "\n".join(file.read_text() for file in processes.iterdir())
     for daemon in DAEMONS:
         assert daemon in ran

@@ -73,20 +73,20 @@ def test_a_change_is_refused_exactly_where_the_engine_refuses_it(
 )
 @given(snapshots(most_groups=4), groups("new"))
 def test_each_group_that_is_named_clashes_with_it(state: Snapshot, group: AffinityGroup) -> None:
-    """Beside some of the others, the engine refuses only both together."""
+    """Next to some of the others, the engine refuses only both together."""
     group = replace(group, id="", name="new")
     empty = replace(group, vms=(), vm_labels=())
     others = {one.id for one in state.affinity_groups if one.cluster == group.cluster}
-    for name in named_beside(judge(state, group)):
+    for name in named_alongside(judge(state, group)):
         assert any(
-            refuses(state, group, (*beside, name))
-            and not refuses(state, group, beside)
-            and not refuses(state, empty, (*beside, name))
-            for beside in subsets(others - {name})
+            refuses(state, group, (*alongside, name))
+            and not refuses(state, group, alongside)
+            and not refuses(state, empty, (*alongside, name))
+            for alongside in subsets(others - {name})
         )
 
 
-def named_beside(judgement: GroupJudgement) -> set[str]:
+def named_alongside(judgement: GroupJudgement) -> set[str]:
     """The groups that refusals name together with the new one."""
     ours = (text for text in judgement.unchecked if "(groups new, " in text)
     return {name for text in ours for name in re.findall(r"\(groups new, ([^;]*);", text)[0].split(", ")}
@@ -97,9 +97,9 @@ def subsets(ids: Collection[str]) -> Iterator[tuple[str, ...]]:
         yield from combinations(sorted(ids), size)
 
 
-def refuses(state: Snapshot, group: AffinityGroup, beside: Collection[str]) -> bool:
+def refuses(state: Snapshot, group: AffinityGroup, alongside: Collection[str]) -> bool:
     """Whether the engine refuses a group where there are but these others."""
-    kept = tuple(one for one in state.affinity_groups if one.id in beside)
+    kept = tuple(one for one in state.affinity_groups if one.id in alongside)
     engine = Engine.from_snapshot(replace(state, affinity_groups=kept), clock=START)
     try:
         engine.affinity_groups.add(group.cluster, edit_of(group))

@@ -82,11 +82,11 @@ def test_unsafe_is_a_vm_that_stays_down(
     found = ha_check(engine, capsys, name)
     assert found["safe"] is False
     (loss,) = found["losses"]
-    assert (loss["hosts"], loss["domains"], loss["homeless"]) == ([f"{name}-h1"], [], [f"{name}-vm"])
+    assert (loss["hosts"], loss["domains"], loss["unplaced"]) == ([f"{name}-h1"], [], [f"{name}-vm"])
     assert [one["vm"] for one in loss["because"]] == [f"{name}-vm"]
     assert found["by_engine"]["safe"] is by_engine
     engine.fail(f"{name}-h1")
-    engine.until_told(VDS_INITIATED_RUN_VM_FAILED, f"{name}-vm")
+    engine.until_reported(VDS_INITIATED_RUN_VM_FAILED, f"{name}-vm")
     assert engine.is_down(f"{name}-vm")
 
     def named() -> bool:

@@ -91,7 +91,7 @@ def name_of(kind: str, more: str = "") -> str:
 
 
 def hostile(more: str = "") -> Snapshot:
-    """A cluster with much to tell about, whose ids are harmless and whose names are not."""
+    """A cluster with much to report about, whose ids are harmless and whose names are not."""
     found = snapshot(
         cluster("c1", name=name_of("cluster", more), ha_reservation=True),
         *(host(f"h{at}", name=name_of(f"host{at}", more), cluster="c1") for at in (1, 2, 3)),

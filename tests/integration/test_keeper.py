@@ -172,7 +172,7 @@ def test_without_an_inventory_service_it_records_what_the_enforcer_reads(
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [LEADING_ON], ids=["leading on"])
 def test_a_store_that_is_locked_for_long_costs_no_record(world: World, records: Records) -> None:
-    """Whoever else needs the store may complain as well; what counts is that the record was refused."""
+    """Other users of the store may complain as well; what counts is that the record was refused."""
 
     def keeper_says(words: str) -> bool:
         name = f"placement keys of cluster {build.CLUSTER}: "

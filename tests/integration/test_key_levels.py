@@ -133,7 +133,7 @@ def test_who_a_vm_is_given_to_counts_with_its_next_start(world: World, engine: o
     vm.permissions_service().add(types.Permission(role=manager, user=types.User(id="customer")))
     assert world.start("other-vm") == "customer"
     world.stop("other-vm")
-    # A second owner: nobody's, until a tag tells whose.
+    # A second owner: nobody's, until a tag shows whose.
     vm.permissions_service().add(types.Permission(role=manager, group=types.Group(id="staff")))
     system.tags_service().add(types.Tag(name="pk-customer-customer_offer"))
     vm.tags_service().add(types.Tag(name="pk-customer-customer_offer"))

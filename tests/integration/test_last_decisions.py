@@ -97,7 +97,7 @@ def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Askin
         yield Asking(proxy, tmp_path, capsys)
 
 
-def test_the_last_decision_is_told_with_time_units_and_weights(asking: Asking) -> None:
+def test_the_last_decision_is_reported_with_time_units_and_weights(asking: Asking) -> None:
     asking.filters(["Keep"], "v1", **{"not": "h1"})
     asking.scores("v1")
     asking.filters(["Keep"], "v1", **{"not": "h3"})
@@ -132,7 +132,7 @@ def test_weights_of_an_earlier_decision_are_left_out(asking: Asking) -> None:
     assert [one["method"] for one in asking.data("web")] == ["runFilters"]
 
 
-def test_a_refusal_is_told_with_its_reason(asking: Asking) -> None:
+def test_a_refusal_is_reported_with_its_reason(asking: Asking) -> None:
     asking.filters(["Refusing", "Keep"], "v1")
     asking.recorded(1)
     (refused,) = asking.data("web")
@@ -141,12 +141,12 @@ def test_a_refusal_is_told_with_its_reason(asking: Asking) -> None:
     assert "Refusing refuses the VM: no licence for it" in asking.last("web")
 
 
-def test_a_balance_that_chose_the_vm_is_told(asking: Asking) -> None:
+def test_a_balance_that_chose_the_vm_is_reported(asking: Asking) -> None:
     asking.balances(MOVED)
     asking.recorded(1)
     assert asking.data("mail")[0]["move_to"] == ["h1", "h2"]
     assert "it is to move to north or south" in asking.last("mail")
-    assert asking.last("cache") == f"{asking.record} holds no decision about VM cache\n"
+    assert asking.last("cache") == f"{asking.record} has no decision about VM cache\n"
 
 
 def test_a_decision_in_a_file_that_made_way_is_found(asking: Asking) -> None:

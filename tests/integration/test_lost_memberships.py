@@ -1,4 +1,4 @@
-"""A VM changes its cluster, by the SDK, beside real processes: who looks hears of what it was a member of."""
+"""A VM changes its cluster, by the SDK, with real processes: its memberships are reported."""
 
 from __future__ import annotations
 
@@ -66,20 +66,20 @@ def remembered(world: World) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("published", [False, True])
-def test_it_is_listed_logged_and_told_once_over_restarts(world: World, published: bool) -> None:
+def test_it_is_listed_logged_and_reported_once_over_restarts(world: World, published: bool) -> None:
     assert groups(world, "lost") == "Nothing is lost.\n"
     if published:
         world.publish()
     assert "(mode observe)" in world.enforce()
     world.until(lambda: remembered(world) == 3, "the memberships")
     world.change_cluster("web", "c2")
-    world.until_told(9802, "VM web left cluster blue", "groups near, tied and affinity label ours")
+    world.until_reported(9802, "VM web left cluster blue", "groups near, tied and affinity label ours")
     assert lost(world) == {"web": (["near", "tied"], ["ours"])}
     assert world.enforcer_log.count("VM web left cluster blue") == 1
     world.kill_enforcer()
     world.change_cluster("db", "c2")
     world.enforce()
-    world.until_told(9802, "VM db left cluster blue", "group near;")
+    world.until_reported(9802, "VM db left cluster blue", "group near;")
     assert lost(world) == {"web": (["near", "tied"], ["ours"]), "db": (["near"], [])}
     assert world.stop_enforcing() == 0
     assert len(world.events(9802)) == 2

@@ -2,8 +2,8 @@
 
 A guess about what the engine has just decided may rank, never veto: no more starts are refused than the
 engine alone refuses in some order of them, nor more in sum; no hard rule is violated that it would not
-violate; soft rules fare no worse in sum, and seldom in one burst; and groups hold that are tied together
-through VMs that are down, which the engine does not see.
+violate; soft rules fare no worse in sum, and seldom in one burst; and groups are satisfied that are tied
+together through VMs that are down, which the engine does not see.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from msgspec import structs
 from ovirt_placement.model import Snapshot
 from tests.integration import bursts
 from tests.integration.bursts import Burst, Kind, Manner, Scene
-from tests.integration.mixtures import Mixture, broken, draw, ours
+from tests.integration.mixtures import Mixture, draw, ours, violated
 from tests.plugins.proxy_process import proxy_url, two_proxies
 from tests.plugins.published import Publisher
 
@@ -82,7 +82,7 @@ def compared(mixture: Mixture, seed: int, scene: Scene) -> tuple[Counter[str], C
         rest = tuple(vm for vm in burst.vms if vm not in one.order)
         burst = replace(burst, vms=one.order + rest, manner=Manner.IN_TURN)
     other = bursts.run(burst, mixture.state, seed)
-    return Counter(broken(mixture, one)), Counter(broken(mixture, other))
+    return Counter(violated(mixture, one)), Counter(violated(mixture, other))
 
 
 def is_worse(mixture: Mixture, one: Counter[str]) -> bool:
@@ -92,7 +92,7 @@ def is_worse(mixture: Mixture, one: Counter[str]) -> bool:
     """
     for seed in range(ORDERS):
         burst, state = shuffled(mixture, random.Random(seed))
-        found = broken(mixture, bursts.run(burst, state, seed))
+        found = violated(mixture, bursts.run(burst, state, seed))
         if found["soft"] >= one["soft"] or found["chain"] > one["chain"]:
             return False
     return True
@@ -102,7 +102,7 @@ def is_chance(mixture: Mixture, refused: int) -> bool:
     """Whether the engine alone refuses as many starts in some order: hosts that are nearly full decide it."""
     for seed in range(ORDERS):
         burst, state = shuffled(mixture, random.Random(seed))
-        if broken(mixture, bursts.run(burst, state, seed))["refused"] >= refused:
+        if violated(mixture, bursts.run(burst, state, seed))["refused"] >= refused:
             return True
     return False
 

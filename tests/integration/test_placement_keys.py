@@ -188,13 +188,13 @@ def test_a_migration_goes_to_the_best_host_and_leaves_the_record(engine: KeyWorl
     assert engine.store.runs()["best-a"] == since
 
 
-def test_a_bad_property_is_told_once_ignored_and_no_obstacle_to_a_start(engine: KeyWorld) -> None:
+def test_a_bad_property_is_reported_once_ignored_and_no_obstacle_to_a_start(engine: KeyWorld) -> None:
     assert engine.start("typo-a") == "typo-h1"
     engine.world.until_called("runFilters", 1, "typo-a")
     assert engine.frozen("typo-a") == ()
     engine.stop("typo-a")  # the keeper looks again at each of these
     engine.start("typo-b")
     engine.start("typo-a")
-    told = [line for line in engine.world.enforcer_log.splitlines() if TYPO in line]
-    (line,) = told
+    reported = [line for line in engine.world.enforcer_log.splitlines() if TYPO in line]
+    (line,) = reported
     assert "VM typo-a: custom property placement_keys is ignored" in line

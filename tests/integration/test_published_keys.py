@@ -1,4 +1,4 @@
-"""Placement keys count for whoever starts when both the engine and the store are gone, in either manner."""
+"""Placement keys count for starts when both the engine and the store are gone, in either manner."""
 
 from __future__ import annotations
 

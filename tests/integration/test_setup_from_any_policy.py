@@ -47,7 +47,7 @@ OURS = Units(
     ),
     balance="HaReservationBalance",
 )
-BESIDE = {
+ALONGSIDE = {
     "SoftAffinityWeight": "VmAffinityGroups",
     "HostAffinityWeight": "VmToHostsAffinityGroups",
     "HaReservationWeight": "OptimalForHaReservation",
@@ -65,7 +65,7 @@ class Form(Enum):
 
 
 @dataclass(frozen=True)
-class Told:
+class Reported:
     """All of a policy, the order in which its units stand aside."""
 
     description: str
@@ -111,11 +111,11 @@ class World:
         self.engine.policies.edit(policy.id, properties=dict(properties))
         return name
 
-    def told(self, name: str) -> Told | None:
+    def reported(self, name: str) -> Reported | None:
         """What the engine holds of a policy; None if it has no such policy."""
         for policy in self.engine.queries.scheduling_policies():
             if policy.name == name:
-                return Told(
+                return Reported(
                     policy.description,
                     {entry.unit: entry.position for entry in policy.filters},
                     {entry.unit: entry.factor for entry in policy.weights},
@@ -125,7 +125,7 @@ class World:
         return None
 
     def make_as_earlier_release_did(self, name: str) -> None:
-        """Take out the engine's weights beside ours, and their parameters, which that release remembered.
+        """Take out the engine's weights next to ours, and their parameters, which that release remembered.
 
         It did not remember factors.
         """
@@ -141,9 +141,9 @@ class World:
         units = {name: unit for unit, name in self.names.items()}
         factors = {self.names[entry.unit]: entry.factor for entry in policy.weights}
         for entry in policy.weights:
-            if self.names[entry.unit] in {*BESIDE.values(), *BESIDE, "HardAffinityWeight"}:
+            if self.names[entry.unit] in {*ALONGSIDE.values(), *ALONGSIDE, "HardAffinityWeight"}:
                 self.engine.policies.remove_unit(policy.id, entry.unit)
-        for own, twin in BESIDE.items():
+        for own, twin in ALONGSIDE.items():
             if own in factors:
                 self.engine.policies.add_weight(policy.id, units[own], factor=factors.get(twin, factors[own]))
 
@@ -208,7 +208,7 @@ def some_policy(world: World, data: st.DataObject, description: str, *, with_our
 
 
 def some_factors(data: st.DataObject, *, of_ours_only: bool = False) -> dict[str, int]:
-    names = sorted(BESIDE if of_ours_only else {*BESIDE, *BESIDE.values()})
+    names = sorted(ALONGSIDE if of_ours_only else {*ALONGSIDE, *ALONGSIDE.values()})
     return data.draw(st.dictionaries(st.sampled_from(names), st.integers(0, 9)))
 
 
@@ -222,13 +222,15 @@ def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> 
     choice = UnitChoice(name, factors=factors)
     world.carry_out(lambda: world.plan(choice), data.draw(ENDS))
     assert world.plan(choice).requests == ()
-    policy = world.told(name)
+    policy = world.reported(name)
     assert policy is not None
     weights = {world.names[unit]: factor for unit, factor in policy.weights.items()}
-    assert {*BESIDE, *BESIDE.values()} <= weights.keys()
+    assert {*ALONGSIDE, *ALONGSIDE.values()} <= weights.keys()
     assert factors.items() <= weights.items()
     assert all(
-        weights[BESIDE[own]] == factors.get(BESIDE[own], factors[own]) for own in BESIDE if own in factors
+        weights[ALONGSIDE[own]] == factors.get(ALONGSIDE[own], factors[own])
+        for own in ALONGSIDE
+        if own in factors
     )
     assert {"VmAffinityGroups", *OURS.filters} <= {world.names[unit] for unit in policy.filters}
     assert policy.balance is not None
@@ -242,7 +244,7 @@ def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> 
 def test_setup_and_then_undo_give_back_what_was(world: World, data: st.DataObject) -> None:
     description = data.draw(st.sampled_from(["", "of the site", "ends in [] "]))
     name = some_policy(world, data, description, with_ours=False)
-    before = world.told(name)
+    before = world.reported(name)
     assert before is not None
     former = data.draw(st.sampled_from(world.built_in))
     world.engine.policies.update_cluster("c2", policy_id=former)
@@ -258,8 +260,8 @@ def test_setup_and_then_undo_give_back_what_was(world: World, data: st.DataObjec
     world.carry_out(lambda: world.plan_undo(name), data.draw(ENDS))
 
     # The earlier release did not remember the factors that it was asked to change.
-    asked = {} if form is Form.PRESENT else {BESIDE[own]: factor for own, factor in factors.items()}
-    assert world.told(name) == Told(
+    asked = {} if form is Form.PRESENT else {ALONGSIDE[own]: factor for own, factor in factors.items()}
+    assert world.reported(name) == Reported(
         before.description.strip(),
         before.filters,
         {unit: asked.get(world.names[unit], factor) for unit, factor in before.weights.items()},
@@ -278,10 +280,10 @@ def test_undo_takes_our_units_out_of_any_policy(world: World, data: st.DataObjec
     description = data.draw(st.sampled_from(["", "of the site", made_like("none")]))
     name = some_policy(world, data, description, with_ours=True)
     world.engine.policies.update_cluster("c2", policy_name=name)
-    before = world.told(name)
+    before = world.reported(name)
     world.carry_out(lambda: world.plan_undo(name), data.draw(ENDS))
     assert world.plan_undo(name).requests == ()
-    after = world.told(name)
+    after = world.reported(name)
     if description == made_like("none"):
         assert after is None
         assert world.used_by_red() == world.built_in[0]

@@ -23,7 +23,7 @@ def check(found: Figures) -> None:
     assert (len(found.burst.refused), len(found.burst.lost)) == (0, 0)
     assert found.calls.percentile(99) <= P99_SECONDS
     assert found.torn_chains == ()
-    assert found.broken == 0
+    assert found.violated == 0
 
 
 def test_more_starts_than_threads_while_nothing_is_fresh() -> None:

@@ -54,7 +54,7 @@ def _go_and_come_back(part: str, folder: Path, *, killed: bool) -> Calls:
             after = start(stage, second)
         found = figures.of(storm, after, stage)
         assert [(len(burst.refused), len(burst.lost)) for burst in (before, after)] == [(0, 0)] * 2
-        assert found.broken == 0
+        assert found.violated == 0
         assert None not in {found.hosts[vm] for vm in storm.starts}
         return found.calls
 
@@ -78,5 +78,5 @@ def test_the_engine_dies_and_comes_back_with_what_it_had_saved(tmp_path: Path) -
         bursts.append(start(stage, second))
         assert [len(burst.refused) for burst in bursts] == [0, 0, 0]
         assert bursts[2].lost == ()
-        assert storm.broken(stage.hosts()) == 0
+        assert storm.violated(stage.hosts()) == 0
         assert stage.down(storm.starts) == []

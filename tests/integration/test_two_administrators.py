@@ -140,8 +140,8 @@ class Office:
         assert not (begun and self.paused), f"{begun} though paused: {self.said}"
         assert begun <= self.approved, f"{begun} of {self.approved}: {self.said}"
 
-    def break_a_rule(self) -> None:
-        """Whoever owns the VMs wants one of the pairs the other way round."""
+    def violate_a_rule(self) -> None:
+        """The owner of the VMs wants one of the pairs the other way round."""
         name = f"pair-{self._random.choice(PAIRS)}"
         stands = next(one for one in self.bench.engine.snapshot().affinity_groups if one.id == name)
         rule = APART if stands.vms_rule == TOGETHER else TOGETHER
@@ -180,7 +180,7 @@ def test_nothing_moves_that_neither_of_them_let_move(
     with bench.enforcing() as daemon:
         for _ in range(orders):
             office.said.clear()
-            office.break_a_rule()
+            office.violate_a_rule()
             for _ in range(random.randint(1, MOST_WORDS)):
                 office.speak()
                 office.pass_time(daemon, random.choice([0.5, 3.0, 30.0, 120.0]))

@@ -38,7 +38,7 @@ def state(rule: AffinityRule, second: str) -> Snapshot:
 
 
 class Site(NamedTuple):
-    """An engine with what is ours beside it."""
+    """An engine with what is ours besides it."""
 
     name: str
     world: World

@@ -1,7 +1,7 @@
 """What is foreseen of a change is what then happens: the same violations, migrations and survivors.
 
-A simulated engine that knows nothing of the rules takes the change, the real enforcer repairs what it breaks;
-then hosts fail, and VMs start where it was said.
+A simulated engine that knows nothing of the rules takes the change, the real enforcer repairs what it
+violates; then hosts fail, and VMs start where it was said.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Change:
 
 
 def drawn(dice: random.Random) -> tuple[Engine, Change]:
-    """A cluster in which nothing is broken, neither too full nor too empty, and a change of its rules."""
+    """A cluster in which nothing is violated, neither too full nor too empty, and a change of its rules."""
     while True:
         sizes = Sizes(
             hosts=dice.randint(3, 5), vms=dice.randint(8, 20), groups=dice.randint(0, 4), ha=0.4, broken=0
@@ -102,17 +102,17 @@ def change_of(state: Snapshot, dice: random.Random) -> Change:
 
 
 def flagged(engine: Engine) -> set[str]:
-    """The names of the groups that the engine itself calls broken."""
+    """The names of the groups that the engine itself calls violated."""
     (cluster,) = engine.snapshot().clusters
     return {one.name for one in engine.queries.affinity_groups(cluster.id) if engine.queries.is_broken(one)}
 
 
 def foreseen_flags(state: Snapshot, found: Outlook) -> set[str]:
-    """The groups that are to be broken, taken alone: so the engine judges."""
+    """The groups that are to be violated, taken alone: so the engine judges."""
     placement = SnapshotPlacement(state)
-    broken = (*found.rules.broken, *found.rules.as_before)
+    violated = (*found.rules.violated, *found.rules.as_before)
     return {
-        state.group_by_id[one].name for rule in broken for one in rule.constraint.broken_groups(placement)
+        state.group_by_id[one].name for rule in violated for one in rule.constraint.violated_groups(placement)
     }
 
 
@@ -159,7 +159,7 @@ def carry_out(seed: int, folder: Path, seen: Counter[str]) -> None:
             return
         assert change.removes or not (judgement.refusals or judgement.unchecked)
         assert flagged(engine) == foreseen_flags(after, found)
-        seen["broken"] += bool(found.rules.broken)
+        seen["violated"] += bool(found.rules.violated)
     migrated = [event for event in engine.queries.events() if event.code == MIGRATED]
     assert len(migrated) == found.plan.migrations
     seen["moved"] += bool(migrated)
@@ -182,15 +182,15 @@ def hosts_fail(ended: Snapshot, found: Outlook, dice: random.Random, seen: Count
     down = tuple(dice.sample(up, min(len(up) - 1, survived + dice.randint(0, 1)) or 1))
     foreseen = course(ended, down, ())
     if len(down) <= survived:
-        assert not foreseen.homeless
+        assert not foreseen.unplaced
         seen["survived"] += 1
     calm = replace(ended, vms=tuple(replace(one, ha=False) for one in ended.vms))
     engine = Engine.from_snapshot(calm, clock=START, settings=PROMPT)
     for host in down:
         engine.hosts.fail(host)
     engine.advance(A_MINUTE)
-    start_as_told(engine, foreseen)
-    seen["homeless"] += bool(foreseen.homeless)
+    start_as_reported(engine, foreseen)
+    seen["unplaced"] += bool(foreseen.unplaced)
     end = engine.snapshot().vm_by_id
     lost = {one.id: one.host for one in ended.vms if one.host in down}
     assert {one.id: end[one.id].host for one in foreseen.end.vms} == {
@@ -201,7 +201,7 @@ def hosts_fail(ended: Snapshot, found: Outlook, dice: random.Random, seen: Count
     assert flagged(engine) == foreseen_flags(foreseen.end, difference)
 
 
-def start_as_told(engine: Engine, foreseen: Course) -> None:
+def start_as_reported(engine: Engine, foreseen: Course) -> None:
     for start in foreseen.starts:
         if start.host is None:
             with pytest.raises(Rejected):
@@ -216,7 +216,7 @@ def test_some_come_true(tmp_path: Path) -> None:
     # The last is of a plan that HA reservation cuts off.
     for seed in (0, 1, 2, 10, 11, 12, 1081):
         carry_out(seed, tmp_path, seen)
-    assert seen["broken"]
+    assert seen["violated"]
     assert seen["survived"]
 
 
@@ -226,6 +226,6 @@ def test_all_come_true(part: int, tmp_path: Path) -> None:
     seen = Counter[str]()
     for seed in range(1000 + part * 25, 1025 + part * 25):
         carry_out(seed, tmp_path, seen)
-    assert seen["broken"] > 3
+    assert seen["violated"] > 3
     assert seen["moved"]
     assert seen["survived"] > 3

@@ -57,8 +57,8 @@ def check(state: Snapshot, asked_filter: AskFilter, asked_weight: AskWeight) -> 
         weighing = {unit for unit, factor in (policy.weights if policy else {}).items() if factor}
         for unit in WEIGHTS:
             if counts(state, unit, unit in weighing) and left:
-                told = {found.host: found.weights[unit].rank for found in ordered.hosts}
-                assert told == asked_weight(unit, left, one.id, given_parameters)
+                reported = {found.host: found.weights[unit].rank for found in ordered.hosts}
+                assert reported == asked_weight(unit, left, one.id, given_parameters)
 
 
 @pytest.fixture(scope="module")
@@ -120,8 +120,8 @@ def test_a_migration_that_drains_a_host_is_accepted_by_both(in_process: Publishe
     )
     in_process.publish(state)
     assert accepted_hosts("AffinityFilter", ["h2"], "a", {}) == ["h2"]
-    (told,) = why(state, state.vm_by_id["a"], [state.host_by_id["h2"]]).hosts
-    assert told.accepted
-    assert [reason.kind for reason in told.reasons] == ["group_moves_along"]
+    (reported,) = why(state, state.vm_by_id["a"], [state.host_by_id["h2"]]).hosts
+    assert reported.accepted
+    assert [reason.kind for reason in reported.reasons] == ["group_moves_along"]
     among_both = why(state, state.vm_by_id["a"], state.hosts).hosts
     assert [answer.accepted for answer in among_both] == [True, False]

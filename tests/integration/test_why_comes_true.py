@@ -148,11 +148,11 @@ def test_a_vm_that_is_down_starts_on_the_hosts_that_why_accepts(
     with Attempts(stopped(state, VMS[:3]), proxy) as engine:
         publisher.publish(engine.state)
         for one in [engine.state.vm_by_id[name] for name in VMS[:3]]:
-            told = accepted(engine.state, one, HOSTS)
-            assert told == {each for each in HOSTS if accepted(engine.state, one, (each,))}
-            assert told == {found.host for found in order(engine.state, one).hosts}
-            assert told == {each for each in HOSTS if engine.starts(one.id, each)}
-            assert engine.starts(one.id) in (told or {None})
+            reported = accepted(engine.state, one, HOSTS)
+            assert reported == {each for each in HOSTS if accepted(engine.state, one, (each,))}
+            assert reported == {found.host for found in order(engine.state, one).hosts}
+            assert reported == {each for each in HOSTS if engine.starts(one.id, each)}
+            assert engine.starts(one.id) in (reported or {None})
 
 
 @EXAMPLES
@@ -166,9 +166,9 @@ def test_a_vm_that_runs_goes_to_the_hosts_that_why_accepts(
             going = who_goes(engine.state, one)
             if all(moves_freely(engine.state, each) for each in going):
                 for target in HOSTS:
-                    told = all(accepted(engine.state, each, (target,)) for each in going)
+                    reported = all(accepted(engine.state, each, (target,)) for each in going)
                     moved = target != one.host and engine.moves(one.id, target, going)
-                    assert (told and target != one.host) == moved, (one.id, target)
+                    assert (reported and target != one.host) == moved, (one.id, target)
 
 
 def freed(state: Snapshot) -> Snapshot:
@@ -209,7 +209,7 @@ POLICY = SchedulingPolicy(filters=FILTERS)
         ),
     ],
 )
-def test_a_start_that_the_engine_refuses_is_refused_and_told_by_whom(
+def test_a_start_that_the_engine_refuses_is_refused_and_reported_by_whom(
     publisher: Publisher, proxy: str, ruled: dict[str, object], parts: tuple[Part, ...], by: str
 ) -> None:
     hosts = (host("h1"), host("h2"))

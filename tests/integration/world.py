@@ -1,4 +1,4 @@
-"""A simulated engine in a process of its own, our parts beside it, and words to speak to it and to wait."""
+"""A simulated engine in a process of its own, our parts besides it, and words to speak to it and to wait."""
 
 from __future__ import annotations
 
@@ -142,13 +142,13 @@ class World:
         """What the events of this code say."""
         return [event.description for event in self._system.events_service().list() if event.code == code]
 
-    def until_told(self, code: int, *words: str) -> None:
+    def until_reported(self, code: int, *words: str) -> None:
         """Wait until an event says all of this."""
 
-        def told() -> bool:
+        def reported() -> bool:
             return any(all(word in description for word in words) for description in self.events(code))
 
-        self.until(told, f"event {code} with {words}")
+        self.until(reported, f"event {code} with {words}")
 
     def until_called(self, method: str, times: int, *vms: str) -> None:
         """Wait until the proxy's log, which is written after the answer, shows this many calls about each VM.

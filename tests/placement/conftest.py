@@ -22,7 +22,7 @@ def engine() -> Iterator[EngineServer]:
 
 @pytest.fixture
 def config(tmp_path: Path, engine: EngineServer) -> Config:
-    """Of whoever asks that engine; a service asks it by itself but rarely."""
+    """Of each client of that engine; a service asks it by itself but rarely."""
     return loaded(configured(tmp_path, engine))
 
 

@@ -40,7 +40,7 @@ class PostgresServer:
 
     @contextmanager
     def hanging(self) -> Iterator[None]:
-        """No process of it gets on; whoever connects or waits for an answer waits."""
+        """No process of it gets on; clients that connect or wait for an answer wait."""
         processes = self._processes()
         for process in processes:
             process.send_signal(signal.SIGSTOP)

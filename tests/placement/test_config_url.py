@@ -29,7 +29,7 @@ from tests.configuration import write_configuration, write_password
         "https://",
     ],
 )
-def test_a_url_that_is_none_is_told_in_one_line_without_its_password(tmp_path: Path, url: str) -> None:
+def test_a_url_that_is_none_is_reported_in_one_line_without_its_password(tmp_path: Path, url: str) -> None:
     file = write_configuration(tmp_path, url.replace("\n", "\\n"))
     with pytest.raises(UserError) as refusal:
         config.load(file, {})
@@ -43,7 +43,7 @@ def test_a_url_that_is_none_is_told_in_one_line_without_its_password(tmp_path: P
     ("url", "insecure", "exposed"),
     [
         ("https://engine/ovirt-engine/api", False, ""),
-        ("https://engine/ovirt-engine/api", True, "whoever answers"),
+        ("https://engine/ovirt-engine/api", True, "any server that answers"),
         ("http://engine/ovirt-engine/api", False, "in clear"),
         ("http://127.0.0.1:8080/ovirt-engine/api", True, ""),
         ("http://localhost/ovirt-engine/api", False, ""),
@@ -82,7 +82,7 @@ def test_a_password_file_of_another_owner_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_root_is_not_told_to_take_a_services_password_away(tmp_path: Path) -> None:
+def test_root_is_not_advised_to_take_a_services_password_away(tmp_path: Path) -> None:
     """As it was of the inventory's user alone, who goes on reading it."""
     file = write_password(tmp_path)
     os.chown(file, 65534, 65534)

@@ -39,7 +39,7 @@ def test_plugins_run_as_a_user_of_their_own_and_cannot_be_changed(service: str) 
     assert settings["StartLimitIntervalSec"] == "0"
 
 
-def test_the_socket_is_where_the_proxy_listens_unless_told_otherwise() -> None:
+def test_the_socket_is_where_the_proxy_listens_unless_set_otherwise() -> None:
     socket = (PACKAGING / "ovirt-scheduler-proxy.socket").read_text()
     assert re.findall(r"^ListenStream=(.*)$", socket, re.MULTILINE) == [Server().listen]
     service = (PACKAGING / "ovirt-scheduler-proxy.service").read_text()

@@ -69,7 +69,7 @@ class Happenings:
         self.engine.hosts.activate(host)
 
     def ovirt_enforcer(self, line: str, into: str | None = None) -> str:
-        """Run a command; what it prints goes into a file beside the configuration, if one is named.
+        """Run a command; what it prints goes into a file next to the configuration, if one is named.
 
         In the line, `{folder}` stands for the place of such files.
         """

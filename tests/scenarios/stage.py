@@ -1,6 +1,6 @@
 """Plays a scenario: the real daemon, a simulated engine behind real HTTP, a real store, a simulated clock.
 
-A scenario is a folder: README.md tells the story, state.json is the start, story.toml says what happens when,
+A scenario is a folder: README.md shows the story, state.json is the start, story.toml says what happens when,
 and decisions.log is what the enforcer is expected to say, with simulated seconds.
 """
 
@@ -90,7 +90,7 @@ class Stage(Happenings):
         """Let the daemon run until the curtain."""
         self._daemon = daemon
         self._connection = connection
-        self._told = self._last_event()
+        self._reported = self._last_event()
         daemon.run(self.sleep)
 
     def clock(self) -> float:
@@ -101,17 +101,17 @@ class Stage(Happenings):
         until = min(self.now + max(seconds, 0.1), self._story.until)
         while self.now < until:
             self.advance(min(self.now + EVENTS_SECONDS, until))
-            self._tell_events()
+            self._report_events()
             if self._daemon.due:
                 break
         return self.now >= self._story.until
 
-    def _tell_events(self) -> None:
+    def _report_events(self) -> None:
         """Let the daemon hear of what the engine has logged, if the engine answers."""
-        if self._last_event() > self._told:
+        if self._last_event() > self._reported:
             with suppress(EngineAway):
-                events = read_events(self._connection, after=self._told, at_most=500)
-                self._told = max(event.id for event in events)
+                events = read_events(self._connection, after=self._reported, at_most=500)
+                self._reported = max(event.id for event in events)
                 self._daemon.happened(events)
 
     def _last_event(self) -> int:
@@ -250,7 +250,7 @@ def _logged(stage: Stage) -> Iterator[None]:
 
 @contextmanager
 def simulated_time(clock: Callable[[], float]) -> Iterator[None]:
-    """Let the store's database tell simulated time."""
+    """Let the store's database report simulated time."""
 
     def on_connect(connection: Any, _: object) -> None:
         connection.create_function("julianday", 1, lambda _: _START_JULIAN_DAY + clock() / 86400)

@@ -20,10 +20,10 @@ class Systemd:
 
     def environment(self, watchdog_seconds: float | None = None) -> dict[str, str]:
         """What the process finds in its environment."""
-        told = {"NOTIFY_SOCKET": str(self._path)}
+        reported = {"NOTIFY_SOCKET": str(self._path)}
         if watchdog_seconds is not None:
-            told["WATCHDOG_USEC"] = str(round(watchdog_seconds * 1e6))
-        return told
+            reported["WATCHDOG_USEC"] = str(round(watchdog_seconds * 1e6))
+        return reported
 
     def hear(self) -> str:
         """The next thing that is reported."""
@@ -31,10 +31,10 @@ class Systemd:
 
     def hear_until(self, awaited: str, times: int = 1) -> list[str]:
         """All that is reported until this was reported so often."""
-        told: list[str] = []
-        while told.count(awaited) < times:
-            told.append(self.hear())
-        return told
+        reported: list[str] = []
+        while reported.count(awaited) < times:
+            reported.append(self.hear())
+        return reported
 
     def count(self, seconds: float) -> int:
         """How often something is reported within this many seconds; what was reported before is forgotten."""

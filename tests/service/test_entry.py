@@ -19,7 +19,7 @@ BIN = Path(sys.executable).parent
 
 @pytest.fixture
 def state(tmp_path: Path) -> str:
-    """One broken rule, of VMs with names in another script."""
+    """One violated rule, of VMs with names in another script."""
     file = tmp_path / "state.json"
     parts = (host("h1"), vm("v1", "h1", name="名前"), vm("v2", "h1"), group("g1", APART, "v1 v2"))
     file.write_bytes(state_file.dumps(snapshot(*parts)))
@@ -61,7 +61,7 @@ def test_a_reader_that_goes_away_ends_it_silently(state: str, number: int) -> No
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_a_full_disk_is_told_and_is_no_answer(state: str, number: int) -> None:
+def test_a_full_disk_is_reported_and_is_no_answer(state: str, number: int) -> None:
     arguments = commands(state)[number]
     with open("/dev/full", "w") as full:
         found = ended(arguments, full.fileno())

@@ -31,14 +31,14 @@ def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
 
 
 @given(st.dictionaries(TEXTS, st.lists(TEXTS)))
-def test_json_still_says_the_same(told: dict[str, list[str]]) -> None:
-    text = json.dumps(told, indent=2, ensure_ascii=False)
+def test_json_still_says_the_same(reported: dict[str, list[str]]) -> None:
+    text = json.dumps(reported, indent=2, ensure_ascii=False)
     # Two halves of a character are one to JSON, as they were before.
-    assert json.loads(escaped(text)) == json.loads(json.dumps(told, ensure_ascii=True))
+    assert json.loads(escaped(text)) == json.loads(json.dumps(reported, ensure_ascii=True))
 
 
 @given(TEXTS)
-def test_a_name_is_one_line_to_whoever_reads_it(text: str) -> None:
+def test_a_name_is_one_line_to_each_reader(text: str) -> None:
     assert len(unbroken(text).splitlines()) <= 1
 
 

@@ -34,7 +34,7 @@ def test_a_message_is_one_line_of_characters_that_are_to_be_seen(text: str) -> N
     assert line.isprintable()
 
 
-def test_a_forged_line_and_a_terminals_codes_are_told_as_what_they_are() -> None:
+def test_a_forged_line_and_a_terminals_codes_are_reported_as_what_they_are() -> None:
     assert logged("no VM x\nERROR all hosts\x1b[31m refused\u202e") == [
         r"INFO no VM x\nERROR all hosts\x1b[31m refused\u202e"
     ]

@@ -14,7 +14,9 @@ from ovirt_service import metrics
 from ovirt_service.errors import UserError
 
 
-def test_what_is_counted_can_be_read_beside_what_the_process_takes(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_counted_can_be_read_alongside_what_the_process_takes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level("INFO")
     registry = metrics.new_registry("part")
     Counter("things", "Things", registry=registry).inc(3)
@@ -46,7 +48,7 @@ def test_nowhere_is_the_default() -> None:
     metrics.serve(metrics.new_registry("part"), "", "[part] metrics")
 
 
-def test_an_address_that_is_taken_or_none_is_told() -> None:
+def test_an_address_that_is_taken_or_none_is_reported() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

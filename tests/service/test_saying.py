@@ -22,7 +22,7 @@ class Clock:
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.floats(0, 400))))
-def test_each_subject_is_told_once_in_the_quiet_time(events: list[tuple[str, str, float]]) -> None:
+def test_each_subject_is_reported_once_in_the_quiet_time(events: list[tuple[str, str, float]]) -> None:
     clock = Clock()
     said = Said(QUIET_SECONDS, clock)
     last: dict[tuple[str, str], float] = {}

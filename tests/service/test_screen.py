@@ -45,7 +45,7 @@ def seen(program: str, **environment: str) -> str:
         while chunk := os.read(ours, 65536):
             text += chunk
     except OSError:
-        pass  # Linux tells so that nobody writes any more
+        pass  # Linux shows so that nobody writes any more
     os.close(ours)
     assert child.wait(60) == 0
     return text.decode()
@@ -77,7 +77,7 @@ def test_a_table_is_no_wider_than_the_terminal() -> None:
     assert all(len(line) <= 80 for line in seen(wide, NO_COLOR="1", TERM="dumb").splitlines())
 
 
-def test_a_bar_tells_of_what_takes_over_a_second() -> None:
+def test_a_bar_shows_what_takes_over_a_second() -> None:
     assert "reading the engine" in seen(WAITING)
     assert "reading the engine" not in seen(WAITING.replace("1.5", "0"))
 

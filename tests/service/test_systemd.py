@@ -62,7 +62,7 @@ def running(program: str, environment: dict[str, str]) -> Iterator[subprocess.Po
             process.kill()
 
 
-def tell(process: subprocess.Popen[str], word: str) -> None:
+def report(process: subprocess.Popen[str], word: str) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(f"{word}\n")
@@ -73,11 +73,11 @@ def tell(process: subprocess.Popen[str], word: str) -> None:
 @pytest.mark.parametrize("program", [PLAIN, ASYNC])
 def test_a_loop_that_hangs_falls_silent_until_it_gets_on(program: str, tmp_path: Path) -> None:
     with systemd(tmp_path) as listening, running(program, listening.environment(0.15)) as process:
-        told = listening.hear_until("WATCHDOG=1", 3)
-        assert told.count("READY=1") == 1
-        tell(process, "hang")
+        reported = listening.hear_until("WATCHDOG=1", 3)
+        assert reported.count("READY=1") == 1
+        report(process, "hang")
         assert listening.count(1.0) <= 1, "one may have been on its way"
-        tell(process, "go on")
+        report(process, "go on")
         listening.hear_until("WATCHDOG=1", 3)
         assert process.stdin is not None
         process.stdin.close()
@@ -104,7 +104,7 @@ def test_signs_of_life_are_for_the_process_that_is_watched_alone(tmp_path: Path)
             assert listening.hear() == "STOPPING=1"
 
 
-def test_without_systemd_nothing_is_told() -> None:
+def test_without_systemd_nothing_is_notified() -> None:
     environment = dict.fromkeys(("NOTIFY_SOCKET", "WATCHDOG_USEC"), "")
     with running(PLAIN, environment) as process:
         assert process.stdin is not None

@@ -10,7 +10,7 @@ import pytest
 from ovirt_service.tables import escaped, show, table
 
 
-def test_wide_characters_are_aligned_and_controls_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wide_characters_are_aligned_and_controls_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     show([("日本", "one\ntwo"), ("a\x1b[31m\u202e", 2)], ("name", "what"))
     assert capsys.readouterr().out.splitlines() == [
         "name               what",

@@ -62,7 +62,7 @@ def test_it_serves_its_state_and_ends_cleanly(state: Path) -> None:
             assert process.stdout.read() == ""
 
 
-def test_it_has_as_many_request_threads_as_it_is_told(state: Path) -> None:
+def test_it_has_as_many_request_threads_as_it_is_reported(state: Path) -> None:
     counts = []
     for number in ("1", "30"):
         with running("--state", str(state), "--http-threads", number) as (process, url):
@@ -93,7 +93,7 @@ def test_it_serves_a_recording() -> None:
         (["run", "--state", "{state}", "--proxy", "localhost:18781"], ["--proxy", "http://"]),
     ],
 )
-def test_mistakes_are_told_in_one_line(
+def test_mistakes_are_reported_in_one_line(
     arguments: list[str], words: list[str], state: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "bad.json").write_text("{")

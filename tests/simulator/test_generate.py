@@ -1,4 +1,4 @@
-"""Drawn clusters: as large as asked, the same for a seed, consistent, and broken where they should be."""
+"""Drawn clusters: as large as asked, the same for a seed, consistent, and violated where they should be."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What the soak asks the proxy, and what it knows of a right answer.
 
-Each call asks units of its own making, whose answers are known beforehand, beside the real ones, whose
+Each call asks units of its own making, whose answers are known beforehand, besides the real ones, whose
 answers hang on an engine that changes all the time: of those only the form is known.
 """
 
@@ -56,7 +56,7 @@ def ask(proxy: xmlrpc.client.ServerProxy, chance: random.Random, hosts: Sequence
 
 def _ask_filters(proxy: xmlrpc.client.ServerProxy, chance: random.Random, hosts: list[str], vm: str) -> Heard:
     units = ["KnownFilter", *chance.sample(FILTERS, chance.randint(0, 2))]
-    failed, kept = _told(proxy.runFilters(units, hosts, vm, _PROPERTIES))
+    failed, kept = _reported(proxy.runFilters(units, hosts, vm, _PROPERTIES))
     allowed = [host for host in hosts if crc32((host + vm).encode()) % 4]
     right = kept == (allowed if len(units) == 1 else [host for host in allowed if host in kept])
     return Heard(failed, "" if right else f"{units} kept {kept} of {hosts} for {vm}")
@@ -64,7 +64,7 @@ def _ask_filters(proxy: xmlrpc.client.ServerProxy, chance: random.Random, hosts:
 
 def _ask_weights(proxy: xmlrpc.client.ServerProxy, chance: random.Random, hosts: list[str], vm: str) -> Heard:
     units = ["KnownWeight", *chance.sample(WEIGHTS, chance.randint(0, 2))]
-    failed, weights = _told(proxy.runCostFunctions([[unit, 1] for unit in units], hosts, vm, _PROPERTIES))
+    failed, weights = _reported(proxy.runCostFunctions([[unit, 1] for unit in units], hosts, vm, _PROPERTIES))
     found: dict[str, list[list[Any]]] = {}
     for host, weight, unit in weights:
         found.setdefault(unit, []).append([host, weight])
@@ -77,7 +77,7 @@ def _ask_weights(proxy: xmlrpc.client.ServerProxy, chance: random.Random, hosts:
 
 def _ask_balance(proxy: xmlrpc.client.ServerProxy, chance: random.Random, hosts: list[str], _: str) -> Heard:
     unit = chance.choice(("KnownBalance", BALANCE))
-    failed, (vm, targets) = _told(proxy.runLoadBalancing(unit, hosts, _PROPERTIES))
+    failed, (vm, targets) = _reported(proxy.runLoadBalancing(unit, hosts, _PROPERTIES))
     if unit == BALANCE:
         right = set(targets) <= set(hosts) and bool(vm) == bool(targets) and not (failed and vm)
     else:
@@ -86,6 +86,6 @@ def _ask_balance(proxy: xmlrpc.client.ServerProxy, chance: random.Random, hosts:
     return Heard(failed, "" if right else f"{unit} moves {vm!r} to {targets} of {hosts}")
 
 
-def _told(answer: object) -> tuple[bool, Any]:
-    told = cast("dict[str, Any]", answer)
-    return bool(told["result_code"]), told["result"]
+def _reported(answer: object) -> tuple[bool, Any]:
+    reported = cast("dict[str, Any]", answer)
+    return bool(reported["result_code"]), reported["result"]

@@ -25,18 +25,18 @@ _RECOVERY_SECONDS = 20.0
 #: The proxy logs a failure so long after its answer at the latest.
 _LOGGED_SECONDS = 30.0
 
-_LINE = re.compile(r"(?P<at>\S+ \S+) WARNING \[(?P<call>\S+)\] (?P<told>.*)")
+_LINE = re.compile(r"(?P<at>\S+ \S+) WARNING \[(?P<call>\S+)\] (?P<reported>.*)")
 
 
 @dataclass
 class Failures:
     """Those of one window."""
 
-    #: Calls in which a unit failed, as the log tells.
+    #: Calls in which a unit failed, as the log shows.
     calls: int = 0
     #: How many units failed, by kind.
     kinds: Counter[str] = field(default_factory=Counter)
-    #: Lines that tell of a failure of no kind, or of one that was not to be expected then.
+    #: Lines that report a failure of no kind, or of one that was not to be expected then.
     unexplained: list[str] = field(default_factory=list)
 
 
@@ -63,7 +63,7 @@ class FailureLog:
         self._last = ""
 
     def wait_for(self, calls: int) -> None:
-        """Wait until it tells of this many calls more, for what is logged comes a moment later."""
+        """Wait until it reports this many calls more, for what is logged comes a moment later."""
         until = time.monotonic() + _LOGGED_SECONDS
         while len(self._calls()) < calls and time.monotonic() < until:
             time.sleep(0.05)
@@ -89,15 +89,15 @@ class FailureLog:
         whole = content[: content.rfind(b"\n") + 1]
         self._read += len(whole)
         self._lines += whole.decode().splitlines()
-        told = [match["call"] for match in map(_LINE.fullmatch, self._lines) if match]
-        return [call for call in dict.fromkeys(told) if call != self._last]
+        reported = [match["call"] for match in map(_LINE.fullmatch, self._lines) if match]
+        return [call for call in dict.fromkeys(reported) if call != self._last]
 
     def _kind(self, line: str) -> str | None:
-        """The kind of the failure that a line tells of, where it is explained."""
+        """The kind of the failure that a line reports, where it is explained."""
         match = _LINE.fullmatch(line)
         if match is None:
             return None
-        kind = next((name for name, told in _KINDS.items() if told.search(match["told"])), None)
+        kind = next((name for name, reported in _KINDS.items() if reported.search(match["reported"])), None)
         at = datetime.strptime(match["at"], "%Y-%m-%d %H:%M:%S,%f").timestamp()
         if kind not in _ANY_TIME and not any(outage.explains(at) for outage in self._outages):
             return None

@@ -14,7 +14,7 @@ _REAPED_SECONDS = 5.0
 
 @dataclass
 class Held:
-    """What processes of one kind hold together; memory in MiB, and that of the largest."""
+    """What processes of one kind can be satisfied together; memory in MiB, and that of the largest."""
 
     processes: int = 0
     mib: float = 0.0

@@ -47,7 +47,7 @@ class Plan:
 
 
 def soak(plan: Plan) -> Iterator[Window]:
-    """Make the calls, and tell of each window when it is over."""
+    """Make the calls, and report each window when it is over."""
     snapshot = generate(SIZES, seed=1)
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder, outages = Path(name), list[Outage]()
@@ -80,7 +80,7 @@ def soak(plan: Plan) -> Iterator[Window]:
 def _windows(
     plan: Plan, clients: Clients, log: FailureLog, measured: tuple[psutil.Process, psutil.Process]
 ) -> Iterator[Window]:
-    work, untold = 0.0, 0
+    work, unreported = 0.0, 0
     for number in range(1, plan.windows + 1):
         began = time.monotonic()
         wanted = plan.calls * (plan.windows - number) // plan.windows
@@ -90,9 +90,9 @@ def _windows(
             clients.stop()
         tally, seconds, held = clients.take(), time.monotonic() - began, measure(*measured)
         done = plan.calls - max(0, clients.left)
-        log.wait_for(tally.failed + untold)
+        log.wait_for(tally.failed + unreported)
         failures = log.take()
-        untold += tally.failed - failures.calls
+        unreported += tally.failed - failures.calls
         before, work = work, held.proxy_cpu
         yield Window(done, seconds, tally, failures, held, (work - before) / max(1, len(tally.times)))
 

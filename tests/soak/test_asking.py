@@ -1,4 +1,4 @@
-"""The soak tells right answers from wrong ones."""
+"""The soak shows right answers from wrong ones."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ from .failures import FailureLog, Outage
 
 _AWAY = "F raised NoSnapshot: no fresh snapshot: http://e: the engine does not answer; it filtered no host"
 _KILLED = "F lost its worker process several times: it was killed"
-_CUT_OFF = "F is cut off for up to 30 s because it kept failing"
+_CUT_OFF = "F is cut off for up to 30 s because it fails again and again"
 
 
 @pytest.mark.parametrize(
-    ("time", "told", "kind"),
+    ("time", "reported", "kind"),
     [
         ("10:00:05,000", _AWAY, "engine away"),
         ("10:00:20,000", _AWAY, "engine away"),
@@ -26,11 +26,11 @@ _CUT_OFF = "F is cut off for up to 30 s because it kept failing"
     ],
 )
 def test_a_failure_is_explained_by_its_kind_and_its_moment(
-    time: str, told: str, kind: str | None, tmp_path: Path
+    time: str, reported: str, kind: str | None, tmp_path: Path
 ) -> None:
     file = tmp_path / "proxy.log"
     log = FailureLog(file, [Outage(_seconds("10:00:00"), _seconds("10:00:10"))])
-    line = f"2026-01-01 {time} WARNING [c1-1] {told}"
+    line = f"2026-01-01 {time} WARNING [c1-1] {reported}"
     file.write_text(f"{line}\n{line.replace('] F ', '] G ')}\n2026-01-01 10:00")
     found = log.take()
     assert found.calls == 1

@@ -1,4 +1,4 @@
-"""One window of the soak, and whether what it tells stays flat over all of them."""
+"""One window of the soak, and whether what it shows stays flat over all of them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Window:
             *(f"{mib:.1f}" for mib in memory),
             *(str(held.workers.processes), f"{held.workers.mean_mib:.1f}", f"{held.workers.largest_mib:.1f}"),
             *(str(held.descriptors), str(held.threads), str(held.zombies), str(tally.failed), kinds or "-"),
-            *(str(len(told)) for told in (self.failures.unexplained, tally.wrong, tally.lost)),
+            *(str(len(reported)) for reported in (self.failures.unexplained, tally.wrong, tally.lost)),
         )
 
     def line(self) -> str:
@@ -78,9 +78,9 @@ def _faults(windows: Sequence[Window]) -> list[str]:
     ):
         if seen:
             found += [f"{len(seen)} {what}:", *(f"  {text}" for text in seen[:_SHOWN])]
-    failed, told = sum(w.tally.failed for w in windows), sum(w.failures.calls for w in windows)
-    if failed != told:
-        found.append(f"units failed in {failed} calls, but the log tells of {told}")
+    failed, reported = sum(w.tally.failed for w in windows), sum(w.failures.calls for w in windows)
+    if failed != reported:
+        found.append(f"units failed in {failed} calls, but the log reports {reported}")
     if windows[-1].holdings.zombies:
         found.append(f"{windows[-1].holdings.zombies} processes have ended, and nobody noticed")
     return found

@@ -18,13 +18,13 @@ from tests.web.running import Page
 @given(snapshots())
 def test_a_map_has_each_running_vm_in_its_place(state: Snapshot) -> None:
     for cluster in state.clusters:
-        broken = violations(state, [cluster])
-        drawn = cluster_map(state, cluster, broken, 1)
+        violated = violations(state, [cluster])
+        drawn = cluster_map(state, cluster, violated, 1)
         hosts = [host.id for host in drawn.hosts]
         assert sorted(hosts) == sorted(host.id for host in state.hosts if host.cluster == cluster.id)
         places = {vm.id: hosts[vm.host] for vm in drawn.vms if vm.host is not None}
         assert places == {vm.id: vm.host for vm in state.vms if vm.host in hosts}
-        wrong = {vm.id for one in broken.violations for vm in one.offenders}
+        wrong = {vm.id for one in violated.violations for vm in one.offenders}
         assert {vm.id for vm in drawn.vms if vm.wrong} == wrong & {vm.id for vm in drawn.vms}
         for vm in drawn.vms:
             groups = state.groups_of_vm.get(vm.id, ())

@@ -1,4 +1,4 @@
-"""Puts the page together: addresses, what stands before them, and what runs beside them."""
+"""Puts the page together: addresses, what stands before them, and what runs besides them."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from ovirt_placement.answers.ha_check import CheckedCluster, HomelessRecord
+from ovirt_placement.answers.ha_check import CheckedCluster, UnplacedRecord
 from ovirt_placement.answers.ha_check_domains import Domains, all_together, configured_domains
 from ovirt_placement.model import Cluster
 from ovirt_placement_web.keeper import View
@@ -70,7 +70,7 @@ def failures(site: Site, request: Request, view: View) -> Shown:
 def _outcome(site: Site, view: View, outcome: CheckedCluster, failing: frozenset[str]) -> dict[str, Any]:
     """Where each VM would start, in the order of the starts, and why some could not."""
     starts = site.questions.starts(view, failing)
-    why: dict[str, HomelessRecord] = {vm.vm.id: vm for loss in outcome.losses for vm in loss.because}
+    why: dict[str, UnplacedRecord] = {vm.vm.id: vm for loss in outcome.losses for vm in loss.because}
     return {"outcome": outcome, "starts": starts.starts, "stopped": starts.stopped, "why": why}
 
 

@@ -47,13 +47,13 @@ class EventStream:
                 return
             gone = asyncio.ensure_future(_gone(receive))
             try:
-                await self._tell(request.cookies.get(COOKIE), send, gone)
+                await self._report(request.cookies.get(COOKIE), send, gone)
             except (TimeoutError, OSError):
                 return  # the reader takes nothing in, or has gone
             finally:
                 gone.cancel()
 
-    async def _tell(self, cookie: str | None, send: Send, gone: asyncio.Future[None]) -> None:
+    async def _report(self, cookie: str | None, send: Send, gone: asyncio.Future[None]) -> None:
         headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         keeper = self._site.keeper

@@ -217,10 +217,10 @@ def _past(site: Site, wanted: Wanted, seconds: float) -> dict[str, Any]:
     except UserError as error:
         return {"plans": (), "past_error": str(error)}
     plans = [narrowed(plan, wanted) for plan in found if not wanted.name or about(plan, wanted)]
-    return {"plans": [_told(plan, wanted) for plan in plans[:MOST_ROWS]], "past_error": ""}
+    return {"plans": [_reported(plan, wanted) for plan in plans[:MOST_ROWS]], "past_error": ""}
 
 
-def _told(plan: PlanRecord, wanted: Wanted) -> tuple[PlanRecord, list[tuple[int, Any]], tuple[Any, ...]]:
+def _reported(plan: PlanRecord, wanted: Wanted) -> tuple[PlanRecord, list[tuple[int, Any]], tuple[Any, ...]]:
     """A plan, its steps with their numbers, and what it leaves unrepaired."""
     known = steps(plan)
     return plan, [(number, known[number - 1]) for number in steps_about(plan, wanted)], remaining(plan)

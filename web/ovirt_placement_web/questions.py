@@ -199,7 +199,7 @@ class Questions:
             return ()
 
     def examine(self) -> None:
-        """Examine all anew, once for all who ask meanwhile."""
+        """Examine all again, once for all who ask meanwhile."""
         if not self._examining.acquire(blocking=False):
             return
         try:

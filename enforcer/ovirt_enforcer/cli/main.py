@@ -48,7 +48,7 @@ def _command(arguments: Sequence[str] | None) -> int:
 def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser = Parser(
         prog=COMMAND,
-        description="Finds VMs that break affinity groups, and migrates as few as will repair them.",
+        description="Finds VMs that violate affinity groups, and migrates as few as will repair them.",
     )
     add_version(parser)
     add_subcommands(parser, _MODULES, given)

@@ -18,7 +18,7 @@ from ovirt_placement.planning.make_room import RoomPlan, make_room
 from ovirt_placement.rules.sentences import sentence
 from ovirt_service.errors import UserError
 
-#: Exit statuses, beside 0 where the VM can start as things are and 2 for a mistake.
+#: Exit statuses, besides 0 where the VM can start as things are and 2 for a mistake.
 TAKES_MIGRATIONS = 3
 FITS_NOWHERE = 4
 

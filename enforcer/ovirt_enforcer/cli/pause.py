@@ -68,7 +68,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         PAUSE_EXAMPLES,
     )
     pausing.add_argument("--cluster", metavar="CLUSTER", help="only there, by name or id; else everywhere")
-    pausing.add_argument("--reason", metavar="TEXT", default="", help="what to tell whoever wonders")
+    pausing.add_argument("--reason", metavar="TEXT", default="", help="shown by status and history")
     pausing.add_argument("--hours", type=_hours, metavar="N", help="for so long; else until resume")
     pausing.add_argument("--list", action="store_true", help="say what is paused, and pause nothing")
     add_json(pausing)

@@ -1,4 +1,4 @@
-"""`ovirt-enforcer plan`: which migrations would repair what is broken, and why."""
+"""`ovirt-enforcer plan`: which migrations would repair what is violated, and why."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_service.errors import UserError
 
-#: Exit statuses, beside 0 where nothing is broken and 2 for a mistake.
+#: Exit statuses, besides 0 where nothing is violated and 2 for a mistake.
 REPAIRS_ALL = 3
-STAYS_BROKEN = 4
+REMAINS_VIOLATED = 4
 
 #: How long planning may take, in seconds, where nobody says: a little less than what is promised.
 _SECONDS = {StrategyName.OPTIMAL: 27.0, StrategyName.GREEDY: 5.0, StrategyName.RANDOM: 5.0}
 
 
 DESCRIPTION = """\
-Say for each cluster which migrations would repair what is broken, in which order, and why; migrate nothing.
-Exit status: 0 nothing is broken, 3 the plan repairs all, 4 something is not repaired.
+Show for each cluster the migrations that would repair its violated rules, in order, and why. Migrate nothing.
+Exit status: 0 no rule is violated, 3 the plan repairs all, 4 some rules remain violated.
 """
 
 EXAMPLES = """\
@@ -50,7 +50,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = add_command(
         commands,
         "plan",
-        "say which migrations would repair what is broken, and why",
+        "show which migrations would repair violated rules, and why",
         DESCRIPTION,
         run,
         EXAMPLES,
@@ -139,7 +139,7 @@ def _status(plans: Iterable[Plan], repair: frozenset[Repair]) -> int:
     plans = list(plans)
     wanted = {hard for hard in (True, False) if (Repair.HARD if hard else Repair.SOFT) in repair}
     if any(rule.hard in wanted for plan in plans for rule in plan.remaining):
-        return STAYS_BROKEN
+        return REMAINS_VIOLATED
     if any(plan.reservation is not None and plan.reservation.lost for plan in plans):
-        return STAYS_BROKEN
+        return REMAINS_VIOLATED
     return REPAIRS_ALL if any(plan.steps for plan in plans) else 0

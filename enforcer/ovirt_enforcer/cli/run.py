@@ -22,7 +22,7 @@ EXAMPLES = """\
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(
-        commands, "run", "find broken rules and repair them, until SIGTERM", DESCRIPTION, run, EXAMPLES
+        commands, "run", "find violated rules and repair them, until SIGTERM", DESCRIPTION, run, EXAMPLES
     )
     add_config(parser)
 

@@ -14,7 +14,7 @@ from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import add_cluster, clusters_of, show_json
 from ovirt_placement.planning.deadline import Deadline
 
-#: Exit statuses, beside 0 where all clusters settle and 2 for a mistake.
+#: Exit statuses, besides 0 where all clusters settle and 2 for a mistake.
 LOOP = 3
 NOT_SETTLED = 4
 

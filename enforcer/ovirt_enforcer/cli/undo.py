@@ -28,7 +28,7 @@ from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.intents import IntentState
 from ovirt_service.errors import UserError
 
-#: Exit statuses, beside 0 where nothing is to be taken back and 2 for a mistake.
+#: Exit statuses, besides 0 where nothing is to be taken back and 2 for a mistake.
 UNDOES_ALL = 3
 SOMETHING_STAYS = 4
 
@@ -56,7 +56,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         run,
         EXAMPLES,
     )
-    parser.add_argument("plan", metavar="PLAN", help="its id, as history tells it, or how the id begins")
+    parser.add_argument("plan", metavar="PLAN", help="its id, as history shows it, or how the id begins")
     add_config(parser)
     add_json(parser)
 
@@ -98,7 +98,7 @@ def _record(args: argparse.Namespace) -> PlanRecord:
     with opened(HistoryStore, args, create=False) as store:
         found = store.plans_named(args.plan)
     if not found:
-        raise UserError(f'no plan "{args.plan}" is remembered: ovirt-enforcer history tells which are')
+        raise UserError(f'no plan "{args.plan}" is recorded: ovirt-enforcer history lists the plans')
     if len(found) > 1:
         raise UserError(f'plan "{args.plan}" is ambiguous: say {" or ".join(one.id for one in found)}')
     return found[0]

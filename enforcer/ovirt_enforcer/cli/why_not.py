@@ -1,4 +1,4 @@
-"""`ovirt-enforcer why-not`: why a VM that breaks a rule has not been moved."""
+"""`ovirt-enforcer why-not`: why a VM that violates a rule has not been moved."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAY_SECONDS = 24 * 3600.0
 
 
 DESCRIPTION = """\
-Say which rules a VM breaks, and for each of them why that is still so: a gate, a plan, a failed migration.
+Show which rules a VM violates, and for each why it is not repaired yet: a gate, a plan, a failed migration.
 """
 
 EXAMPLES = """\
@@ -33,7 +33,7 @@ EXAMPLES = """\
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(
-        commands, "why-not", "say why a VM that breaks a rule has not been moved", DESCRIPTION, run, EXAMPLES
+        commands, "why-not", "show why a VM that violates a rule was not moved", DESCRIPTION, run, EXAMPLES
     )
     parser.add_argument("vm", metavar="VM", help="its name or id")
     add_config(parser)

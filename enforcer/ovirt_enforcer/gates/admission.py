@@ -54,7 +54,7 @@ class Gates:
     Made again, by `gates.memory.Memory.gates`, whenever steps are to be admitted: that reads history,
     approvals and open intents again. Several steps may then be admitted in a row; each is judged with those
     admitted before it as if they were open intents already, so no limit is passed by asking twice, from two
-    threads either. Whoever admits must write the intents of all that was admitted into the store before other
+    threads either. The caller must write the intents of all that was admitted into the store before other
     gates are made of it.
     """
 
@@ -100,7 +100,7 @@ class Gates:
     def held_groups(self, snapshot: Snapshot) -> dict[str, str]:
         """Affinity groups and legacy labels that are not to be repaired for now, with the reason, by id.
 
-        A plan that is to be carried out leaves them broken; otherwise steps would wait for others that no
+        A plan that is to be carried out leaves them violated; otherwise steps would wait for others that no
         gate lets pass.
         """
         return self._first(lambda gate, facts: gate.held_groups(facts), snapshot, None)

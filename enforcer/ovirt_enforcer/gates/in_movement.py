@@ -1,7 +1,7 @@
 """Holds what touches a VM, a host or a group that moves already.
 
 The engine's own enforcement, its balancing, a maintenance or a person migrate as well. That is no reason to
-leave a whole cluster alone; but where they are at work, whoever joins in undoes their work, or they ours.
+leave a whole cluster alone; but where they are at work, our migrations undo theirs, or they ours.
 What we ourselves have under way holds its VMs only: which of our steps may run at once the plan knows.
 """
 

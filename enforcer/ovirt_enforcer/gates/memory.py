@@ -18,9 +18,9 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.broken_rules import BrokenRuleStore
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.violated_rules import ViolatedRuleStore
 
 
 def _nothing_tagged() -> frozenset[str]:
@@ -62,7 +62,7 @@ class Memory:
         self._approvals = ApprovalStore(
             url, engine=engine, patience_seconds=patience_seconds, create=create, epoch=epoch
         )
-        self._broken = BrokenRuleStore(
+        self._violated = ViolatedRuleStore(
             url, engine=engine, patience_seconds=patience_seconds, create=create, epoch=epoch
         )
 
@@ -90,15 +90,15 @@ class Memory:
 
     def _renewed(self, remembered: Remembered) -> Remembered:
         """With what may be said or seen while steps are admitted."""
-        cycles = self._broken.cycles() if self._settings.hold_cycles > 1 else {}
-        return replace(remembered, pauses=self._pauses.pauses(), broken_cycles=cycles)
+        cycles = self._violated.cycles() if self._settings.hold_cycles > 1 else {}
+        return replace(remembered, pauses=self._pauses.pauses(), violated_cycles=cycles)
 
     def look(self, snapshot: Snapshot, cluster: str) -> None:
-        """Count a cycle of a cluster for the rules that are broken there; done before it is planned for."""
-        broken = {rule_key(violation) for violation in find_violations(snapshot, cluster)}
-        self._broken.look(
+        """Count a cycle of a cluster for the rules that are violated there; done before it is planned for."""
+        violated = {rule_key(violation) for violation in find_violations(snapshot, cluster)}
+        self._violated.look(
             cluster,
-            broken,
+            violated,
             cycle_seconds=self._settings.interval_seconds,
             enough=self._settings.hold_cycles,
         )
@@ -114,5 +114,5 @@ class Memory:
         return self._approvals.offer(plan.cluster, plan.id, moves(plan), text(plan_record(plan, snapshot)))
 
     def close(self) -> None:
-        for part in (self._intents, self._pauses, self._approvals, self._broken):
+        for part in (self._intents, self._pauses, self._approvals, self._violated):
             part.close()

@@ -17,7 +17,7 @@ class Movement:
     cluster: str
     #: None for a start.
     source: str | None
-    #: None where nobody says: of others' migrations the REST API does not tell it.
+    #: None where it is not known: of others' migrations the REST API does not show it.
     targets: tuple[str, ...]
     #: Whether the enforcer asked for it.
     ours: bool

@@ -1,1 +1,1 @@
-"""Watches by itself what nobody asks for, and tells of it: whether HA reservations hold."""
+"""Watches without being asked, and reports, whether HA reservations are satisfied."""

@@ -1,4 +1,4 @@
-"""Watches HA reservations through whole readings of the engine, and tells when one does not hold any more."""
+"""Watches HA reservations through whole readings of the engine, and reports lost ones."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _Standing:
 class HaMonitor:
     """Follows the HA reservation of each cluster that has one; for one thread.
 
-    Checks run in a process beside: here nothing takes longer than a word with the store.
+    Checks run in a process of their own: here nothing takes longer than a word with the store.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class HaMonitor:
         statistics_age: Callable[[], float | None],
         judged: Callable[[Collection[ReservationVerdict]], None] = lambda _: None,
     ) -> None:
-        """`epoch` is that of the lease; `statistics_age` tells of the reading that is being shown.
+        """`epoch` is that of the lease; `statistics_age` is that of the reading that is being shown.
 
         `judged` is given the verdicts of each check.
         """

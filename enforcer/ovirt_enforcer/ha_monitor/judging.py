@@ -1,4 +1,4 @@
-"""Judges the HA reservation of clusters: what a process beside the daemon's loop does."""
+"""Judges the HA reservation of clusters: the work of a process outside the daemon's loop."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Keeps what was said of HA reservations, and has it announced on all channels once, whichever process leads.
 
-Each announcement stands in the store, with the number of the engine's event, before it is said. Whoever leads
+Each announcement stands in the store, with the number of the engine's event, before it is said. The leader
 next says again what may not have been heard, and the engine takes each number once.
 """
 
@@ -90,13 +90,13 @@ class Ledger:
         sentence = self._notifications.sentence(kind, verdict.facts)
         level = logging.INFO if ABOUT[kind].severity is Severity.NORMAL else logging.WARNING
         _log.log(level, "%s", sentence)
-        audit.tell(kind, sentence, cluster=verdict.cluster, facts=verdict.facts)
+        audit.report(kind, sentence, cluster=verdict.cluster, facts=verdict.facts)
 
     def deliver(self, clusters: Set[str]) -> None:
         """Have said what may not have been heard. `clusters` are those that the engine has."""
         known = self._current()
         for one in self._announcements():
-            if one.told:
+            if one.reported:
                 continue
             receipt = known.receipts.get(one.number)
             if receipt is None and known.again.get(one.number, 0.0) <= self._clock():
@@ -119,7 +119,7 @@ class Ledger:
     def _settle(self, number: int, receipt: Receipt) -> None:
         known = self._known
         if receipt.delivered:
-            self._store.mark_told(number)
+            self._store.mark_reported(number)
             known.announcements = None
         elif receipt.number_taken:
             new = draw_number()

@@ -25,7 +25,7 @@ class HaMetrics:
             ["cluster"],
             registry=registry,
         )
-        self._homeless = Gauge(
+        self._unplaced = Gauge(
             f"{_PREFIX}_vms_without_home",
             "Highly available VMs without a home in the failure that is worst",
             ["cluster"],
@@ -43,15 +43,15 @@ class HaMetrics:
             ["cluster"],
             registry=registry,
         )
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def judged(self, verdicts: Collection[ReservationVerdict]) -> None:
-        """Tell of these clusters, and no more of others."""
-        gauges = (self._safe, self._homeless, self._survived, self._seconds)
-        for gone in self._told - {verdict.name for verdict in verdicts}:
+        """Report these clusters, and no others."""
+        gauges = (self._safe, self._unplaced, self._survived, self._seconds)
+        for gone in self._reported - {verdict.name for verdict in verdicts}:
             for gauge in gauges:
                 gauge.remove(gone)
-        self._told = {verdict.name for verdict in verdicts}
+        self._reported = {verdict.name for verdict in verdicts}
         for one in verdicts:
             known = one.state is not ReservationState.UNKNOWN
             values = (

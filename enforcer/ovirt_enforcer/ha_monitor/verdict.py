@@ -65,7 +65,7 @@ def verdict_of(
         facts={"cluster": name, **_facts(state, snapshot, of_hosts, of_domains, losses)},
         failures=of_hosts.failures,
         failures_survived=_survived(of_hosts),
-        vms_without_home=max((len(loss.homeless) for loss in losses), default=0),
+        vms_without_home=max((len(loss.unplaced) for loss in losses), default=0),
         seconds=seconds,
     )
 
@@ -97,10 +97,10 @@ def _facts(
     if state is ReservationState.UNKNOWN:
         left = sum(one.unjudged + len(one.unknown) for one in (of_hosts, of_domains) if one is not None)
         return {"reason": f"{left} sets of failing hosts are not judged; see: ovirt-placement ha-check"}
-    worst = max(losses, key=lambda loss: (_memory_mb(loss, snapshot), len(loss.homeless)))
+    worst = max(losses, key=lambda loss: (_memory_mb(loss, snapshot), len(loss.unplaced)))
     return {
         "losses": _losses_text(losses, snapshot),
-        "vms_without_home": str(len(worst.homeless)),
+        "vms_without_home": str(len(worst.unplaced)),
         "missing_mb": str(_memory_mb(worst, snapshot)),
     }
 
@@ -120,9 +120,9 @@ def _survived(found: HaCheck) -> int:
 def _losses_text(losses: Sequence[Loss], snapshot: Snapshot) -> str:
     """The worst first; the same text for the same state."""
     ordered = sorted(losses, key=lambda loss: (-_memory_mb(loss, snapshot), loss.hosts))
-    told = [_loss_text(loss, snapshot) for loss in ordered[:_MOST_LOSSES]]
-    more = len(ordered) - len(told)
-    return "; ".join(told) + (f"; and {more} more sets of hosts must not fail" if more else "")
+    reported = [_loss_text(loss, snapshot) for loss in ordered[:_MOST_LOSSES]]
+    more = len(ordered) - len(reported)
+    return "; ".join(reported) + (f"; and {more} more sets of hosts must not fail" if more else "")
 
 
 def _loss_text(loss: Loss, snapshot: Snapshot) -> str:
@@ -131,13 +131,13 @@ def _loss_text(loss: Loss, snapshot: Snapshot) -> str:
     else:
         failing = "host" + "s" * (len(loss.hosts) > 1) + " "
         failing += " and ".join(host_name(host, snapshot) for host in loss.hosts)
-    names = [vm_name(vm, snapshot) for vm in loss.homeless[:_MOST_VMS]]
-    more = len(loss.homeless) - len(names)
+    names = [vm_name(vm, snapshot) for vm in loss.unplaced[:_MOST_VMS]]
+    more = len(loss.unplaced) - len(names)
     vms = ", ".join(names) + (f" and {more} more" if more else "")
-    count = f"{len(loss.homeless)} VM" + "s" * (len(loss.homeless) != 1)
+    count = f"{len(loss.unplaced)} VM" + "s" * (len(loss.unplaced) != 1)
     return f"if {failing} failed, no home would be left for {count} ({_memory_mb(loss, snapshot)} MiB): {vms}"
 
 
 def _memory_mb(loss: Loss, snapshot: Snapshot) -> int:
     """How much memory the VMs without a home need."""
-    return sum(required_mb(snapshot.vm_by_id[vm]) for vm in loss.homeless)
+    return sum(required_mb(snapshot.vm_by_id[vm]) for vm in loss.unplaced)

@@ -107,7 +107,9 @@ def _end(migration: RecordedMigration) -> str:
 def _brought(migration: RecordedMigration) -> str:
     if migration.outcome is None or not migration.outcome.rules:
         return ""
-    states = (f"{rule.name} {'holds' if rule.holds else 'is broken'}" for rule in migration.outcome.rules)
+    states = (
+        f"{rule.name} is {'satisfied' if rule.holds else 'violated'}" for rule in migration.outcome.rules
+    )
     return f"; afterwards {', '.join(states)}"
 
 

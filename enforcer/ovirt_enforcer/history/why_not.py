@@ -1,4 +1,4 @@
-"""Says why a VM that breaks a rule has not been moved: what holds it, what is planned, what was refused."""
+"""Says why a VM that violates a rule has not been moved: what holds it, what is planned, what was refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ovirt_placement.store.intents import Intent, IntentState
 
 @dataclass(frozen=True, slots=True)
 class KnownHistory:
-    """All that tells what keeps a VM where it is."""
+    """All that shows why a VM stays where it is."""
 
     snapshot: Snapshot
     #: VMs and rules that a gate holds for now, with the reason, by id.
@@ -37,7 +37,7 @@ class UnrepairedRule(Record, frozen=True):
 
     rule: str
     hard: bool
-    #: Whether this VM stands wrong, and not only others beside it.
+    #: Whether this VM stands wrong, and not only other members.
     offends: bool
     because: tuple[str, ...]
 
@@ -47,7 +47,7 @@ class WhyNot(Record, frozen=True):
 
     vm: str
     host: str | None
-    #: What keeps it where it is, whatever rule it breaks.
+    #: Why it stays where it is, whatever rule it violates.
     because: tuple[str, ...]
     rules: tuple[UnrepairedRule, ...]
 
@@ -63,7 +63,7 @@ def why_not(vm: Vm, known: KnownHistory) -> WhyNot:
         vm=vm.name,
         host=None if vm.host is None else host_name(vm.host, known.snapshot),
         because=tuple(_because(vm, known)) if violations else (),
-        rules=tuple(_broken_rule(violation, vm, known) for violation in violations),
+        rules=tuple(_violated_rule(violation, vm, known) for violation in violations),
     )
 
 
@@ -71,15 +71,15 @@ def text(answer: WhyNot) -> str:
     """The answer in lines."""
     where = "runs on no host" if answer.host is None else f"is on {answer.host}"
     if not answer.rules:
-        return f"{answer.vm} {where} and breaks no rule."
+        return f"{answer.vm} {where} and violates no rule."
     lines = [f"{answer.vm} {where}."]
     for rule in answer.rules:
         hardness = "hard" if rule.hard else "soft"
-        stands = f"breaks {rule.rule}" if rule.offends else f"is in {rule.rule}, which is broken"
+        stands = f"violates {rule.rule}" if rule.offends else f"is in {rule.rule}, which is violated"
         lines.append(f"It {stands} ({hardness}):")
         lines += (f"  - {reason}" for reason in rule.because)
     if answer.because:
-        lines.append("What keeps it there:")
+        lines.append("Why it is still there:")
         lines += (f"  - {reason}" for reason in answer.because)
     return "\n".join(lines)
 
@@ -97,7 +97,7 @@ def _because(vm: Vm, known: KnownHistory) -> Iterator[str]:
             yield f"{moment(intent.updated)} to {_host(intent.target, known)}: {intent.reason}"
 
 
-def _broken_rule(violation: Violation, vm: Vm, known: KnownHistory) -> UnrepairedRule:
+def _violated_rule(violation: Violation, vm: Vm, known: KnownHistory) -> UnrepairedRule:
     names = " and ".join(group_name(group, known.snapshot) for group in violation.groups)
     return UnrepairedRule(
         rule=f"{names}: {violation.constraint.asks}",

@@ -1,1 +1,1 @@
-"""What the enforcer tells administrators of its own accord: which kinds, to whom, in which words."""
+"""What the enforcer reports to administrators without being asked: which kinds, to whom, in which words."""

@@ -37,7 +37,7 @@ class NumberTaken(Rejected):
 
 
 class Channel(Protocol):
-    """A way to tell somebody something."""
+    """A way to send somebody a notice."""
 
     name: str
 

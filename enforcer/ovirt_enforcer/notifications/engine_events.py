@@ -1,4 +1,4 @@
-"""Tells by events of the engine, where administrators look and the engine's own notifications start."""
+"""Reports by events of the engine, where administrators look and the engine's own notifications start."""
 
 from __future__ import annotations
 

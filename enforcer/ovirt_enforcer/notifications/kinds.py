@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class NoticeKind(StrEnum):
-    RULE_BROKEN = "rule_broken"
+    RULE_VIOLATED = "rule_violated"
     RULE_REPAIRED = "rule_repaired"
     PLAN_WAITS = "plan_waits"
     MIGRATION_FAILED = "migration_failed"
@@ -37,7 +37,7 @@ class About(NamedTuple):
     severity: Severity
     #: Its sentence, unless the configuration has another.
     sentence: str
-    #: What a sentence may speak of, beside the engine by its configured name.
+    #: What a sentence may speak of, besides the engine by its configured name.
     facts: frozenset[str]
 
 
@@ -46,8 +46,8 @@ def _about(severity: Severity, sentence: str, *more: str) -> About:
 
 
 ABOUT: Final[Mapping[NoticeKind, About]] = {
-    NoticeKind.RULE_BROKEN: _about(Severity.WARNING, "$rule in cluster $cluster is broken"),
-    NoticeKind.RULE_REPAIRED: _about(Severity.NORMAL, "$rule in cluster $cluster holds again"),
+    NoticeKind.RULE_VIOLATED: _about(Severity.WARNING, "$rule in cluster $cluster is violated"),
+    NoticeKind.RULE_REPAIRED: _about(Severity.NORMAL, "$rule in cluster $cluster is satisfied again"),
     NoticeKind.PLAN_WAITS: _about(
         Severity.WARNING, "plan $plan of cluster $cluster waits for approval: ovirt-enforcer approve $plan"
     ),
@@ -71,5 +71,5 @@ ABOUT: Final[Mapping[NoticeKind, About]] = {
     NoticeKind.ENGINE_BACK: _about(Severity.NORMAL, "engine $engine answers again"),
 }
 
-#: Of whatever there is to tell.
+#: Of all that is reported.
 COMMON_FACTS: Final = frozenset({"engine"})

@@ -1,4 +1,4 @@
-"""One thing to tell, and whether all who are to hear it have heard it."""
+"""One notice, and whether all channels have it."""
 
 from __future__ import annotations
 

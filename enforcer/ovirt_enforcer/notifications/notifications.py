@@ -27,17 +27,17 @@ class Notifications:
         self._settings = settings
         self._engine = engine
 
-    def tell(
+    def report(
         self, kind: NoticeKind, *, cluster_id: str | None = None, vm_id: str | None = None, **facts: str
     ) -> None:
-        """Tell that something happened. The ids are those of what the engine is to show it with.
+        """Report that something happened. The ids are those of what the engine is to show it with.
 
         A process that ends takes along what is not delivered yet.
         """
         self.send(Notice(kind, facts, cluster_id, vm_id))
 
     def send(self, notice: Notice) -> Receipt:
-        """Tell it, and learn later whether all have heard it."""
+        """Report it, and learn later whether all channels have it."""
         notice = replace(notice, facts=self._complete(notice.facts))
         wanting = [courier for courier in self._couriers if notice.kind in courier.kinds]
         receipt = Receipt(len(wanting))

@@ -25,7 +25,7 @@ class Answer(NamedTuple):
 
 
 class NoAnswer(Exception):
-    """Nothing came that tells whether the receiver has taken it; the text says why."""
+    """Nothing came that shows whether the receiver has taken it; the text says why."""
 
 
 class Poster:
@@ -55,7 +55,7 @@ class Poster:
         except pycurl.error as error:
             # A receiver that has said what it does with it need not have said all.
             if self._status < HTTPStatus.OK:
-                raise NoAnswer(transfer.broken_off or _text(error)) from None
+                raise NoAnswer(transfer.interrupted or _text(error)) from None
         return Answer(self._status, body.getvalue().decode(errors="replace"))
 
     @property

@@ -51,5 +51,5 @@ class NotificationSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
                     raise ValueError(f"sentence of {kind}: no ${name}: it has ${', $'.join(sorted(known))}")
 
     def sentence(self, kind: NoticeKind, facts: Mapping[str, str]) -> str:
-        """The sentence that tells these facts."""
+        """The sentence with these facts."""
         return Template(self.sentences.get(kind, ABOUT[kind].sentence)).substitute(facts)

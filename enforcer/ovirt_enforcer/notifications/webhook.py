@@ -1,4 +1,4 @@
-"""Tells by alerts, as Alertmanager's API v2 has them: what is wrong begins, lasts for a time, and ends."""
+"""Reports by alerts, as Alertmanager's API v2 has them: what is wrong begins, lasts for a time, and ends."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class _Form(NamedTuple):
 
 
 _FORMS: Final[Mapping[NoticeKind, _Form]] = {
-    NoticeKind.RULE_BROKEN: _Form("RuleBroken", _DAY_AND_MORE, labels=("cluster", "rule")),
-    NoticeKind.RULE_REPAIRED: _Form(ends=("RuleBroken",), labels=("cluster", "rule")),
+    NoticeKind.RULE_VIOLATED: _Form("RuleViolated", _DAY_AND_MORE, labels=("cluster", "rule")),
+    NoticeKind.RULE_REPAIRED: _Form(ends=("RuleViolated",), labels=("cluster", "rule")),
     NoticeKind.PLAN_WAITS: _Form("PlanWaits", _DAY_AND_MORE, labels=("cluster",)),
     NoticeKind.MIGRATION_FAILED: _Form("MigrationFailed", _HOUR, labels=("cluster", "vm")),
     NoticeKind.BREAKER_OPEN: _Form("BreakerOpen", _HOUR, labels=("cluster",)),

@@ -28,7 +28,8 @@ from ovirt_service.errors import UserError
 _STARTING = {"wait_for_launch", "powering_up", "restoring_state"}
 #: For so long it waits for what keys refer to; then a record without some of them is better than none.
 _LONGEST_WAIT_SECONDS = 600.0
-#: The engine writes down when it starts a VM, or resumes a suspended one, and may tell that in whole seconds.
+#: The engine writes down when it starts a VM, or resumes a suspended one, and may report that in whole
+#: seconds.
 _SAME_RUN_SECONDS = 1.0
 
 
@@ -47,7 +48,7 @@ class KeyRecorder:
         """`read_starts` gives the events of the latest starts, oldest first: asked if nobody watched one.
 
         `suffices` says whether a snapshot that it is shown, with its keys, holds all that these refer to.
-        `epoch` is that of the lease: whoever does not lead is shown nothing.
+        `epoch` is that of the lease: a process that does not lead is shown nothing.
         """
         self._store = store
         self._clock = clock
@@ -88,7 +89,7 @@ class KeyRecorder:
             self._look(snapshot)
 
     def look(self, snapshot: Snapshot) -> None:
-        """Take a whole reading of the engine: it also tells which VMs there are no more."""
+        """Take a whole reading of the engine: it also shows which VMs are gone."""
         self._look(snapshot, whole=True)
 
     def _look(self, snapshot: Snapshot, *, whole: bool = False) -> None:

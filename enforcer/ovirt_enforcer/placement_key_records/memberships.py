@@ -1,4 +1,4 @@
-"""Notices that VMs lost affinity groups and labels with their cluster, which the engine tells nobody.
+"""Notices that VMs lost affinity groups and labels with their cluster, which the engine does not report.
 
 What the store holds is all its memory, so it notices too what happened while no enforcer ran. A member that
 is removed within its cluster, and a group or label that is no more, are what somebody wanted, and no loss.
@@ -50,13 +50,13 @@ class MembershipKeeper:
         self._clock = clock
         self._longest_pause = longest_pause
         self._recording = RetryState("affinity group memberships")
-        self._telling = RetryState("events of lost affinity group memberships")
+        self._reporting = RetryState("events of lost affinity group memberships")
         #: VMs that the last reading showed outside of the cluster that they are remembered in.
         self._outside: frozenset[str] = frozenset()
 
     def look(self, snapshot: Snapshot) -> None:
         """Take a whole reading; what fails is logged and done later."""
-        for retry_state, work in ((self._recording, self._record), (self._telling, self._tell)):
+        for retry_state, work in ((self._recording, self._record), (self._reporting, self._report)):
             if retry_state.due > self._clock():
                 continue
             try:
@@ -82,10 +82,10 @@ class MembershipKeeper:
         for one in losses(change.lost):
             _log.warning("%s", sentence(one))
 
-    def _tell(self, snapshot: Snapshot) -> None:
+    def _report(self, snapshot: Snapshot) -> None:
         """Add an event for each loss, which the engine takes once, however often it is reported."""
-        untold = (entry for entry in self._store.lost() if not entry.told)
-        found = groupby(untold, key=lambda entry: (entry.since, entry.vm, entry.cluster))
+        unreported = (entry for entry in self._store.lost() if not entry.reported)
+        found = groupby(unreported, key=lambda entry: (entry.since, entry.vm, entry.cluster))
         for (since, vm, cluster), entries in islice(found, _EVENTS_AT_ONCE):
             known = snapshot.vm_by_id.get(vm)
             self._add_event(
@@ -95,7 +95,7 @@ class MembershipKeeper:
                 cluster=None if known is None else known.cluster,
                 vm=None if known is None else known.id,
             )
-            self._store.mark_told(vm, since)
+            self._store.mark_reported(vm, since)
 
 
 def found_change(

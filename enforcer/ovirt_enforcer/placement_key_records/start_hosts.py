@@ -1,4 +1,4 @@
-"""Tells on which host VMs started that run by now, perhaps elsewhere: sticky keys are copied from there."""
+"""Finds on which host running VMs started, perhaps another one: sticky keys are copied from there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Vm
 
-#: How much earlier than its run the engine may date the event that tells of it.
+#: How much earlier than its run the engine may date the event that reports it.
 _EARLIER_SECONDS = 10.0
 
 

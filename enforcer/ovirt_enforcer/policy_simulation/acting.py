@@ -30,11 +30,11 @@ class EnforcerTurn:
 
     frozen: Frozen
     options: PlanOptions
-    #: The broken rules of which it could repair none, when it last made a plan, by their groups.
+    #: The violated rules of which it could repair none, when it last made a plan, by their groups.
     hopeless: frozenset[tuple[str, ...]] | None = None
 
     def act(self, scene: Scene, deadline: Deadline) -> Iterator[MigrationMade]:
-        """Carry out the plan for what is broken; nothing once the deadline is over."""
+        """Carry out the plan for what is violated; nothing once the deadline is over."""
         wanted = self.wanted(scene)
         if not wanted and not self.options.keys:
             return
@@ -54,17 +54,17 @@ class EnforcerTurn:
                 yield from self._carry_out(step, scene)
 
     def wanted(self, scene: Scene) -> frozenset[tuple[str, ...]]:
-        """The broken rules that it would repair, by their groups."""
+        """The violated rules that it would repair, by their groups."""
         return frozenset(
             one.constraint.groups
-            for one in scene.broken()
+            for one in scene.violated()
             if (Repair.HARD if one.constraint.hard else Repair.SOFT) in self.options.repair
         )
 
     @staticmethod
     def _carry_out(step: Step, scene: Scene) -> Iterator[MigrationMade]:
         because, cluster = reason(step, scene.snapshot), scene.snapshot.cluster_by_id
-        asking = [one for one in scene.broken_of(step.vms) if {*one.constraint.groups} & {*step.groups}]
+        asking = [one for one in scene.violated_of(step.vms) if {*one.constraint.groups} & {*step.groups}]
         scene.move(step.vms, step.target)
         units = _units(asking, cluster[scene.cluster])
         for vm, source in zip(step.vms, step.sources, strict=True):
@@ -86,7 +86,7 @@ class EngineTurn:
     scheduler: Scheduler
 
     def act(self, scene: Scene, deadline: Deadline) -> Iterator[MigrationMade]:
-        """Migrate a VM of a broken rule; the engine does so while the cluster is being upgraded, too."""
+        """Migrate a VM of a violated rule; the engine does so while the cluster is being upgraded, too."""
         snapshot = scene.snapshot
         for vm, hard in _in_turn(scene):
             if deadline.over:
@@ -141,10 +141,10 @@ class BalanceTurn:
 def _in_turn(scene: Scene) -> Iterator[tuple[str, bool]]:
     """The VMs that may move, in the engine's order, with whether a hard rule asks for it."""
     snapshot = scene.snapshot
-    broken = [one.constraint for one in scene.broken()]
-    movable = {vm for one in broken for vm in one.vms if snapshot.vm_by_id[vm].movable}
+    violated = [one.constraint for one in scene.violated()]
+    movable = {vm for one in violated for vm in one.vms if snapshot.vm_by_id[vm].movable}
     placement, seen = SnapshotPlacement(snapshot), set[tuple[str, bool]]()
-    for hard, tier in tiers(broken, placement, movable, as_engine=True):
+    for hard, tier in tiers(violated, placement, movable, as_engine=True):
         for vm in sorted(tier, key=in_order):
             known = snapshot.vm_by_id[vm]
             if (vm, hard) not in seen and vm in movable and known.status == "up" and known.host is not None:
@@ -156,7 +156,7 @@ def _enforced(scene: Scene, vm: str, target: str, *, hard: bool) -> Iterator[Mig
     snapshot = scene.snapshot
     asking = [
         one
-        for one in scene.broken_of((vm,))
+        for one in scene.violated_of((vm,))
         if one.constraint.hard is hard and vm in _concerned(one, snapshot)
     ]
     source = snapshot.vm_by_id[vm].host or ""
@@ -168,22 +168,22 @@ def _enforced(scene: Scene, vm: str, target: str, *, hard: bool) -> Iterator[Mig
         by=Actor.ENGINE,
         units=_units(asking, snapshot.cluster_by_id[scene.cluster]),
         groups=tuple(dict.fromkeys(group for one in asking for group in one.constraint.groups)),
-        because="; ".join(_broken_text(one, snapshot) for one in asking),
+        because="; ".join(_violated_text(one, snapshot) for one in asking),
     )
 
 
 def _concerned(asking: Asking, snapshot: Snapshot) -> tuple[str, ...]:
-    """The VMs that the engine might move for a broken rule: of one that gathers VMs any of them."""
+    """The VMs that the engine might move for a violated rule: of one that gathers VMs any of them."""
     rule = asking.constraint
     gathers = rule.positive and rule.family == "vm_affinity"
     return rule.vms if gathers else rule.offenders(SnapshotPlacement(snapshot))
 
 
-def _broken_text(asking: Asking, snapshot: Snapshot) -> str:
+def _violated_text(asking: Asking, snapshot: Snapshot) -> str:
     rule = asking.constraint
     groups = " and ".join(group_name(group, snapshot) for group in rule.groups)
     verb = "is" if len(rule.groups) == 1 else "are"
-    return f"{groups} {verb} broken ({'hard' if rule.hard else 'soft'}: {rule.asks})"
+    return f"{groups} {verb} violated ({'hard' if rule.hard else 'soft'}: {rule.asks})"
 
 
 def _units(asking: Iterable[Asking], cluster: Cluster) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The balance of a cluster's policy: ours, or the engine's even distribution, as far as the state tells."""
+"""The balance of a cluster's policy: ours, or the engine's even distribution."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from ovirt_placement.planning.plan import Struct
 
 
 class Actor(StrEnum):
-    """Who migrates VMs without being told to."""
+    """Who migrates VMs on their own."""
 
     ENFORCER = "enforcer"  # this one, by its plans
     ENGINE = "engine"  # the engine's own affinity rules enforcement

@@ -60,7 +60,7 @@ class _Stage:
     seen: dict[tuple[int, frozenset[tuple[str, str]]], int] = field(default_factory=dict)
 
     def passes(self, *, others_rest: bool) -> bool:
-        """Whether the enforcer is not asked: it could repair nothing, and nothing else has broken since."""
+        """Whether the enforcer is not asked: it could repair nothing, and nothing else has violated since."""
         hopeless = self.enforcer.hopeless
         if not self.hasty or others_rest or hopeless is None:
             return False

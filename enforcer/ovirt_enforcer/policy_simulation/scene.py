@@ -1,4 +1,4 @@
-"""The cluster that a simulation plays in: who runs where, what that does to hosts, which rules it breaks."""
+"""The cluster that a simulation plays in: who runs where, the load of hosts, the violated rules."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Scene:
         for place, (_, constraint) in enumerate(self._asking):
             for vm in constraint.vms:
                 self._places_of[vm].append(place)
-        self._broken: set[int] = set()
+        self._violated: set[int] = set()
         self._look_at(range(len(self._asking)))
 
     @property
@@ -58,14 +58,14 @@ class Scene:
         hosts = self.snapshot.hosts_of_cluster.get(self.cluster, ())
         return tuple(sorted(host.id for host in hosts if host.up))
 
-    def broken(self) -> list[Asking]:
-        """What does not hold now, in the order of the catalogue."""
-        return [self._asking[place] for place in sorted(self._broken)]
+    def violated(self) -> list[Asking]:
+        """What is violated now, in the order of the catalogue."""
+        return [self._asking[place] for place in sorted(self._violated)]
 
-    def broken_of(self, vms: Iterable[str]) -> list[Asking]:
-        """What does not hold now of that which concerns any of some VMs."""
+    def violated_of(self, vms: Iterable[str]) -> list[Asking]:
+        """What is violated now of that which concerns any of some VMs."""
         concerned = {place for vm in vms for place in self._places_of.get(vm, ())}
-        return [self._asking[place] for place in sorted(self._broken & concerned)]
+        return [self._asking[place] for place in sorted(self._violated & concerned)]
 
     def move(self, vms: Iterable[str], target: str) -> None:
         """Let VMs run on another host."""
@@ -82,6 +82,6 @@ class Scene:
         placement = SnapshotPlacement(self.snapshot)
         for place in places:
             if self._asking[place].constraint.keeps(placement):
-                self._broken.discard(place)
+                self._violated.discard(place)
             else:
-                self._broken.add(place)
+                self._violated.add(place)

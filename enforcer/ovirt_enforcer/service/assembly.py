@@ -27,7 +27,7 @@ from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.orders import Orders
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.people import PeopleLog
-from ovirt_enforcer.service.planners import PlannersBeside
+from ovirt_enforcer.service.planners import PlannerProcesses
 from ovirt_enforcer.service.reading import StateReading
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.service.sampling import Sampler
@@ -74,7 +74,7 @@ class Service:
         self._progress = progress
         self._stopping = stopping
         self._reading = StateReading(config)
-        self._planners = PlannersBeside()
+        self._planners = PlannerProcesses()
         self._changes = Changes(config, connection, self.settings.events_seconds, lambda: self._daemon.leads)
         metrics = EnforcerMetrics(engine=config.engine.label)
         metrics.configured(self.settings.mode)
@@ -157,7 +157,7 @@ class Service:
     def run(self) -> None:
         """Enforce until it is to stop; lead no more then."""
         self._changes.watch()
-        self._leader.tend_beside(lambda: self._progress.hangs)
+        self._leader.tend_concurrently(lambda: self._progress.hangs)
         try:
             self._daemon.run(self._rest)
         finally:

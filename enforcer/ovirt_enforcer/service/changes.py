@@ -14,7 +14,7 @@ from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.events import EngineEvent, read_events
-from ovirt_placement.inventory.service.feed import Feed, FeedBroken
+from ovirt_placement.inventory.service.feed import Feed, FeedInterrupted
 
 #: For so long the inventory service lets an asker wait, so that the end is heard of.
 _WAIT_SECONDS: Final = 1.0
@@ -104,11 +104,11 @@ class Changes:
         self._take_page(page)
 
     def _take_page(self, page: tuple[EngineEvent, ...]) -> None:
-        """Tell of new events; at first, and after a gap, of that nobody knows what happened before."""
+        """Report new events; at first, and after a gap, that it is not known what happened before."""
         now = time.monotonic()
         new: tuple[EngineEvent, ...] | None = None
         if self._feed is not None:
-            with suppress(FeedBroken):
+            with suppress(FeedInterrupted):
                 new = self._feed.take(page, now)
         if new is None:
             self._feed = Feed(page, now)

@@ -1,4 +1,4 @@
-"""Sees to one cluster: has plans made, takes their steps as far as the gates let them, and proves the end."""
+"""Reconciles one cluster: has plans made, takes their steps as the gates permit, and verifies the result."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ClusterWork:
         return taken
 
     def wake(self, at: float) -> None:
-        """Something happened that can break or repair a rule: look again then, and plan again.
+        """Something happened that can violate or repair a rule: look again then, and plan again.
 
         Planning takes no more than a third of the time, however much happens.
         """
@@ -218,10 +218,10 @@ class ClusterWork:
 
     def _check(self, look: Look, under_way: UnderWay) -> None:
         """Give up a plan that has led elsewhere, or leads nowhere any more, or is over."""
-        broken = under_way.prove(look.snapshot)
-        if broken:
-            groups = " and ".join(group_name(group, look.snapshot) for group in broken)
-            self._drop(f"{groups} is broken still, though all steps to repair it are done")
+        violated = under_way.prove(look.snapshot)
+        if violated:
+            groups = " and ".join(group_name(group, look.snapshot) for group in violated)
+            self._drop(f"{groups} is still violated after all steps of its repair")
             return
         left_out = under_way.leave_out(look.projection.snapshot, self._held(look, under_way))
         if left_out and under_way.over:

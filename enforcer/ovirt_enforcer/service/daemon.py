@@ -1,4 +1,4 @@
-"""Looks at every cluster, for ever: follow what is under way, look at what is due, see to it.
+"""Looks at every cluster, for ever: follow what is under way, read what is due, reconcile it.
 
 No state that must survive: the engine holds what is true and the store what was meant, so it may be killed at
 any point. What fails in one cluster is logged and tried again later; the others go on.
@@ -32,7 +32,8 @@ from ovirt_placement.store.intents import Intent, Store
 #: For so long what was done is remembered at the least, and so often what is older is dropped.
 _REMEMBERED_SECONDS = 30 * 24 * 3600.0
 _FORGET_EVERY_SECONDS = 3600.0
-#: However much happens, two looks at a cluster are so many seconds apart, and so many times what one takes.
+#: However much happens, two readings of a cluster are this many seconds apart, and this many times what one
+#: takes.
 _LEAST_PAUSE_SECONDS = 1.0
 _LEAST_PAUSE_LOOKS = 5.0
 #: A VM that we migrated is not news for so long afterwards.
@@ -130,7 +131,7 @@ class Daemon:
     def happened(self, events: Iterable[EngineEvent]) -> None:
         """Look at once at the clusters that these concern."""
         if self._latest is not None:
-            self._wake(triggers.told(events, self._latest, self._ours.keys()))
+            self._wake(triggers.reported(events, self._latest, self._ours.keys()))
 
     def published(self, snapshot: Snapshot) -> None:
         """Look at once at the clusters in which this differs from what was read last."""
@@ -209,7 +210,7 @@ class Daemon:
             retry_state.fail(error, self._clock(), self._settings.interval_seconds)
 
     def _look(self) -> None:
-        """Read the engine, and see to each cluster that is due."""
+        """Read the engine, and reconcile each cluster that is due."""
         self._forget()
         look = self._read_all()
         self._ours = {vm: until for vm, until in self._ours.items() if until > self._clock()}
@@ -223,7 +224,7 @@ class Daemon:
             work.retry_state.name = f"cluster {look.snapshot.cluster_by_id[cluster].name}"
             work.compare(look.open_intents)
             if work.retry_state.due <= self._clock() and self._parts.goes_on():
-                self._try(cluster, self._see_to, cluster, look)
+                self._try(cluster, self._reconcile, cluster, look)
         self._keep_only(look)
         self._looked_at, self._look_seconds = self._clock(), self._clock() - look.began
 
@@ -241,7 +242,7 @@ class Daemon:
         restless = self._movements.look(snapshot, (*intents, *history))
         return Look(self._parts, snapshot, gates, intents, history, restless, epoch, began, fresh_until)
 
-    def _see_to(self, cluster: str, look: Look) -> None:
+    def _reconcile(self, cluster: str, look: Look) -> None:
         work = self._work(cluster)
         self._parts.recorder.looked_at(look.snapshot, cluster)
         self._parts.memory.look(look.snapshot, cluster)

@@ -16,7 +16,7 @@ from ovirt_service.progress import Progress
 
 
 class Health:
-    """What the loop notes, and a page from another thread tells."""
+    """What the loop notes, and a page from another thread shows."""
 
     def __init__(
         self, progress: Progress, leader: Leader, clock: Callable[[], float] = time.monotonic

@@ -2,7 +2,7 @@
 
 Each taking of the lease begins an epoch. What is decided is decided under one epoch, and the database will
 not write it down (`Store.prepare(epoch=...)`) once that epoch is over. Just before the engine is asked, so is
-the boot clock, which goes on while a process is stopped. Whoever acts does this, in this order:
+the boot clock, which goes on while a process is stopped. To act takes these steps, in this order:
 
     if leader.tend():                  # often: between any two pieces of work
         epoch = leader.epoch           # before the engine is read for the decision
@@ -93,7 +93,7 @@ class Leader:
     def tend(self) -> bool:
         """Renew the lease, or take it where it is free, if that is due; whether this process leads now.
 
-        A lease that was lost is not taken again by the same call, but may be by another thread's: what tells
+        A lease that was lost is not taken again by the same call, but may be by another thread's: what shows
         that somebody else may have led meanwhile is another `epoch` than before.
         """
         with self._lock:
@@ -138,10 +138,10 @@ class Leader:
             except StoreAway as away:
                 _log.warning("the lease is left to expire: %s", away)
 
-    def tend_beside(self, hangs: Callable[[], bool]) -> None:
+    def tend_concurrently(self, hangs: Callable[[], bool]) -> None:
         """Tend from a thread until `step_down`, so that a long piece of work costs no lease.
 
-        Whoever `hangs` loses it nevertheless: a process that gets nothing done must not keep others from it.
+        A process that `hangs` loses it nevertheless: one that gets nothing done must not keep others from it.
         """
         threading.Thread(target=self._keep, args=(hangs,), name="lease", daemon=True).start()
 
@@ -165,7 +165,7 @@ class Leader:
             self._away.say("")
 
     def _renew(self, term: _Term, asked: float) -> None:
-        """Make the term longer; one that may have ended is over, whoever comes next."""
+        """Make the term longer; one that may have ended is over."""
         if asked < term.until and self._leases.renew(term.epoch, self._seconds):
             self._term = _Term(term.epoch, asked + self._seconds)
             return

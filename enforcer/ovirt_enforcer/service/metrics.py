@@ -44,11 +44,9 @@ class EnforcerMetrics:
         self.closed = self._counter(
             "gate_closures", "Steps and clusters that had to wait, by the closed gate", "gate"
         )
-        self._predicted = self._counter(
-            "repairs_predicted", "Broken rules that steps which have ended were to repair"
-        )
+        self._predicted = self._counter("repairs_predicted", "Violated rules that ended steps were to repair")
         self._achieved = self._counter(
-            "repairs_achieved", "Broken rules of steps which have ended that hold since"
+            "repairs_achieved", "Violated rules of ended steps that are satisfied since"
         )
         self.migration_seconds = Histogram(
             f"{_PREFIX}_migration_duration_seconds",
@@ -58,7 +56,7 @@ class EnforcerMetrics:
         )
         self.violations = self._gauge(
             "violations",
-            "Rules that were broken when a cluster was last looked at",
+            "Rules that were violated when the cluster was last checked",
             "cluster",
             "family",
             "hardness",
@@ -89,12 +87,12 @@ class EnforcerMetrics:
             self._mode.labels(one.value).set(one is mode)
 
     def leading(self, epoch: int) -> None:
-        """Tell that this process leads in an epoch, or with 0 that it does not."""
+        """Report that this process leads in an epoch, or with 0 that it does not."""
         self._leader.set(epoch > 0)
         self._epoch.set(epoch)
 
     def read(self, began: float) -> None:
-        """Tell that a snapshot is known whose reading began then, by the clock."""
+        """Report that a snapshot is known whose reading began then, by the clock."""
         self._read_at = began
         self._read_when.set(time.time() - (self._clock() - began))
 
@@ -105,7 +103,7 @@ class EnforcerMetrics:
             self.migration_seconds.observe(max(0.0, intent.updated - intent.created))
 
     def gained(self, predicted: int, achieved: int) -> None:
-        """Count the rules that a step was to repair, and those that hold now that it has ended."""
+        """Count the rules that a step was to repair, and those that are satisfied now that it has ended."""
         self._predicted.inc(predicted)
         self._achieved.inc(achieved)
 
@@ -118,7 +116,7 @@ class EnforcerMetrics:
             self.violations.labels(name, family, hardness).set(found[family, hardness])
 
     def keep_only(self, clusters: Set[str]) -> None:
-        """Tell no more of clusters but these, by their names."""
+        """Report only these clusters, by their names."""
         for gone in self._violated.keys() - clusters:
             for family, hardness in self._violated.pop(gone):
                 self.violations.remove(gone, family, hardness)

@@ -1,6 +1,6 @@
-"""Tells of what lasts only when it begins and when it ends: rules, the breaker, an engine that is away.
+"""Reports what lasts only when it begins and when it ends: rules, the breaker, an engine that is away.
 
-What it knows is lost with the process: a rule that is broken still is then told once more.
+What it knows is lost with the process: a rule that is violated still is then reported once more.
 """
 
 from __future__ import annotations
@@ -25,36 +25,38 @@ _FAILURES: Final = 2
 
 
 class News:
-    """What was reported last, so that the same is not told again."""
+    """What was reported last, so that the same is not reported again."""
 
     def __init__(self, notifications: Notifications) -> None:
         self._notifications = notifications
         self._said = Said(_QUIET_SECONDS)
-        #: The rules that are broken, by cluster: their groups, with a name for people.
-        self._broken: dict[str, dict[tuple[str, ...], str]] = {}
+        #: The rules that are violated, by cluster: their groups, with a name for people.
+        self._violated: dict[str, dict[tuple[str, ...], str]] = {}
         self._failures = 0
 
-    def broken(self, snapshot: Snapshot, cluster: str, violations: Iterable[Violation]) -> None:
-        """Tell of the hard rules that are broken now and were not, and the other way round."""
-        before, name = self._broken.get(cluster, {}), snapshot.cluster_by_id[cluster].name
-        now = self._broken[cluster] = {
+    def violated(self, snapshot: Snapshot, cluster: str, violations: Iterable[Violation]) -> None:
+        """Report the hard rules that are violated now and were not, and the other way round."""
+        before, name = self._violated.get(cluster, {}), snapshot.cluster_by_id[cluster].name
+        now = self._violated[cluster] = {
             one.groups: " and ".join(group_name(group, snapshot) for group in one.groups)
             for one in violations
             if one.hard
         }
         for groups, rule in now.items():
             if self._said.is_news((cluster, groups)):
-                self._notifications.tell(NoticeKind.RULE_BROKEN, cluster_id=cluster, cluster=name, rule=rule)
+                self._notifications.report(
+                    NoticeKind.RULE_VIOLATED, cluster_id=cluster, cluster=name, rule=rule
+                )
         for groups in before.keys() - now.keys():
             self._said.is_over((cluster, groups))
             rule = before[groups]
-            self._notifications.tell(NoticeKind.RULE_REPAIRED, cluster_id=cluster, cluster=name, rule=rule)
+            self._notifications.report(NoticeKind.RULE_REPAIRED, cluster_id=cluster, cluster=name, rule=rule)
 
     def held(self, cluster: str, name: str, reasons: Iterable[tuple[str, str]]) -> None:
-        """Tell of a breaker that has opened; `reasons` are gates with their words."""
+        """Report a breaker that has opened; `reasons` are gates with their words."""
         for gate, reason in reasons:
             if gate == BreakerGate.name and self._said.is_news((cluster, gate)):
-                self._notifications.tell(
+                self._notifications.report(
                     NoticeKind.BREAKER_OPEN, cluster_id=cluster, cluster=name, reason=reason
                 )
 
@@ -63,14 +65,14 @@ class News:
         self._said.is_over((cluster, BreakerGate.name))
 
     def failed(self, error: Exception) -> None:
-        """Tell of an engine that is away, once cycles in a row have failed since it is."""
+        """Report an engine that is away, once cycles in a row have failed since it is."""
         if isinstance(error, EngineAway | NoSnapshot):
             self._failures += 1
             if self._failures >= _FAILURES and self._said.is_news("engine"):
-                self._notifications.tell(NoticeKind.ENGINE_AWAY, reason=str(error))
+                self._notifications.report(NoticeKind.ENGINE_AWAY, reason=str(error))
 
     def read(self) -> None:
-        """Tell that the engine answers again, if it was reported that it did not."""
+        """Report that the engine answers again, if it was reported that it did not."""
         self._failures = 0
         if self._said.is_over("engine"):
-            self._notifications.tell(NoticeKind.ENGINE_BACK)
+            self._notifications.report(NoticeKind.ENGINE_BACK)

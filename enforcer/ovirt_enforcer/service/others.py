@@ -23,7 +23,7 @@ class OthersAtWork:
         self._said = Said()
 
     def warn_of_undone(self, cluster: str, look: Look, plan: Plan) -> None:
-        """Warn of each VM that breaks a rule, and that somebody else moves away whenever we move it."""
+        """Warn of each VM that violates a rule, and that somebody else moves away whenever we move it."""
         breaking = {vm for rule in plan.remaining for vm in rule.vms}
         for vm in sorted(breaking & look.backoff.undone.keys()):
             undone = look.backoff.undone[vm]

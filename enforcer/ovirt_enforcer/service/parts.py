@@ -1,4 +1,4 @@
-"""The parts that all clusters are seen to with."""
+"""The parts that reconcile all clusters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ovirt_placement.config import HaSettings
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What clusters are seen to with."""
+    """What reconciles clusters."""
 
     settings: EnforcerSettings
     planners: Planners

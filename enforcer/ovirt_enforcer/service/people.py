@@ -22,7 +22,7 @@ class PeopleLog:
         with self._store.unlogged() as found:
             for action in found:
                 _log.info("%s", action.sentence)
-                audit.tell("user_action", action.sentence, **_facts(action))
+                audit.report("user_action", action.sentence, **_facts(action))
 
 
 def _facts(action: UserAction) -> dict[str, object]:

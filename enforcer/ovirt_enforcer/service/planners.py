@@ -1,4 +1,4 @@
-"""Makes plans beside the daemon's loop, each in a process of its own."""
+"""Makes plans outside the daemon's loop, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PlanningFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PlanQuestion:
-    """What is asked of a planner, beside a snapshot."""
+    """What is asked of a planner, besides a snapshot."""
 
     cluster: str
     #: VMs that are to be left alone, with the reasons.
@@ -103,19 +103,19 @@ def _loop(snapshot: Snapshot, question: PlanQuestion) -> str:
     return report.text(simulation, snapshot) if simulation.loop is not None else ""
 
 
-class PlannersBeside:
+class PlannerProcesses:
     """Make plans in processes; for one thread."""
 
     def __init__(self) -> None:
         self._at_once = max(_LEAST_AT_ONCE, os.cpu_count() or 1)
-        self._waiting: deque[_PlanningBeside] = deque()
-        self._running: list[_PlanningBeside] = []
+        self._waiting: deque[_PlanningProcess] = deque()
+        self._running: list[_PlanningProcess] = []
         #: The snapshot that was encoded last: all clusters of a reading share it.
         self._encoded: tuple[Snapshot, bytes] | None = None
         preload(__name__, judging.__name__)
 
     def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
-        planning = _PlanningBeside(self._encode(snapshot), question)
+        planning = _PlanningProcess(self._encode(snapshot), question)
         self._waiting.append(planning)
         self.answers()
         return planning
@@ -144,7 +144,7 @@ class PlannersBeside:
         return self._encoded[1]
 
 
-class _PlanningBeside:
+class _PlanningProcess:
     """A plan that a process makes, or that waits for one."""
 
     def __init__(self, snapshot: bytes, question: PlanQuestion) -> None:

@@ -90,7 +90,7 @@ class _Loop(threading.Thread):
                 )
                 self._ready(f"watching {connection.url} (mode {service.settings.mode})")
                 self._notifier.ready()
-                self._notifier.keep_alive_beside(lambda: self._progress.hangs)
+                self._notifier.keep_alive_concurrently(lambda: self._progress.hangs)
                 service.run()
         except BaseException as error:  # the main thread raises it
             self.error = error

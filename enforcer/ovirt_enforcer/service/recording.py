@@ -28,7 +28,7 @@ _NOTHING = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_
 
 
 class Recorder:
-    """What the daemon tells of its doings; it is a watcher of its readings, too."""
+    """What the daemon reports of its work; it is a watcher of its readings, too."""
 
     def __init__(
         self,
@@ -62,21 +62,21 @@ class Recorder:
         self._store.record_plan(plan_id, cluster, document, epoch=epoch)
         sentence = f"{len(steps)} steps planned in cluster {name}; {len(remaining)} rules not repaired"
         if self._said.is_news(cluster, plan_id):
-            audit.tell(
+            audit.report(
                 "plan", sentence, plan=plan_id, cluster=cluster, name=name, epoch=epoch, document=document
             )
 
     def waits(self, plan_id: str, cluster: str) -> None:
         """A plan begins to wait for somebody's approval."""
         name = self._cluster_name(cluster)
-        self._notifications.tell(NoticeKind.PLAN_WAITS, cluster_id=cluster, cluster=name, plan=plan_id)
+        self._notifications.report(NoticeKind.PLAN_WAITS, cluster_id=cluster, cluster=name, plan=plan_id)
 
     def held(self, plan_id: str, cluster: str, reasons: Mapping[int, tuple[str, str]]) -> None:
         """Gates held steps of a plan back: by the numbers of the steps, from 1, which gate and why."""
         for step, (gate, reason) in reasons.items():
             self._metrics.closed.labels(gate).inc()
             if self._said.is_news((plan_id, step), gate):
-                audit.tell("held", reason, plan=plan_id, step=step, gate=gate)
+                audit.report("held", reason, plan=plan_id, step=step, gate=gate)
         self._news.held(cluster, self._cluster_name(cluster), reasons.values())
         if reasons:
             self._store.record_held(plan_id, reasons)
@@ -84,7 +84,7 @@ class Recorder:
     def began(self, intents: Iterable[Intent]) -> None:
         """The engine is about to be asked for these migrations."""
         for intent in intents:
-            audit.tell("begun", f"{self._title(intent)} begins", **self._facts(intent))
+            audit.report("begun", f"{self._title(intent)} begins", **self._facts(intent))
             plan, ahead = self._ahead.get(intent.cluster, ("", 0))
             if intent.plan == plan:
                 self._set_ahead(intent.cluster, plan, ahead - 1)
@@ -97,9 +97,9 @@ class Recorder:
         because = f": {intent.reason}" if intent.reason else ""
         seconds = round(max(0.0, intent.updated - intent.created), 3)
         sentence = f"{self._title(intent)} {result.replace('_', ' ')}{because}"
-        audit.tell("ended", sentence, result=result, seconds=seconds, **self._facts(intent))
+        audit.report("ended", sentence, result=result, seconds=seconds, **self._facts(intent))
         if intent.state is IntentState.FAILED and result != "never_asked":
-            self._notifications.tell(
+            self._notifications.report(
                 NoticeKind.MIGRATION_FAILED,
                 cluster_id=intent.cluster,
                 vm_id=intent.vm,
@@ -110,20 +110,20 @@ class Recorder:
             )
 
     def leading(self, epoch: int) -> None:
-        """Tell that this process leads in an epoch, or with 0 that it does not any more."""
+        """Report that this process leads in an epoch, or with 0 that it does not any more."""
         self._metrics.leading(epoch)
-        audit.tell("leader", f"leads in epoch {epoch}" if epoch else "leads no more", epoch=epoch)
+        audit.report("leader", f"leads in epoch {epoch}" if epoch else "leads no more", epoch=epoch)
         if epoch:
-            self._notifications.tell(NoticeKind.LEADER_CHANGED, leader=self._name, epoch=str(epoch))
+            self._notifications.report(NoticeKind.LEADER_CHANGED, leader=self._name, epoch=str(epoch))
 
     def looked_at(self, snapshot: Snapshot, cluster: str) -> None:
-        """Tell of the rules that a cluster breaks."""
+        """Report the rules that a cluster violates."""
         violations = tuple(find_violations(snapshot, cluster))
         name = snapshot.cluster_by_id[cluster].name
         self._metrics.looked_at(name, violations)
         if self._sampler is not None:
             self._sampler.looked_at(cluster, name, violations)
-        self._news.broken(snapshot, cluster, violations)
+        self._news.violated(snapshot, cluster, violations)
 
     def failed(self, error: Exception) -> None:
         """A cycle has failed."""
@@ -134,19 +134,21 @@ class Recorder:
         self._latest = snapshot
         self._news.read()
         ended = self._store.ended_steps()
-        broken = {cluster: _broken(snapshot, cluster) for cluster in {step.cluster for step in ended}}
+        violated = {cluster: _violated(snapshot, cluster) for cluster in {step.cluster for step in ended}}
         for step in ended:
-            self._record_outcome(step, broken[step.cluster])
+            self._record_outcome(step, violated[step.cluster])
 
-    def _record_outcome(self, step: EndedStep, broken: frozenset[str]) -> None:
+    def _record_outcome(self, step: EndedStep, violated: frozenset[str]) -> None:
         repairs = step.document.get("repairs", ())
-        rules = tuple(RuleAfterwards(rule["id"], rule["name"], rule["id"] not in broken) for rule in repairs)
+        rules = tuple(
+            RuleAfterwards(rule["id"], rule["name"], rule["id"] not in violated) for rule in repairs
+        )
         gain = sum(rule.holds for rule in rules) if step.done else 0
         self._store.record_outcome((one.correlation_id for one in step.migrations), StepOutcome(gain, rules))
         self._metrics.gained(len(rules), gain)
-        states = ", ".join(f"{rule.name} {'holds' if rule.holds else 'is broken'}" for rule in rules)
+        states = ", ".join(f"{rule.name} is {'satisfied' if rule.holds else 'violated'}" for rule in rules)
         sentence = f"step {step.step} of plan {step.plan} has ended: {states or 'it was to repair no rule'}"
-        audit.tell(
+        audit.report(
             "outcome",
             sentence,
             plan=step.plan,
@@ -186,8 +188,8 @@ def _result(intent: Intent) -> str:
     return "refused" if refused(intent) else intent.state.value
 
 
-def _broken(snapshot: Snapshot, cluster: str) -> frozenset[str]:
-    """Rules that are broken in a cluster, by their ids; none if the cluster is gone."""
+def _violated(snapshot: Snapshot, cluster: str) -> frozenset[str]:
+    """Rules that are violated in a cluster, by their ids; none if the cluster is gone."""
     if cluster not in snapshot.cluster_by_id:
         return frozenset()
     return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)

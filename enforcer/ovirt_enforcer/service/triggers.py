@@ -1,4 +1,4 @@
-"""Tells which clusters are to be looked at: something happened there that can break or repair a rule."""
+"""Finds the clusters to look at: something happened there that can violate or repair a rule."""
 
 from __future__ import annotations
 
@@ -59,24 +59,24 @@ _VMS: Final = frozenset(
         EventCode.USER_SUSPEND_VM_OK,
     }
 )
-_TELLING: Final = _RULES | _HOSTS | _VMS | VM_STARTED | MIGRATION_CODES
+_REPORTING: Final = _RULES | _HOSTS | _VMS | VM_STARTED | MIGRATION_CODES
 
 
-def told(events: Iterable[EngineEvent], known: Snapshot, ours: Collection[str]) -> set[str]:
+def reported(events: Iterable[EngineEvent], known: Snapshot, ours: Collection[str]) -> set[str]:
     """Clusters that events concern; all, where one of weight names none.
 
-    Migrations with our own correlation ids do not count: whoever makes them watches them anyway.
+    Migrations with our own correlation ids do not count: they are watched anyway.
     """
     found: set[str] = set()
     for event in events:
-        if event.code in _TELLING and event.correlation_id not in ours:
+        if event.code in _REPORTING and event.correlation_id not in ours:
             cluster = _cluster_of(event, known)
             found |= known.cluster_by_id.keys() if cluster is None else {cluster}
     return found
 
 
 def changed(before: Snapshot, after: Snapshot, ours: Collection[str]) -> set[str]:
-    """Clusters whose rules, hosts, VMs or keys differ in what can break or repair a rule.
+    """Clusters whose rules, hosts, VMs or keys differ in what can violate or repair a rule.
 
     Where the VMs in `ours` are does not count.
     """

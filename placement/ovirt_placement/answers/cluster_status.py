@@ -47,7 +47,7 @@ class ClusterStatus(Record, frozen=True, omit_defaults=False):
     soft_violations: int
     #: The same by family of rules.
     violations: tuple[FamilyViolations, ...]
-    #: Whether the HA reservation reserves anything, and holds; null where it is not known.
+    #: Whether the HA reservation reserves anything, and is satisfied; null where it is not known.
     ha_reservation: bool
     ha_safe: bool | None
     #: Our units that the cluster's scheduling policy enables.

@@ -1,4 +1,4 @@
-"""Affinity groups that ask for opposite things, or cannot all hold together."""
+"""Affinity groups that ask for opposite things, or cannot all be satisfied together."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ConflictFound(Record, frozen=True, omit_defaults=False):
 
 
 class ContradictionFound(Record, frozen=True, omit_defaults=False):
-    """Hard groups that cannot hold together."""
+    """Hard groups that cannot be satisfied together."""
 
     groups: tuple[NamedGroup, ...]
     vms: tuple[Named, ...]
@@ -52,7 +52,7 @@ class ClusterConflicts(Record, frozen=True, omit_defaults=False):
     """What is wrong among the groups of one cluster."""
 
     cluster: Named
-    #: Whether all hard groups that were asked for can hold together; null if that is not known.
+    #: Whether all hard groups that were asked for can be satisfied together; null if that is not known.
     feasible: bool | None
     conflicts: tuple[ConflictFound, ...]
     contradictions: tuple[ContradictionFound, ...]
@@ -61,13 +61,13 @@ class ClusterConflicts(Record, frozen=True, omit_defaults=False):
 
 
 class ConflictsDocument(Document, frozen=True, kw_only=True, tag="conflicts"):
-    """Affinity groups that ask for opposite things, or cannot all hold together."""
+    """Affinity groups that ask for opposite things, or cannot all be satisfied together."""
 
     clusters: tuple[ClusterConflicts, ...]
 
     @property
     def sound(self) -> bool:
-        """Whether there is no conflict, and all hard groups are known to hold together."""
+        """Whether there is no conflict, and all hard groups are known to be satisfiable together."""
         return all(one.feasible is True and not one.conflicts for one in self.clusters)
 
 
@@ -129,10 +129,10 @@ def _rows(found: ClusterConflicts) -> Iterator[tuple[str, ...]]:
         savable = "yes" if one.savable else "no"
         yield one.sentence, _titles(one.groups), _names(one.vms), _names(one.hosts), savable
     for each in found.contradictions:
-        what = "cannot hold together" + ("" if each.smallest else " (perhaps fewer of them cannot)")
+        what = "cannot be satisfied together" + ("" if each.smallest else " (perhaps fewer of them cannot)")
         yield what, _titles(each.groups), _names(each.vms), "", ""
     for unknown in found.unknown:
-        yield "not known whether they can hold together", _titles(unknown), "", "", ""
+        yield "not known whether they can be satisfied together", _titles(unknown), "", "", ""
 
 
 def _titles(groups: Iterable[NamedGroup]) -> str:

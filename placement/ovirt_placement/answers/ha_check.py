@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.ha_check_domains import Domains
-from ovirt_placement.forecast.homeless import HomelessVm, why_homeless
+from ovirt_placement.forecast.unplaced import UnplacedVm, why_unplaced
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm, named_vms
 from ovirt_placement.model.record import Record
@@ -43,7 +43,7 @@ class HostRefusal(Record, frozen=True, omit_defaults=False):
     because: tuple[str, ...]
 
 
-class HomelessRecord(Record, frozen=True, omit_defaults=False):
+class UnplacedRecord(Record, frozen=True, omit_defaults=False):
     """A VM that cannot restart once all others have."""
 
     vm: Named
@@ -53,9 +53,9 @@ class HomelessRecord(Record, frozen=True, omit_defaults=False):
 class LostSet(Failing, frozen=True, omit_defaults=False):
     """Hosts that must not fail together, and VMs that would have no home then."""
 
-    homeless: tuple[Named, ...]
+    unplaced: tuple[Named, ...]
     #: Why; only of the first failures of a cluster.
-    because: tuple[HomelessRecord, ...] = ()
+    because: tuple[UnplacedRecord, ...] = ()
 
 
 class Home(Record, frozen=True, omit_defaults=False):
@@ -216,14 +216,14 @@ def _proven(found: Proven, snapshot: Snapshot, explained: int) -> dict[str, Any]
 
 
 def _lost(one: Loss, snapshot: Snapshot, *, explained: bool) -> LostSet:
-    lost = LostSet(*_failure(one, snapshot), named_vms(one.homeless, snapshot))
+    lost = LostSet(*_failure(one, snapshot), named_vms(one.unplaced, snapshot))
     if not explained:
         return lost
-    found = why_homeless(snapshot, one.hosts, one.homeless[:_MOST_VMS])
-    return replace(lost, because=tuple(_homeless(vm, snapshot) for vm in found))
+    found = why_unplaced(snapshot, one.hosts, one.unplaced[:_MOST_VMS])
+    return replace(lost, because=tuple(_unplaced(vm, snapshot) for vm in found))
 
 
-def _homeless(one: HomelessVm, snapshot: Snapshot) -> HomelessRecord:
+def _unplaced(one: UnplacedVm, snapshot: Snapshot) -> UnplacedRecord:
     refused = (
         HostRefusal(
             named_host(host, snapshot),
@@ -231,7 +231,7 @@ def _homeless(one: HomelessVm, snapshot: Snapshot) -> HomelessRecord:
         )
         for host, reasons in one.refused
     )
-    return HomelessRecord(named_vm(one.vm, snapshot), tuple(refused))
+    return UnplacedRecord(named_vm(one.vm, snapshot), tuple(refused))
 
 
 def _failure(

@@ -10,8 +10,8 @@ from ovirt_placement.answers.ha_check import (
     CheckVerdict,
     Failing,
     HaCheckDocument,
-    HomelessRecord,
     LostSet,
+    UnplacedRecord,
 )
 from ovirt_placement.answers.sentences import listed
 from ovirt_placement.rules.failover.outcomes import Size
@@ -71,7 +71,7 @@ def _what_fails(found: CheckedCluster) -> str:
 
 def _losses(found: CheckVerdict) -> Iterator[tuple[str, str]]:
     for loss in found.losses:
-        yield _failing(loss), "\n".join(vm.name for vm in loss.homeless)
+        yield _failing(loss), "\n".join(vm.name for vm in loss.unplaced)
 
 
 def _losses_by_engine(found: CheckedCluster) -> Iterator[tuple[str, str]]:
@@ -79,8 +79,8 @@ def _losses_by_engine(found: CheckedCluster) -> Iterator[tuple[str, str]]:
     lost = {loss.hosts for loss in found.losses}
     for loss in found.by_engine.losses:
         if loss.hosts not in lost:
-            homeless = (f"{vm.name} (by the engine's own check)" for vm in loss.homeless)
-            yield _failing(loss), "\n".join(homeless)
+            unplaced = (f"{vm.name} (by the engine's own check)" for vm in loss.unplaced)
+            yield _failing(loss), "\n".join(unplaced)
 
 
 def _failing(one: Failing) -> str:
@@ -129,7 +129,7 @@ def _causes(loss: LostSet) -> Iterator[str]:
             yield f"  {one.vm.name}: {_counted(one)}"
 
 
-def _counted(one: HomelessRecord) -> str:
+def _counted(one: UnplacedRecord) -> str:
     """Of many hosts: how many say the same, the most first."""
     counts = Counter(reason for host in one.refused for reason in host.because)
     return listed([f"{number} hosts: {reason}" for reason, number in counts.most_common()], "; ")

@@ -1,6 +1,6 @@
 """Spreads the work of a check over processes of this machine, or over the workers of a Dask cluster.
 
-Failures go out in lumps, and what came of them is taken in their order: so the answer is the same whoever
+Failures go out in lumps, and what came of them is taken in their order: so the answer does not depend on who
 works. A lump that a lost worker had is done by another one.
 """
 
@@ -113,11 +113,11 @@ def _in_processes(processes: int) -> _Pool:
 def _on_cluster(client: Client) -> _Pool:
     def pool(encoded: bytes, lumps: Sequence[Sequence[ExaminationTask]]) -> Iterator[list[Examined]]:
         # The scheduler keeps what it was sent, so whatever a lost worker had is made again elsewhere.
-        told = client.submit(bytes, encoded, pure=False)
+        reported = client.submit(bytes, encoded, pure=False)
         waiting: deque[Any] = deque()
         try:
             for lump in lumps:
-                waiting.append(client.submit(examine_lump, told, lump, pure=False))
+                waiting.append(client.submit(examine_lump, reported, lump, pure=False))
                 if len(waiting) > 2 * _LUMPS_A_WORKER * _workers_of(client):
                     yield waiting.popleft().result()
             while waiting:
@@ -125,7 +125,7 @@ def _on_cluster(client: Client) -> _Pool:
         except ModuleNotFoundError as error:
             raise UserError(f"the workers need ovirt-placement, as it is installed here: {error}") from None
         finally:
-            client.cancel([told, *waiting])  # type: ignore[no-untyped-call]
+            client.cancel([reported, *waiting])  # type: ignore[no-untyped-call]
 
     return pool
 

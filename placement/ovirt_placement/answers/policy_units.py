@@ -1,4 +1,4 @@
-"""Our policy units by the engine's types, and the engine's own that they stand beside."""
+"""Our policy units by the engine's types, and the engine's own that they stand next to."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def chosen_units(kind: UnitKind, *, placement_keys: bool) -> tuple[Rule, ...]:
 
 
 def twins(kind: UnitKind) -> dict[str, str]:
-    """Our filters or weights that stand beside one of the engine's, and that one, by name."""
+    """Our filters or weights that stand next to one of the engine's, and that one, by name."""
     return {rule.name: rule.twins[0] for rule in UNITS.values() if rule.kind is kind and rule.twins}
 
 

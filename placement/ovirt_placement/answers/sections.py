@@ -1,4 +1,4 @@
-"""What is wrong in sections of the configuration that other commands read: they tell us how to read them.
+"""What is wrong in sections of the configuration that other commands read: they define how to read them.
 
 A package names its section and its settings as an entry point of this group.
 """

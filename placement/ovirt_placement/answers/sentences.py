@@ -1,4 +1,4 @@
-"""Says a rule's reasons in sentences, and as data: with names beside ids."""
+"""Says a rule's reasons in sentences, and as data: with names next to ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which affinity groups the running VMs break."""
+"""Which affinity groups the running VMs violate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ovirt_placement.model.names import (
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.violations import Violation, find_violations
 
-HEADERS = ("cluster", "rule", "broken", "members")
+HEADERS = ("cluster", "rule", "violated", "members")
 
 
 class VmPlace(Record, frozen=True, omit_defaults=False):
@@ -31,8 +31,8 @@ class VmPlace(Record, frozen=True, omit_defaults=False):
     host_up: bool
 
 
-class BrokenConstraint(Record, frozen=True, omit_defaults=False):
-    """A rule that running VMs break."""
+class ViolatedConstraint(Record, frozen=True, omit_defaults=False):
+    """A rule that running VMs violate."""
 
     #: The half of an affinity group that asks for it: `vm_affinity` or `host_affinity`.
     kind: str
@@ -45,8 +45,8 @@ class BrokenConstraint(Record, frozen=True, omit_defaults=False):
     priority: float
     #: The affinity groups, or the legacy label, that ask for it together.
     groups: tuple[NamedGroup, ...]
-    #: Of them, those that are broken taken alone.
-    broken: tuple[NamedGroup, ...]
+    #: Of them, those that are violated taken alone.
+    violated: tuple[NamedGroup, ...]
     #: Every running member.
     locations: tuple[VmPlace, ...]
     #: Members that stand wrong.
@@ -54,10 +54,10 @@ class BrokenConstraint(Record, frozen=True, omit_defaults=False):
 
 
 class ViolationsDocument(Document, frozen=True, kw_only=True, tag="violations"):
-    """The rules that running VMs break."""
+    """The rules that running VMs violate."""
 
     clusters: tuple[Named, ...]
-    violations: tuple[BrokenConstraint, ...]
+    violations: tuple[ViolatedConstraint, ...]
 
 
 def violations(
@@ -68,12 +68,12 @@ def violations(
     host: str | None = None,
     group: str | None = None,
 ) -> ViolationsDocument:
-    """The broken rules of these clusters, or of them those with a VM, a host or a group of this id."""
+    """The violated rules of these clusters, or of them those with a VM, a host or a group of this id."""
     clusters = tuple(clusters)
     return ViolationsDocument(
         clusters=tuple(Named(cluster.id, cluster.name) for cluster in clusters),
         violations=tuple(
-            _broken(violation, cluster.id, snapshot)
+            _violated(violation, cluster.id, snapshot)
             for cluster in clusters
             for violation in find_violations(snapshot, cluster.id)
             if (vm is None or vm in violation.constraint.vms)
@@ -83,9 +83,9 @@ def violations(
     )
 
 
-def _broken(violation: Violation, cluster: str, snapshot: Snapshot) -> BrokenConstraint:
+def _violated(violation: Violation, cluster: str, snapshot: Snapshot) -> ViolatedConstraint:
     constraint = violation.constraint
-    found = BrokenConstraint(
+    found = ViolatedConstraint(
         kind=constraint.family,
         sentence="",
         cluster=named_cluster(cluster, snapshot),
@@ -94,7 +94,7 @@ def _broken(violation: Violation, cluster: str, snapshot: Snapshot) -> BrokenCon
         hard=constraint.hard,
         priority=constraint.priority,
         groups=named_groups(constraint.groups, snapshot),
-        broken=named_groups(violation.broken, snapshot),
+        violated=named_groups(violation.violated, snapshot),
         locations=tuple(
             VmPlace(named_vm(at.vm, snapshot), named_host(at.host, snapshot), at.host_up)
             for at in violation.locations
@@ -115,20 +115,20 @@ def rows(answer: ViolationsDocument) -> list[tuple[str, ...]]:
     ]
 
 
-def _sentence(found: BrokenConstraint) -> str:
-    """A broken rule in one line; VMs that stand wrong have a *."""
+def _sentence(found: ViolatedConstraint) -> str:
+    """A violated rule in one line; VMs that stand wrong have a *."""
     return f"{', '.join(_titles(found))} asks for its VMs {_asked(found)}: {', '.join(_members(found))}"
 
 
-def _asked(found: BrokenConstraint) -> str:
+def _asked(found: ViolatedConstraint) -> str:
     return f"{found.asks} ({'hard' if found.hard else f'soft, priority {found.priority:g}'})"
 
 
-def _titles(found: BrokenConstraint) -> Iterator[str]:
+def _titles(found: ViolatedConstraint) -> Iterator[str]:
     return (group.title for group in found.groups)
 
 
-def _members(found: BrokenConstraint) -> Iterator[str]:
+def _members(found: ViolatedConstraint) -> Iterator[str]:
     wrong = {vm.id for vm in found.offenders}
     for at in found.locations:
         mark = " *" if at.vm.id in wrong else ""

@@ -1,4 +1,4 @@
-"""What would come of a change, before it is made: broken rules, migrations, failures that are survived."""
+"""What would come of a change, before it is made: violated rules, migrations, failures that are survived."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ovirt_placement.answers.foreseen_moves import ForeseenMove, migrations, mov
 from ovirt_placement.answers.plans.records import remaining_record
 from ovirt_placement.answers.plans.text import title
 from ovirt_placement.answers.sentences import unit_name
-from ovirt_placement.forecast.breaking import Broken
+from ovirt_placement.forecast.breaking import Violated
 from ovirt_placement.forecast.course import Start
 from ovirt_placement.forecast.maintenance import Evacuation
 from ovirt_placement.forecast.outlook import Outlook
@@ -29,7 +29,7 @@ from ovirt_placement.model.record import Record
 
 
 class ForeseenRule(Record, frozen=True, omit_defaults=False):
-    """A rule that the change breaks or repairs, with the running VMs that stand wrong."""
+    """A rule that the change violates or repairs, with the running VMs that stand wrong."""
 
     kind: str
     asks: str
@@ -52,10 +52,10 @@ class ForeseenCluster(Record, frozen=True, omit_defaults=False, kw_only=True):
     """What becomes of a cluster."""
 
     cluster: Named
-    broken: tuple[ForeseenRule, ...]
+    violated: tuple[ForeseenRule, ...]
     repaired: tuple[ForeseenRule, ...]
     #: Rules that the migrations do not repair.
-    stays_broken: tuple[ForeseenRule, ...]
+    remains_violated: tuple[ForeseenRule, ...]
     moves: tuple[ForeseenMove, ...]
     #: Whether fewer migrations surely do not repair as much.
     proven: bool
@@ -117,9 +117,9 @@ def measures(found: WhatIfDocument) -> dict[str, int | None]:
     moves += [move for one in found.clusters for move in one.moves]
     failures = (known for one in found.clusters for known in (one.failures_changed, one.failures_settled))
     return {
-        "broken": sum(len(one.broken) for one in found.clusters),
+        "violated": sum(len(one.violated) for one in found.clusters),
         "conflicts": len(found.conflicts),
-        "homeless": sum(start.host is None for start in found.starts),
+        "unplaced": sum(start.host is None for start in found.starts),
         "moves": sum(len(move.vms) for move in moves),
         "staying": sum(len(one.staying) for one in found.maintenance),
         "failures": min((known.count for known in failures if known is not None), default=None),
@@ -129,9 +129,9 @@ def measures(found: WhatIfDocument) -> dict[str, int | None]:
 def _cluster(one: Outlook, snapshot: Snapshot) -> ForeseenCluster:
     return ForeseenCluster(
         cluster=named_cluster(one.cluster, snapshot),
-        broken=tuple(_rule(rule, snapshot) for rule in one.rules.broken),
+        violated=tuple(_rule(rule, snapshot) for rule in one.rules.violated),
         repaired=tuple(_rule(rule, snapshot) for rule in one.rules.repaired),
-        stays_broken=tuple(_staying(one, snapshot)),
+        remains_violated=tuple(_staying(one, snapshot)),
         moves=tuple(move_record(step, snapshot) for step in one.plan.steps),
         proven=one.plan.proven,
         failures_now=_failures(one.now),
@@ -140,17 +140,17 @@ def _cluster(one: Outlook, snapshot: Snapshot) -> ForeseenCluster:
     )
 
 
-def _rule(rule: Broken, snapshot: Snapshot) -> ForeseenRule:
+def _rule(rule: Violated, snapshot: Snapshot) -> ForeseenRule:
     one = rule.constraint
     groups, vms = named_groups(one.groups, snapshot), named_vms(rule.vms, snapshot)
     return ForeseenRule(one.family, one.asks, one.hard, groups, vms)
 
 
 def _staying(one: Outlook, snapshot: Snapshot) -> Iterator[ForeseenRule]:
-    """Of what the change breaks, what the migrations do not repair."""
-    broken = {(rule.constraint.family, rule.constraint.groups) for rule in one.rules.broken}
+    """Of what the change violates, what the migrations do not repair."""
+    violated = {(rule.constraint.family, rule.constraint.groups) for rule in one.rules.violated}
     for remaining in one.plan.remaining:
-        if (remaining.family, remaining.groups) in broken:
+        if (remaining.family, remaining.groups) in violated:
             rule = remaining_record(remaining, snapshot)
             yield ForeseenRule(rule.family, rule.asks, rule.hard, rule.groups, rule.vms, rule.because)
 
@@ -194,16 +194,16 @@ def _start_text(start: ForeseenStart) -> str:
 
 def _cluster_text(one: ForeseenCluster) -> Iterator[str]:
     yield f"Cluster {one.cluster.name}:"
-    yield from (f"  breaks {_rule_text(rule)}" for rule in one.broken)
+    yield from (f"  violates {_rule_text(rule)}" for rule in one.violated)
     yield from (f"  repairs {_rule_text(rule)}" for rule in one.repaired)
     count = sum(len(move.vms) for move in one.moves)
-    if not one.broken:
-        yield "  breaks no rule, and costs no migrations"
+    if not one.violated:
+        yield "  violates no rule, and costs no migrations"
     elif one.moves:
         least = "the fewest that repair what can be repaired" if one.proven else "perhaps fewer would do"
         yield f"  costs {migrations(count)} ({least}):"
         yield from (f"    {number}. {move_text(move)}" for number, move in enumerate(one.moves, 1))
-    for rule in one.stays_broken:
+    for rule in one.remains_violated:
         asks = f", {_hardness(rule)}: {rule.asks}" if rule.groups else ""
         yield f"  not repaired: {title(rule.groups)}{asks}"
         yield from (f"    - {reason}" for reason in rule.because)

@@ -1,4 +1,4 @@
-"""`ovirt-placement conflicts`: affinity groups that ask for opposite things, or cannot all hold together."""
+"""`ovirt-placement conflicts`: affinity groups that contradict each other, or cannot all be satisfied."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ovirt_placement.inventory import Measured
 
 DESCRIPTION = """\
 List conflicts among affinity groups by the engine's types, and test whether all hard groups of a cluster
-can hold together at all: if not, the smallest set that cannot is named. See docs/rules.md.
+can be satisfied together at all: if not, the smallest set that cannot is named. See docs/rules.md.
 The exit status is 1 if there is any conflict, or if the test could not be finished.
 """
 
@@ -24,9 +24,8 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(
-        subparsers, "conflicts", "affinity groups that cannot hold together", DESCRIPTION, run, EXAMPLES
-    )
+    summary = "affinity groups that cannot be satisfied together"
+    parser = add_command(subparsers, "conflicts", summary, DESCRIPTION, run, EXAMPLES)
     add_cluster(parser)
     parser.add_argument("--vm", metavar="VM", help="only those with this VM, by name or id")
     parser.add_argument("--group", metavar="GROUP", help="only those with this affinity group")
@@ -48,5 +47,5 @@ def run(args: argparse.Namespace) -> int:
     elif about := args.vm or args.group:
         print(f"No conflict concerns {about}.")
     else:
-        print("No affinity groups clash, and all hard ones can hold together.")
+        print("No affinity groups clash, and all hard ones can be satisfied together.")
     return int(not answer.sound)

@@ -24,10 +24,10 @@ def add_foresight(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--what-if",
         action="store_true",
-        help="write nothing; say which running VMs would break it, the migrations that it would cost, how"
+        help="write nothing; show which running VMs would violate it, the migrations that it would cost, how"
         " many failed hosts would be survived, and what speaks against it (docs/what-if.md)",
     )
-    add_fail_if(parser, "write nothing, and exit with status 3, if any of these holds")
+    add_fail_if(parser, "write nothing, and exit with status 3, if any of these is true")
     parser.set_defaults(known_age_seconds=None)  # a change is judged by what is fresh
     add_repair(parser)
 
@@ -37,8 +37,8 @@ def add_fail_if(parser: argparse.ArgumentParser, text: str) -> None:
         "--fail-if",
         type=_conditions,
         default=(),
-        metavar="broken,moves>5,failures<1",
-        help=f"{text}: broken, conflicts, homeless, moves, staying, failures",
+        metavar="violated,moves>5,failures<1",
+        help=f"{text}: violated, conflicts, unplaced, moves, staying, failures",
     )
 
 

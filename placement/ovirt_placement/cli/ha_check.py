@@ -17,9 +17,9 @@ from ovirt_service.errors import UserError
 DESCRIPTION = """\
 Say of each cluster with HA reservation, or of the one named, whether every highly available VM would be
 started again if this many hosts failed together, and which sets of hosts must not fail. Safe means that there
-is an order of starts of which each passes every filter that is known, the engine's and ours. What the
-engine's own check would say stands beside it: it counts the memory that VMs use. Exact, or honestly unknown:
-see docs/rules.md. VMs that are down, or on a host that is not up, are named. What hosts and VMs use counts
+is an order of starts of which each passes every filter that is known, the engine's and ours. The
+result of the engine's own check is shown next to it: it counts the memory that VMs use. Exact, or
+"unknown": see docs/rules.md. VMs that are down, or on a host that is not up, are named. Memory use counts
 where it is known: `ovirt-placement snapshot --statistics`. The exit status is 1 unless all are safe.
 
 Failure domains (a rack, a power feed) stand in the configuration, under [ha]: see docs/ha.md. With --json

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace, snapshot: Snapshot, vm: Vm, only: Host | None)
     if args.json:
         show_answer(args, answer)
     elif not answer.decisions:
-        print(f"{record} holds no decision about VM {vm.name}")
+        print(f"{record} has no decision about VM {vm.name}")
     else:
         for decision in answer.decisions:
             _show(decision, whole=args.all)

@@ -123,9 +123,9 @@ def show_answer(args: argparse.Namespace, document: Document) -> None:
 
 def show_json(answer: Any) -> None:
     """Print an answer as JSON; what the output's encoding lacks stands as escapes of JSON."""
-    told = msgspec.to_builtins(answer)
+    reported = msgspec.to_builtins(answer)
     ascii_only = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8"
-    print(json.dumps(told, indent=2, ensure_ascii=ascii_only))
+    print(json.dumps(reported, indent=2, ensure_ascii=ascii_only))
 
 
 def _cut(cell: str) -> str:

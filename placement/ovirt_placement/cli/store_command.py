@@ -71,7 +71,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _init(args: argparse.Namespace) -> int:
     with _opened(args) as database:
-        made = database.begin_anew()
+        made = database.begin_again()
         print(f"store {database.name}: {'made, empty' if made else 'is there'}")
     return 0
 
@@ -88,7 +88,7 @@ def _restore(args: argparse.Namespace) -> int:
         try:
             rows = backup.restore(database, found, replace=args.replace)
         except StoreLost:
-            database.begin_anew()
+            database.begin_again()
             rows = backup.restore(database, found, replace=args.replace)
         print(f"store {database.name}: {rows} rows restored")
     return 0

@@ -1,4 +1,4 @@
-"""`ovirt-placement violations`: which affinity groups the running VMs break."""
+"""`ovirt-placement violations`: which affinity groups the running VMs violate."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ovirt_placement.inventory import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel
 
 DESCRIPTION = """\
-List the affinity groups that running VMs break, hard ones first, with where each member runs; VMs that stand
-wrong have a *. Groups that share VMs and must run together are listed as one.
+List the affinity groups that running VMs violate, hard ones first, with where each member runs; VMs that
+stand wrong have a *. Groups that share VMs and must run together are listed as one.
 The exit status is 1 if there is any.
 """
 
 EXAMPLES = """\
   ovirt-placement violations --cluster blue
-  ovirt-placement violations --host north --all    # all that VMs on a host break
+  ovirt-placement violations --host north --all    # all that VMs on a host violate
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(
-        subparsers, "violations", "affinity groups that the running VMs break", DESCRIPTION, run, EXAMPLES
+        subparsers, "violations", "affinity groups that the running VMs violate", DESCRIPTION, run, EXAMPLES
     )
     add_cluster(parser)
     parser.add_argument("--vm", metavar="VM", help="only those with this VM, by name or id")
@@ -50,5 +50,5 @@ def run(args: argparse.Namespace) -> int:
         show(rows(answer), HEADERS, whole=args.all)
     else:
         filtered = any(word is not None for word in (args.vm, args.host, args.group))
-        print("No running VM breaks a rule of this kind." if filtered else "No running VM breaks a rule.")
+        print("No running VM violates a rule of this kind." if filtered else "No running VM violates a rule.")
     return int(bool(answer.violations))

@@ -16,15 +16,15 @@ from ovirt_service.errors import UserError
 DESCRIPTION = """\
 Say what would happen if hosts went into maintenance, if hosts failed, if there were more hosts, or if more
 VMs started: which migrations empty a host without violating a rule, how long they take and which VMs cannot
-leave; where each VM would start by our placement, which rules would be broken then and which migrations
+leave; where each VM would start by our placement, which rules would be violated then and which migrations
 repair that, and how many hosts may fail before and after. New hosts are there first, then hosts are emptied,
 then hosts fail, then new VMs start. See docs/what-if.md.
-The exit status is 3 if a condition of --fail-if holds.
+The exit status is 3 if a condition of --fail-if is true.
 """
 EXAMPLES = """\
   ovirt-placement what-if --maintenance node1
   ovirt-placement what-if --down node1,node2
-  ovirt-placement what-if --add-host 'like=node1*2' --vm 'like=web1*20' --fail-if homeless
+  ovirt-placement what-if --add-host 'like=node1*2' --vm 'like=web1*20' --fail-if unplaced
 """
 
 #: A host in these states can be emptied.
@@ -66,7 +66,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default=[],
         help="this many VMs more like this one, in the same affinity groups and labels, start; repeatable",
     )
-    add_fail_if(parser, "exit with status 3 if any of these holds")
+    add_fail_if(parser, "exit with status 3 if any of these is true")
     add_repair(parser)
     add_question(parser)
 

@@ -18,7 +18,7 @@ from ovirt_service.errors import UserError
 DESCRIPTION = """\
 Say of each host of the VM's cluster whether it may take the VM now, and why not: its status, free memory,
 pinning and hard affinity as the engine's own filters judge them, and hard affinity as our units do. The last
-column tells whose verdict it is; the engine's own filters are taken to stand in the policy. Where the policy
+column shows whose verdict it is; the engine's own filters are taken to stand in the policy. Where the policy
 enables the units of placement keys, also what keys say: their nearness, the scores and the round.
 Of many hosts those that are refused stand in the table, and the others below; --all lists each.
 

@@ -1,1 +1,1 @@
-"""What would come of a change, before it is made: broken rules, migrations, and the failures survived."""
+"""What would come of a change, before it is made: violated rules, migrations, and the failures survived."""

@@ -1,4 +1,4 @@
-"""Which rules running VMs break after a change that they did not break before, and the other way round."""
+"""Which rules running VMs violate after a change and not before, and the other way round."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ovirt_placement.rules.violations import find_violations
 _Key = tuple[str, tuple[str, ...], bool]
 
 
-class Broken(Record, frozen=True):
-    """A rule, and the running VMs that break it."""
+class Violated(Record, frozen=True):
+    """A rule, and the running VMs that violate it."""
 
     constraint: Constraint
     vms: tuple[str, ...]
@@ -24,31 +24,31 @@ class Broken(Record, frozen=True):
 class Difference(Record, frozen=True):
     """What becomes of rules."""
 
-    #: Broken by VMs that did not break it before.
-    broken: tuple[Broken, ...]
-    #: Broken no more.
-    repaired: tuple[Broken, ...]
-    #: Broken before and after by the same VMs, or fewer.
-    as_before: tuple[Broken, ...]
+    #: Violated by VMs that did not violate it before.
+    violated: tuple[Violated, ...]
+    #: Violated no more.
+    repaired: tuple[Violated, ...]
+    #: Violated before and after by the same VMs, or fewer.
+    as_before: tuple[Violated, ...]
 
 
 def difference(before: Snapshot, after: Snapshot, cluster: str) -> Difference:
     """Compare two states of a cluster; VMs that their placement keys refuse where they run count, too."""
-    old, new = _broken(before, cluster), _broken(after, cluster)
+    old, new = _violated(before, cluster), _violated(after, cluster)
     worse = {key for key, one in new.items() if key not in old or not {*one.vms} <= {*old[key].vms}}
     return Difference(
-        broken=tuple(one for key, one in new.items() if key in worse),
+        violated=tuple(one for key, one in new.items() if key in worse),
         repaired=tuple(one for key, one in old.items() if key not in new),
         as_before=tuple(one for key, one in new.items() if key not in worse),
     )
 
 
-def _broken(snapshot: Snapshot, cluster: str) -> dict[_Key, Broken]:
-    found: dict[_Key, Broken] = {}
+def _violated(snapshot: Snapshot, cluster: str) -> dict[_Key, Violated]:
+    found: dict[_Key, Violated] = {}
     for violation in find_violations(snapshot, cluster):
         one = violation.constraint
-        found[one.family, one.groups, one.hard] = Broken(one, violation.offenders)
+        found[one.family, one.groups, one.hard] = Violated(one, violation.offenders)
     placement = SnapshotPlacement(snapshot)
     for refused in catalogue.momentary_constraints(snapshot, cluster):
-        found[refused.family, refused.vms, refused.hard] = Broken(refused, refused.offenders(placement))
+        found[refused.family, refused.vms, refused.hard] = Violated(refused, refused.offenders(placement))
     return found

@@ -1,4 +1,4 @@
-"""What must not come of a change, as `--fail-if` says it: broken,moves>5,failures<1."""
+"""What must not come of a change, as `--fail-if` says it: violated,moves>5,failures<1."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Final
 
 #: What can be asked about; of each, what stands for it where no number is given.
 MEASURES: Final = {
-    "broken": ">0",
+    "violated": ">0",
     "conflicts": ">0",
-    "homeless": ">0",
+    "unplaced": ">0",
     "moves": ">0",
     "staying": ">0",
     "failures": "<1",

@@ -40,7 +40,7 @@ class Course:
     end: Snapshot
 
     @property
-    def homeless(self) -> tuple[Start, ...]:
+    def unplaced(self) -> tuple[Start, ...]:
         return tuple(start for start in self.starts if start.host is None)
 
 

@@ -1,4 +1,4 @@
-"""What a change leads to in each cluster: broken rules, migrations that repair them, survived failures."""
+"""What a change leads to in each cluster: violated rules, migrations that repair them, survived failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Outlook:
 
     cluster: str
     rules: Difference
-    #: For what the change breaks; what was broken before stays as it is.
+    #: For what the change violates; what was violated before stays as it is.
     plan: Plan
     #: How many hosts may fail: now, with the change as VMs run today, and once the plan is carried out. None
     #: without highly available VMs.
@@ -63,11 +63,11 @@ def _outlook(
 def _plan(
     after: Snapshot, cluster: str, rules: Difference, repair: frozenset[Repair], deadline: Deadline
 ) -> Plan:
-    """Only for what the change breaks."""
-    if not rules.broken:
+    """Only for what the change violates."""
+    if not rules.violated:
         return Plan(cluster=cluster, strategy="")
-    new = {group for one in rules.broken for group in one.constraint.groups}
+    new = {group for one in rules.violated for group in one.constraint.groups}
     old = {group for one in rules.as_before for group in one.constraint.groups}
-    keys = any(one.constraint.family == "placement_keys" for one in rules.broken)
+    keys = any(one.constraint.family == "placement_keys" for one in rules.violated)
     options = PlanOptions(repair=repair, spared=frozenset(old - new), keys=keys)
     return repeated_plan(after, cluster, options, deadline)

@@ -1,4 +1,4 @@
-"""When something was read: the only way to tell which of two readings is newer."""
+"""When something was read: the only way to know which of two readings is newer."""
 
 from __future__ import annotations
 

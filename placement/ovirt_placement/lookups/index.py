@@ -89,7 +89,7 @@ def once_whatever_is_pending(
     return once_per_snapshot(derive)
 
 
-def once_whoever_runs_where(derive: Callable[[Snapshot], Derived]) -> Callable[[Snapshot], Derived]:
+def once_for_members(derive: Callable[[Snapshot], Derived]) -> Callable[[Snapshot], Derived]:
     """Compute once for all snapshots with the same clusters, groups and labels, and the same VMs in them."""
     _of_members.add(_name(derive))
     return once_whatever_is_pending(derive)
@@ -100,7 +100,7 @@ def once_per_part(
 ) -> Callable[[Callable[[Part], Derived]], Callable[[Snapshot], Derived]]:
     """Compute on the first call for a part of a snapshot; the next one shares what was found.
 
-    It does when `share` tells of both, and if the part is not only equal but the same object in both.
+    It does when `share` names both, and if the part is not only equal but the same object in both.
     """
 
     def decorate(derive: Callable[[Part], Derived]) -> Callable[[Snapshot], Derived]:
@@ -117,7 +117,7 @@ def once_per_part(
 def continued(
     derive: Callable[Concatenate[Snapshot, Earlier | None, Arguments], Derived],
 ) -> Callable[Concatenate[Snapshot, Arguments], Derived]:
-    """Compute on the first call for a snapshot, from the one before where `share` told of both.
+    """Compute on the first call for a snapshot, from the one before where `share` named both.
 
     `derive` is given that one, too, or none: what both have in common need not be looked at again.
     """

@@ -1,4 +1,4 @@
-"""Data centers, clusters, hosts and networks, as the engine tells of them."""
+"""Data centers, clusters, hosts and networks, as the engine reports them."""
 
 from __future__ import annotations
 

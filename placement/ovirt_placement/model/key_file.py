@@ -61,7 +61,7 @@ def load(path: Path, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[Place
     """Read the keys of a file, found in the snapshot; `key_class` is that of keys which do not say.
 
     What is wrong with a key itself is left to the rules. Raises `UserError` if the file cannot be read,
-    has another form, or names what the snapshot does not hold; it tells the place.
+    has another form, or names what the snapshot does not hold; the message names the place.
     """
     try:
         content = bounded_file.read(path, _MOST_MIB)
@@ -80,7 +80,7 @@ def loads(content: bytes, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[
     except msgspec.ValidationError as error:
         raise UserError(complaint(error, KeyFile)) from None
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise UserError(f"not YAML: {_told(error)}") from None
+        raise UserError(f"not YAML: {_reported(error)}") from None
     except RecursionError:
         raise UserError("not YAML: nested too deeply") from None
     if file.format != FORMAT:
@@ -195,8 +195,8 @@ def _number(value: float | str) -> float | int | str:
     return int(value) if whole else value
 
 
-def _told(error: Exception) -> str:
-    """The line and column where the YAML breaks, and why."""
+def _reported(error: Exception) -> str:
+    """The line and column where the YAML is invalid, and why."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"

@@ -78,8 +78,8 @@ def find_resource(level: str, word: str, snapshot: Snapshot) -> str:
     if level not in _COMPLETE and _UUID.fullmatch(word):
         return word
     hint = nearest(word, [one.name for one in known])
-    told = "" if hint or level in _COMPLETE else _INSTEAD.get(level, "; give its id")
-    raise UserError(f'no {_COMPLETE.get(level, level)} "{word}"{hint}{told}')
+    reported = "" if hint or level in _COMPLETE else _INSTEAD.get(level, "; give its id")
+    raise UserError(f'no {_COMPLETE.get(level, level)} "{word}"{hint}{reported}')
 
 
 def find_place(words: Sequence[str], keys: Iterable[PlacementKey], snapshot: Snapshot) -> Place:

@@ -9,7 +9,7 @@ from ovirt_placement.model.record import Record
 
 
 class Named(Record, frozen=True):
-    """Something of the engine's, as answers tell of it as data."""
+    """Something of the engine's, as it stands in answers."""
 
     id: str
     name: str

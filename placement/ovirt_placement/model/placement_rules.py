@@ -37,9 +37,9 @@ class PlacementRule(Struct, frozen=True):
     #: A host tag that begins with one of these is the name of a failure domain of all hosts that have it.
     domain_tags: tuple[str, ...] = ()
     domains: tuple[RuleDomain, ...] = ()
-    #: At most so many VMs, vCPUs or MiB.
+    #: The most VMs, vCPUs or MiB.
     most: int | None = None
-    #: At least so many failure domains.
+    #: The fewest failure domains.
     least: int | None = None
     #: By how many VMs two failure domains may differ.
     max_skew: int | None = None

@@ -90,7 +90,7 @@ def _unbroken(found: Any) -> Any:
 
 
 def _malformed(message: str, content: bytes) -> str:
-    """Tell the line and column where the JSON breaks: an editor knows these, not a count of bytes."""
+    """Return the line and column where the JSON is invalid: editors know these, not a count of bytes."""
     at = re.search(r"\(byte (\d+)\)", message)
     if at is None:
         return f"not a JSON object: {message[:1].lower()}{message[1:]}"

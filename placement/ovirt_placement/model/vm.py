@@ -45,7 +45,7 @@ class Vm(Struct, frozen=True):
     io_threads: int = 1
     video_mb: int = 0
     architecture: str = "x86_64"
-    #: How far its memory can grow; told of POWER only, where the engine asks for it.
+    #: How far its memory can grow; reported for POWER only, where the engine asks for it.
     max_memory_mb: int | None = None
     tags: tuple[str, ...] = ()
     custom_properties: dict[str, str] = {}

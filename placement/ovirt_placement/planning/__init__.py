@@ -1,1 +1,1 @@
-"""From broken rules to the fewest legal migrations: pure, deterministic, certified by the rules."""
+"""From violated rules to the fewest legal migrations: pure, deterministic, certified by the rules."""

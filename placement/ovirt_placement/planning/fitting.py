@@ -24,7 +24,7 @@ def misfit(snapshot: Snapshot, plan: Plan) -> Misfit | None:
     """Why a plan must not be carried out now; None if it may.
 
     Every step must begin where its VMs are and be legal in its turn, and in the end the very rules must be
-    broken that the plan said: where rules were changed since, others are.
+    violated that the plan said: where rules were changed since, others are.
     """
     if plan.cluster not in snapshot.cluster_by_id:
         return Misfit(Obstacle(ObstacleKind.CLUSTER_GONE))

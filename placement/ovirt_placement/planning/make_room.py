@@ -52,7 +52,7 @@ def make_room(
 ) -> RoomPlan:
     """The migrations after which some host passes every filter for the start of a VM that does not run.
 
-    No hard rule that holds is broken on the way. VMs in `frozen` stay where they are.
+    No satisfied hard rule is violated on the way. VMs in `frozen` stay where they are.
     """
     cluster = snapshot.vm_by_id[vm].cluster
     problem = pose(snapshot, cluster, frozen, options=PlanOptions(repair=frozenset()))
@@ -80,7 +80,8 @@ def _refusals(snapshot: Snapshot, problem: Problem, vm: str) -> Iterator[tuple[s
 
 #: VMs that are elsewhere than at the start, with their hosts.
 _State = frozenset[tuple[str, str]]
-#: The migrations that it takes at least, broken rules, memory moved in MiB, and a number to tell equals by.
+#: The migrations that it takes at least, violated rules, memory moved in MiB, and a number to order equals
+#: by.
 _Open = tuple[int, tuple[int, ...], int, int, _State]
 
 

@@ -11,7 +11,7 @@ from ovirt_placement.rules.reasons import Reason
 class ObstacleKind(StrEnum):
     """What it is. The comments name the fields that count; `vms`, `hosts` and `groups` are ids."""
 
-    #: Another rule of `groups` that `vms` must keep as well, with what it `asks`.
+    #: Another rule of `groups` that `vms` must satisfy as well, with what it `asks`.
     RULE = "rule"
     #: `vms` are not migrated, wherever to: for `reasons`, in the `words` of who holds them, or since no
     #: host lets them in.
@@ -26,7 +26,7 @@ class ObstacleKind(StrEnum):
     HOST_EACH = "host_each"
     #: This many VMs (`count`) need `needed` places, and there are only `available`.
     PLACES = "places"
-    #: Migrations of `vms` were left out: with them, `homeless` would not restart if `hosts` failed, and
+    #: Migrations of `vms` were left out: with them, `unplaced` would not restart if `hosts` failed, and
     #: `needed` VMs in sum over all failures, of which it is `available` now.
     RESERVATION = "reservation"
     #: No sequence of legal migrations does it; or none was found, and not all could be tried.
@@ -50,8 +50,8 @@ class ObstacleKind(StrEnum):
     NOT_HERE = "not_here"
     #: Their former host is not up.
     HOME_DOWN = "home_down"
-    #: It would break the rules of `groups`.
-    BREAKS = "breaks"
+    #: It would violate the rules of `groups`.
+    VIOLATES = "violates"
     #: The rules of `groups` have changed since a plan was made: it leads elsewhere for them.
     RULES_CHANGED = "rules_changed"
 
@@ -65,7 +65,7 @@ class Obstacle:
     hosts: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     #: Ids of VMs, too.
-    homeless: tuple[str, ...] = ()
+    unplaced: tuple[str, ...] = ()
     asks: str = ""
     #: Numbers of hosts, places or MiB.
     needed: int = 0

@@ -38,9 +38,9 @@ class Step(Struct, frozen=True):
     vms: tuple[str, ...]
     sources: tuple[str, ...]
     target: str
-    #: Broken groups (or legacy labels) that the VMs belong to; none, if the step is for something else.
+    #: Violated groups (or legacy labels) that the VMs belong to; none, if the step is for something else.
     groups: tuple[str, ...]
-    #: Those of `groups` that hold afterwards.
+    #: Those of `groups` that are satisfied afterwards.
     repairs: tuple[str, ...]
     #: Places in the plan, from 0, of the steps that must have ended before this one begins.
     after: tuple[int, ...] = ()
@@ -57,7 +57,7 @@ class Step(Struct, frozen=True):
 
 
 class Remaining(Struct, frozen=True):
-    """A broken rule (or several groups that shared VMs tie together) that the steps do not repair."""
+    """A violated rule (or several groups that shared VMs tie together) that the steps do not repair."""
 
     #: Affinity groups, or a legacy label.
     groups: tuple[str, ...]
@@ -115,10 +115,10 @@ class Plan(Struct, frozen=True, dict=True):
     refused: tuple[RefusedStep, ...] = ()
     #: Targets whose headroom is given up, for a hard rule.
     crowded: tuple[str, ...] = ()
-    #: No plan breaks fewer hard rules, none of these fewer soft ones by priority, and none of these has fewer
-    #: migrations.
+    #: No plan violates fewer hard rules, none of these fewer soft ones by priority, and none of these has
+    #: fewer migrations.
     proven: bool = True
-    #: Migrations that any plan has that leaves no more broken than this one: hard rules first, then what is
+    #: Migrations that any plan has that leaves no more violated than this one: hard rules first, then what is
     #: taken of headroom, then soft rules by priority. Never too many; equal to `migrations` if `proven`.
     at_least: int = 0
     #: How long it is thought to take, in seconds, with two migrations from and to each host at once.

@@ -63,7 +63,7 @@ def make_plan(
     deadline: Deadline = NEVER,
     explained: bool = True,
 ) -> Plan:
-    """The migrations that leave the least broken in a cluster, and of such the fewest that were found.
+    """The migrations that leave the least violated in a cluster, and of such the fewest that were found.
 
     VMs in `frozen` stay where they are; `refused` are VMs with hosts that the engine would not have. Every
     step is checked by all rules that count in the cluster, and by the engine's own filters; one that they

@@ -15,7 +15,7 @@ from ovirt_placement.rules.failover.check import by_engine
 _BUDGET = 200_000
 
 #: VMs that find no home, by the hosts that fail.
-_Homeless = Mapping[tuple[str, ...], tuple[str, ...]]
+_Unplaced = Mapping[tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +35,21 @@ def harm(snapshot: Snapshot, end: Snapshot, cluster: str) -> Harm | None:
     reserved = snapshot.cluster_by_id[cluster].ha_reservation
     if end is snapshot or not reserved or not any(vm.ha and vm.cluster == cluster for vm in snapshot.vms):
         return None
-    return _compared(_homeless(snapshot, cluster), _homeless(end, cluster))
+    return _compared(_unplaced(snapshot, cluster), _unplaced(end, cluster))
 
 
 def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[tuple[Step, ...], Snapshot]:
     """As many steps, from the first, as make nothing worse, and their end; the last one repairs something."""
-    now = _homeless(snapshot, cluster)
+    now = _unplaced(snapshot, cluster)
     for count in range(len(steps), 0, -1):
         if steps[count - 1].repairs:
             end = reduce(apply, steps[:count], snapshot)
-            if _compared(now, _homeless(end, cluster)) is None:
+            if _compared(now, _unplaced(end, cluster)) is None:
                 return tuple(steps[:count]), end
     return (), snapshot
 
 
-def _compared(now: _Homeless, then: _Homeless) -> Harm | None:
+def _compared(now: _Unplaced, then: _Unplaced) -> Harm | None:
     before, after = (sum(map(len, lost.values())) for lost in (now, then))
     if len(then) <= len(now) and after <= before:
         return None
@@ -58,7 +58,7 @@ def _compared(now: _Homeless, then: _Homeless) -> Harm | None:
     return Harm(hosts, fresh or then[hosts], after, before)
 
 
-def _homeless(snapshot: Snapshot, cluster: str) -> _Homeless:
+def _unplaced(snapshot: Snapshot, cluster: str) -> _Unplaced:
     failures = snapshot.cluster_by_id[cluster].ha_failures
     found = by_engine(snapshot, cluster, failures, _BUDGET)
-    return {loss.hosts: loss.homeless for loss in found.losses}
+    return {loss.hosts: loss.unplaced for loss in found.losses}

@@ -39,9 +39,9 @@ class Solution:
     """Moves in order, with what is known about their number."""
 
     moves: tuple[OrderedMove, ...]
-    #: No legal sequence leaves less broken, and none as little with fewer migrations.
+    #: No legal sequence leaves less violated, and none as little with fewer migrations.
     proven: bool
-    #: Migrations that every legal sequence has that leaves no more broken.
+    #: Migrations that every legal sequence has that leaves no more violated.
     at_least: int
 
 

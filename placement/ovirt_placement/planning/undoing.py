@@ -49,14 +49,14 @@ def plan_back(
 ) -> Undoing:
     """The moves that bring VMs back to where they were, each of which the rules let pass.
 
-    No hard rule is broken at the end that holds now: the VMs that would break it stay. VMs in `frozen` do,
-    too, with that as the reason, and those that somebody else has moved since.
+    No hard rule is violated at the end that holds now: the VMs that would violate it stay. VMs in `frozen`
+    do, too, with that as the reason, and those that somebody else has moved since.
     """
     kept = {one.vm: why for one in moved if (why := _why_kept(snapshot, cluster, one, frozen)) is not None}
     homes = {one.vm: one.source for one in moved if one.vm not in kept and not _is_home(snapshot, one)}
-    while broken := _newly_broken(snapshot, cluster, homes):
-        for vm in [vm for vm in homes if vm in broken]:
-            kept[vm] = broken[vm]
+    while violated := _newly_violated(snapshot, cluster, homes):
+        for vm in [vm for vm in homes if vm in violated]:
+            kept[vm] = violated[vm]
             del homes[vm]
     refused: frozenset[tuple[str, str]] = frozenset()
     while True:
@@ -115,15 +115,15 @@ def _is_home(snapshot: Snapshot, moved: Moved) -> bool:
     return snapshot.vm_by_id[moved.vm].host == moved.source
 
 
-def _newly_broken(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) -> dict[str, Obstacle]:
-    """VMs whose way back would break a hard rule that holds now, with that as the reason."""
+def _newly_violated(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) -> dict[str, Obstacle]:
+    """VMs whose way back would violate a hard rule that is satisfied now, with that as the reason."""
     end = replace(
         snapshot,
         vms=tuple(replace(vm, host=homes[vm.id]) if vm.id in homes else vm for vm in snapshot.vms),
     )
     now = {_identity(violation) for violation in find_violations(snapshot, cluster) if violation.hard}
     return {
-        vm: Obstacle(ObstacleKind.BREAKS, (vm,), groups=violation.groups)
+        vm: Obstacle(ObstacleKind.VIOLATES, (vm,), groups=violation.groups)
         for violation in find_violations(end, cluster)
         if violation.hard and _identity(violation) not in now
         for vm in violation.constraint.vms

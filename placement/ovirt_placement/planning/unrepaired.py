@@ -1,4 +1,4 @@
-"""Which rules a plan leaves broken, of every family, and what stands in the way of their repair."""
+"""Which rules a plan leaves violated, of every family, and what stands in the way of their repair."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class End:
 
 def remains(end: End, deadline: Deadline, *, explained: bool = True) -> tuple[Remaining, ...]:
     """Every violation; nobody explains what nobody was asked to repair, or anything if not `explained`."""
-    broken = [goal for goal in end.problem.goals if not goal.held]
-    told = [goal for goal in broken if goal.wanted][:_MOST_EXPLAINED] if explained else []
-    return tuple(_remaining(end, goal, deadline, explained=goal in told) for goal in broken)
+    violated = [goal for goal in end.problem.goals if not goal.held]
+    reported = [goal for goal in violated if goal.wanted][:_MOST_EXPLAINED] if explained else []
+    return tuple(_remaining(end, goal, deadline, explained=goal in reported) for goal in violated)
 
 
 def _remaining(end: End, goal: Goal, deadline: Deadline, *, explained: bool) -> Remaining:
@@ -96,7 +96,7 @@ def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
 
 def _harmful(harm: Harm, vms: tuple[str, ...]) -> Obstacle:
     return Obstacle(
-        ObstacleKind.RESERVATION, vms, harm.hosts, homeless=harm.vms, needed=harm.then, available=harm.now
+        ObstacleKind.RESERVATION, vms, harm.hosts, unplaced=harm.vms, needed=harm.then, available=harm.now
     )
 
 
@@ -116,7 +116,7 @@ def _too_many(problem: Problem, goal: Goal) -> bool:
 
 
 def _by_itself(problem: Problem, goal: Goal) -> Obstacle:
-    """Why a rule cannot hold, though nothing stands against it but the hosts that there are."""
+    """Why a rule cannot be satisfied, though nothing stands against it but the hosts that there are."""
     if goal.limit is None:
         return Obstacle(ObstacleKind.NO_HOST)
     each = goal.limit.most == 1 and not goal.limit.set_of

@@ -55,10 +55,10 @@ def _step(placement: ProblemPlacement, ordered: OrderedMove) -> Step:
     move = ordered.move
     vms = tuple(sorted(move.vms))  # in whatever order the engine listed them
     sources = tuple(placement.where(vm) for vm in vms)
-    before = dict.fromkeys(_broken_ids(placement, move))
+    before = dict.fromkeys(_violated_ids(placement, move))
     purpose = _purpose(placement, move)
     placement.move(move.vms, move.host)
-    after = set(_broken_ids(placement, move))
+    after = set(_violated_ids(placement, move))
     return Step(
         vms=vms,
         sources=sources,
@@ -74,16 +74,16 @@ def _purpose(placement: ProblemPlacement, move: Move) -> StepPurpose:
     problem = placement.problem
     for vm in move.vms:
         for goal in problem.goals_of.get(vm, ()):
-            if not goal.constraint.groups and placement.broken(goal):
+            if not goal.constraint.groups and placement.violated(goal):
                 return StepPurpose(goal.constraint.family)
     if all(problem.where[vm] == move.host for vm in move.vms):
         return StepPurpose.BACK
     return StepPurpose.ON if all(vm in placement.moved for vm in move.vms) else StepPurpose.ROOM
 
 
-def _broken_ids(placement: ProblemPlacement, move: Move) -> Iterator[str]:
-    """Groups of broken rules that any of the VMs belongs to."""
+def _violated_ids(placement: ProblemPlacement, move: Move) -> Iterator[str]:
+    """Groups of violated rules that any of the VMs belongs to."""
     for vm in move.vms:
         for goal in placement.problem.goals_of.get(vm, ()):
-            if placement.broken(goal):
+            if placement.violated(goal):
                 yield from goal.constraint.groups

@@ -1,4 +1,4 @@
-"""Every rule once. Whoever needs "the rules" asks here, and adds none of his own."""
+"""Every rule once. All readers of "the rules" ask here, and add none of their own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ovirt_placement.rules.placement_keys import key_filter, key_weight
 from ovirt_placement.rules.placement_rules import rule_filter, rule_weight
 from ovirt_placement.rules.rule import Rule, UnitKind
 
-#: In the order in which they are asked and told.
+#: In the order in which they are asked and listed.
 RULES: tuple[Rule, ...] = (
     status.RULE,
     memory.RULE,
@@ -43,7 +43,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 #: The engine's own affinity filters, where they differ from ours. They are taken to stand in every policy, as
-#: docs/setup.md makes it: the cluster's state does not tell.
+#: docs/setup.md makes it: the cluster's state does not show it.
 ENGINES_OWN: tuple[Rule, ...] = (vm_affinity_groups.RULE, vm_to_hosts_affinity_groups.RULE)
 
 #: Those that we have a policy unit for, by the unit's name.
@@ -65,7 +65,7 @@ def in_force(cluster: Cluster, kind: UnitKind, also: Collection[str] = NO_UNITS)
 
 
 def filters_in_force(cluster: Cluster, also: Collection[str] = NO_UNITS) -> tuple[Rule, ...]:
-    """All filters that a VM must pass in a cluster: the engine's own affinity filters stand beside ours."""
+    """All filters that a VM must pass in a cluster: the engine's own affinity filters stand next to ours."""
     return (*in_force(cluster, UnitKind.FILTER, also), *ENGINES_OWN)
 
 
@@ -77,7 +77,7 @@ def momentary_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Const
 
 
 def constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Constraint]:
-    """All invariants that the rules keep in a cluster, hard and soft."""
+    """All invariants of the rules of a cluster, hard and soft."""
     for rule in RULES:
         if rule.constraints is not None:
             yield from rule.constraints(snapshot, cluster_id)

@@ -1,7 +1,7 @@
 """What a rule asks of where VMs run, as something that can be checked (BtrPlace calls it a constraint).
 
-A rule's file states its invariant and says of any placement whether it is kept. Violations, the legality of
-planned migrations and the tests all ask this one checker.
+A rule's file states its invariant and says of any placement whether it is satisfied. Violations, the
+legality of planned migrations and the tests all ask this one checker.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ class Constraint(Record, frozen=True, kw_only=True):
     groups: tuple[str, ...]
     #: All members, whether or not they run.
     vms: tuple[str, ...]
-    #: Hard rules must hold; soft ones should, the more so the higher the priority.
+    #: Hard rules must be satisfied; soft ones should, the more so the higher the priority.
     hard: bool
     priority: float
 
     @property
     def form(self) -> Form | None:
-        """What it asks of its VMs as a planner computes with it; None where only this checker can tell."""
+        """What it asks of its VMs as a planner computes with it; None where only this checker can judge."""
         return None
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
-        """Members that stand wrong; none if the invariant holds."""
+        """Members that stand wrong; none if the invariant is satisfied."""
         raise NotImplementedError
 
     def surplus(self, placement: Placement) -> int:
-        """How many members must move at least for it to hold, were there room everywhere; 0 if it holds."""
+        """How many members must move at least to satisfy it, with room everywhere; 0 if it is."""
         raise NotImplementedError
 
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
@@ -53,11 +53,11 @@ class Constraint(Record, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def keeps(self, placement: Placement) -> bool:
-        """Whether the invariant holds."""
+        """Whether the invariant is satisfied."""
         return not self.offenders(placement)
 
-    def broken_groups(self, placement: Placement) -> tuple[str, ...]:
-        """Of `groups`, those that are broken taken alone."""
+    def violated_groups(self, placement: Placement) -> tuple[str, ...]:
+        """Of `groups`, those that are violated taken alone."""
         return self.groups if self.offenders(placement) else ()
 
     def as_engine_lists(self) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""The engine's own weights that we can tell the answers of, each once, with what its shipped policies say.
+"""The engine's own weights whose answers we can compute, each once, with what its shipped policies say.
 
-Some tell hosts apart only by what is not part of the state, and say 1 of each. They still count: the first
+Some distinguish hosts only by what is not part of the state, and say 1 of each. They still count: the first
 unit in the selector's table decides in which order it comes upon equal hosts.
 """
 
@@ -26,7 +26,7 @@ class EnginesWeight:
     unit: str
     #: The factor that it has in the policies which the engine ships.
     factor: int
-    #: Its weight of each candidate host, in the order in which it tells them; hosts may be left out.
+    #: Its weight of each candidate host, in the order in which it lists them; hosts may be left out.
     scores: Callable[[Snapshot, Request], dict[str, int]]
 
 

@@ -70,7 +70,7 @@ class Lack(NamedTuple):
 
 
 def static_overhead_mb(vm: Vm) -> int:
-    """What QEMU takes at once beside the VM's own memory, in MiB."""
+    """What QEMU takes at once besides the VM's own memory, in MiB."""
     if vm.architecture.startswith("ppc"):
         most_mb = max(vm.memory_mb, vm.max_memory_mb or 0)
         return _FIXED_ON_POWER_MB + (1 << max(0, most_mb - 1).bit_length()) // _PAGED_ON_POWER_MB
@@ -78,7 +78,7 @@ def static_overhead_mb(vm: Vm) -> int:
 
 
 def overhead_mb(vm: Vm) -> int:
-    """What QEMU may take in all beside the VM's own memory, in MiB."""
+    """What QEMU may take in all besides the VM's own memory, in MiB."""
     return static_overhead_mb(vm) + _VCPU_MB * vm.vcpus + _IO_THREAD_MB * vm.io_threads + vm.video_mb
 
 
@@ -129,8 +129,8 @@ def physical_mb(vm: Vm) -> int:
 
 def huge_page_kib(vm: Vm) -> int | None:
     """The size of the huge pages that hold a VM's memory; None if none do."""
-    told = vm.custom_properties.get(_HUGE_PAGES)
-    return _whole_number(told) if told is not None else None
+    reported = vm.custom_properties.get(_HUGE_PAGES)
+    return _whole_number(reported) if reported is not None else None
 
 
 def _huge_pages(vms: Sequence[Vm]) -> Counter[int]:

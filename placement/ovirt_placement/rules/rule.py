@@ -1,4 +1,4 @@
-"""What every rule tells of itself: its unit, the engine's twin, what it needs, and how it is asked."""
+"""What every rule declares: its unit, the engine's twin, what it needs, and how it is asked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Rule:
     kind: UnitKind
     #: Whether we have a policy unit of that name.
     ours: bool = True
-    #: The engine's own units that do the same. A filter or weight of ours stands beside its one twin, which
+    #: The engine's own units that do the same. A filter or weight of ours stands next to its one twin, which
     #: sees the engine's pending VMs and whole groups, and stands when the proxy is away. A policy holds one
     #: balance, and ours stands in place of its twins.
     twins: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class Rule:
     judged_by_engine: Callable[[Snapshot, Request], frozenset[str]] = lambda snapshot, request: frozenset()
     weight: Ranking | None = None
     balance: Balance | None = None
-    #: The invariants that it keeps in a cluster, by the cluster's id.
+    #: Its invariants in a cluster, by the cluster's id.
     constraints: Callable[[Snapshot, str], Iterable[Constraint]] | None = None
     #: Those that hold for the moment only, since they hang on the filter's answers as things stand.
     momentary: Callable[[Snapshot, str], Iterable[Constraint]] | None = None

@@ -1,4 +1,4 @@
-"""Which rules a running cluster breaks, and which VMs on which hosts break them."""
+"""Which rules a running cluster violates, and which VMs on which hosts violate them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class Location(Record, frozen=True):
 
 
 class Violation(Record, frozen=True):
-    """A rule that the running VMs break.
+    """A rule that the running VMs violate.
 
     Hard positive VM groups that share members stand as one violation with all their ids, since only
     together can they be repaired; any other has one. A legacy label stands with its own id.
     """
 
     constraint: Constraint
-    #: Of its groups, those that are broken taken alone; none, if they are split through a VM that is down.
-    broken: tuple[str, ...]
+    #: Of its groups, those that are violated taken alone; none, if they are split through a VM that is down.
+    violated: tuple[str, ...]
     #: Every running member, whether or not it should move.
     locations: tuple[Location, ...]
-    #: Members that stand wrong: on a wrong host, beside a member to keep away from, or off the host
+    #: Members that stand wrong: on a wrong host, besides a member to keep away from, or off the host
     #: that most members share.
     offenders: tuple[str, ...]
 
@@ -47,7 +47,7 @@ class Violation(Record, frozen=True):
 
 
 def find_violations(snapshot: Snapshot, cluster_id: str) -> tuple[Violation, ...]:
-    """All broken rules of a cluster: hard before soft, host rules before VM rules, then by priority.
+    """All violated rules of a cluster: hard before soft, host rules before VM rules, then by priority.
 
     Only members that run in the group's own cluster count (docs/rules.md, E5), and where they run,
     not where they are going. A positive host rule that lists no host is no rule (H1). All else is
@@ -66,7 +66,7 @@ def _violation(
     snapshot: Snapshot, constraint: Constraint, offenders: tuple[str, ...], placement: Placement
 ) -> Violation:
     locations = tuple(Location(vm, host, _up(snapshot, host)) for vm, host in constraint.running(placement))
-    return Violation(constraint, constraint.broken_groups(placement), locations, offenders)
+    return Violation(constraint, constraint.violated_groups(placement), locations, offenders)
 
 
 def _importance(violation: Violation) -> tuple[object, ...]:

@@ -85,7 +85,7 @@ class Database:
     def close(self) -> None:
         self._engine.dispose()
 
-    def begin_anew(self) -> bool:
+    def begin_again(self) -> bool:
         """Make a store that is not there, though it was before; false if it is there.
 
         Raises `StoreAway` and `UserError` as `transaction` does.
@@ -130,15 +130,15 @@ class Database:
         if self._url.get_backend_name() == "sqlite":
             return {"timeout": self._patience_seconds}
         milliseconds = max(1, round(self._patience_seconds * 1000))
-        # libpq counts in whole seconds and takes 2 for anything less. Whoever waits for a server that is cut
-        # off learns of it within 10 s.
+        # libpq counts in whole seconds and takes 2 for anything less. A client that waits for a server that
+        # is cut off learns of it within 10 s.
         return {
             "connect_timeout": 2,
             "keepalives_idle": 4,
             "keepalives_interval": 2,
             "keepalives_count": 3,
             "tcp_user_timeout": 10_000,
-            # Whoever is stopped within a transaction keeps nobody from the rows that it locked.
+            # A process that is stopped within a transaction does not block the rows that it locked.
             "options": f"-c lock_timeout={milliseconds} -c idle_in_transaction_session_timeout=5000"
             f" -c statement_timeout={_LONGEST_STATEMENT_SECONDS * 1000}",
         }
@@ -157,7 +157,7 @@ class Database:
             self._file, self._checked = self._present_file(), True
 
     def _present_file(self) -> _File:
-        """Tell the file that SQLite would open now from all others; None if there is none."""
+        """Identify the file that SQLite would open now; None if there is none."""
         if self._url.get_backend_name() != "sqlite":
             return None
         try:
@@ -169,7 +169,7 @@ class Database:
         return found.st_dev, found.st_ino
 
     def _check_place(self, present: _File) -> None:
-        """SQLite makes a file for whoever opens one: not for a reader, and not where it cannot stand."""
+        """SQLite creates the file that is opened: not for a reader, and not where it cannot stand."""
         if self._url.get_backend_name() != "sqlite":
             return
         path = Path(self._url.database or "")
@@ -217,7 +217,7 @@ class Database:
         )
 
     def _make_or_upgrade(self) -> None:
-        """Make the tables once, whoever comes first; the loser of the race finds them made."""
+        """Make the tables once; the loser of a race finds them made."""
         sqlite = self._url.get_backend_name() == "sqlite"
         if sqlite:
             self._let_readers_and_a_writer_coexist()
@@ -229,7 +229,7 @@ class Database:
             make_or_upgrade(connection)
 
     def _let_readers_and_a_writer_coexist(self) -> None:
-        """Switch to the write-ahead log; the switch waits for nobody, so whoever else does it may win."""
+        """Switch to the write-ahead log; the switch waits for nobody, so another process may win."""
         with (
             contextlib.suppress(exc.OperationalError),
             self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,

@@ -1,4 +1,4 @@
-"""Remembers what was said of HA reservations, so that it is said once, whoever watches."""
+"""Remembers what was said of HA reservations, so that it is said once, by any process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Announcement(msgspec.Struct, frozen=True):
     #: How long ago it was written down, by the database's clock.
     age_seconds: float
     #: Whether all who are to hear it have heard it.
-    told: bool
+    reported: bool
 
 
 class HaAnnouncementStore(StoreAccess):
@@ -39,7 +39,7 @@ class HaAnnouncementStore(StoreAccess):
         """
         table = ha_announcements.c
         age = (now() - table.created).label("age_seconds")
-        columns = (table.number, table.cluster, table.kind, table.facts, age, table.told)
+        columns = (table.number, table.cluster, table.kind, table.facts, age, table.reported)
         with self._leading() as rows:
             found = rows.execute(
                 rows.select(ha_announcements, *columns).order_by(table.created, table.number)
@@ -53,7 +53,7 @@ class HaAnnouncementStore(StoreAccess):
         table = ha_announcements.c
         with self._leading() as rows:
             values = {"number": number, "cluster": cluster, "kind": kind, "facts": dict(facts)}
-            rows.execute(rows.insert(ha_announcements).values(**values, created=now(), told=False))
+            rows.execute(rows.insert(ha_announcements).values(**values, created=now(), reported=False))
             if settles:
                 old = (table.cluster == cluster, table.created < now() - _KEPT_SECONDS)
                 rows.execute(rows.delete(ha_announcements).where(*old))
@@ -64,8 +64,8 @@ class HaAnnouncementStore(StoreAccess):
             table = ha_announcements
             rows.execute(rows.update(table).where(table.c.number == number).values(number=new))
 
-    def mark_told(self, number: int) -> None:
+    def mark_reported(self, number: int) -> None:
         """Remember that all who are to hear it have heard it."""
         with self._leading() as rows:
             table = ha_announcements
-            rows.execute(rows.update(table).where(table.c.number == number).values(told=True))
+            rows.execute(rows.update(table).where(table.c.number == number).values(reported=True))

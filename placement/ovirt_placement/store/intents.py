@@ -41,7 +41,7 @@ class IntentState(StrEnum):
     ACCEPTED = "accepted"  # the engine said yes; the migration is under way
     DONE = "done"
     FAILED = "failed"
-    UNKNOWN = "unknown"  # asked, but no answer came: the engine's events will tell
+    UNKNOWN = "unknown"  # asked, but no answer came: the engine's events will show
 
 
 _OPEN = (IntentState.PREPARED, IntentState.ACCEPTED, IntentState.UNKNOWN)
@@ -81,7 +81,7 @@ class IntendedMigration(msgspec.Struct, frozen=True, kw_only=True):
     #: The id of the plan, and the number of its step (from 1), that it carries out.
     plan: str | None = None
     step: int | None = None
-    #: A digest of what it was decided under, which tells whether that has changed since.
+    #: A digest of what it was decided under, which shows whether that has changed since.
     fingerprint: str | None = None
 
 

@@ -142,7 +142,7 @@ class KeyStore(StoreAccess):
         return change
 
     def runs(self) -> dict[str, float | None]:
-        """Tell of the VMs with a frozen set when the engine said that this run began."""
+        """Return, for the VMs with a frozen set, when the engine said that this run began."""
         with self._transaction() as rows:
             found = rows.execute(rows.select(frozen_keys, frozen_keys.c.vm, frozen_keys.c.started))
             return {run.vm: run.started for run in found}
@@ -173,7 +173,7 @@ class KeyStore(StoreAccess):
             rows.delete_of_vms(frozen_keys, vms)
 
     def remembered_vms(self) -> frozenset[str]:
-        """Tell which VMs anything is remembered of: a frozen set, sticky copies, memberships."""
+        """Return the VMs with a record: a frozen set, sticky copies, memberships."""
         with self._transaction() as rows:
             with_any = union(*(rows.select(table, table.c.vm) for table in _OF_VMS))
             return frozenset(rows.execute(with_any).scalars())
@@ -181,7 +181,7 @@ class KeyStore(StoreAccess):
     def mark_missing(self, vms: Collection[str]) -> dict[str, float]:
         """Remember that these VMs are missing, and no others; for how many seconds each has been by now.
 
-        Nothing is written where the same were missing before: whoever writes waits for all who do.
+        Nothing is written where the same were missing before: writers wait for each other.
         """
         with self._transaction() as rows:
             seconds = (now() - missing_vms.c.since).label("seconds")
@@ -211,7 +211,7 @@ class KeyStore(StoreAccess):
             return key_revisions.revision(rows)
 
     def records(self) -> KeyRecords:
-        """Return everything as of one revision, or later: then the next revision tells so."""
+        """Return everything as of one revision, or later: then the next revision shows it."""
         with self._transaction() as rows:
             # The revision first: what is written meanwhile is then read again, never overlooked.
             revision = key_revisions.revision(rows)

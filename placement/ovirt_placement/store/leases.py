@@ -1,8 +1,8 @@
 """Who of several enforcers of an engine may act: a lease that one holds for a while, numbered by its epoch.
 
-Whoever takes it gets the next epoch, and what is written under an epoch (`fencing`) is written while that
-epoch lasts, or not at all: a process that was stopped, and wakes when another has taken over, writes nothing.
-All times are the database's.
+The process that takes it gets the next epoch, and what is written under an epoch (`fencing`) is written
+while that epoch lasts, or not at all: a process that was stopped, and wakes when another has taken over,
+writes nothing. All times are the database's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LeaseStore(StoreAccess):
     """The lease of one engine, in a database."""
 
     def read(self) -> Lease | None:
-        """Tell who holds the lease; None if nobody ever did."""
+        """Return who holds the lease; None if nobody ever did."""
         left = (leases.c.expires - now()).label("left_seconds")
         with self._transaction() as rows:
             query = rows.select(leases, leases.c.owner, leases.c.epoch, left, leases.c.seconds)

@@ -1,6 +1,6 @@
 """Remembers, apart from a store, that it was made: one that is gone later is not begun again in silence.
 
-With it would go what is under way, what people have set, and who may act. Beside an SQLite store stands a
+With it would go what is under way, what people have set, and who may act. Next to an SQLite store stands a
 file; that a PostgreSQL store was made is remembered in the services' state directory, where there is one.
 """
 
@@ -55,14 +55,14 @@ class Marker:
             file.unlink(missing_ok=True)
 
 
-def beside(path: str) -> str:
+def next_to(path: str) -> str:
     """The marker of the SQLite store that stands here."""
     return path + _ENDING
 
 
 def _place(url: URL, name: Callable[[str, int], str]) -> Path:
     if url.get_backend_name() == "sqlite":
-        return Path(beside(url.database or ""))
+        return Path(next_to(url.database or ""))
     state = Path(os.environ.get("STATE_DIRECTORY", "").partition(":")[0] or _STATE)
     named = f"{url.host} {url.port} {url.database} {sorted(url.query.items())}"
     return state / f"store-{name(named, _NAME_SIZE)}{_ENDING}"

@@ -1,6 +1,6 @@
 """Remembers of which affinity groups and labels VMs are members, and which they lost with their cluster.
 
-The engine forgets that without a word: only who has written it down before can tell afterwards.
+The engine forgets that without a word: only an earlier record shows it afterwards.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LostMembership(msgspec.Struct, frozen=True):
     #: When that was noticed, in seconds since the epoch, by the database's clock.
     since: float = 0.0
     #: Whether the engine's log says so.
-    told: bool = False
+    reported: bool = False
 
 
 class MembershipChange(msgspec.Struct, frozen=True):
@@ -102,11 +102,13 @@ class MembershipStore(StoreAccess):
                 values = [{**msgspec.to_builtins(lost), "since": since} for lost in change.lost]
                 rows.execute(rows.insert(lost_memberships), values)
 
-    def mark_told(self, vm: str, since: float) -> None:
+    def mark_reported(self, vm: str, since: float) -> None:
         """Remember that the engine's log says what a VM lost at this moment or before."""
         with self._leading() as rows:
             table = lost_memberships
-            rows.execute(rows.update(table).where(table.c.vm == vm, table.c.since <= since).values(told=True))
+            rows.execute(
+                rows.update(table).where(table.c.vm == vm, table.c.since <= since).values(reported=True)
+            )
 
     def forget_lost(self, vm: str) -> None:
         """Drop what a VM has lost: somebody knows of it and wants no more of it."""

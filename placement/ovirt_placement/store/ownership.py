@@ -9,7 +9,7 @@ from pathlib import Path
 def make(path: Path) -> None:
     """Make an empty file as its directory is: its owner, its group, and what these may read and write.
 
-    Whoever is not root makes files of their own. Raises `OSError`.
+    Other users than root make files of their own. Raises `OSError`.
     """
     if os.geteuid() != 0:
         return

@@ -90,7 +90,7 @@ class PauseStore(StoreAccess):
             return _in_force(rows)
 
     def resumed(self) -> dict[str, float]:
-        """Tell how many seconds ago migrations were resumed, by cluster; `ALL_CLUSTERS` among them."""
+        """Return how many seconds ago migrations were resumed, by cluster; `ALL_CLUSTERS` among them."""
         age = (now() - resumptions.c.set_at).label("age")
         with self._transaction() as rows:
             found = rows.execute(rows.select(resumptions, resumptions.c.cluster, age))

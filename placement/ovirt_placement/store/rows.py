@@ -73,7 +73,7 @@ class EngineRows:
 
 
 def without_engine(table: Table) -> tuple[ColumnElement[Any], ...]:
-    """List the columns of a table but for the engine's name, which whoever asks knows."""
+    """List the columns of a table but for the engine's name, which the caller knows."""
     return tuple(column for column in table.columns if column.name != "engine")
 
 

@@ -1,6 +1,6 @@
 """The store's tables.
 
-Every row belongs to an engine, by its configured name. Whoever changes a table here writes a migration that
+Every row belongs to an engine, by its configured name. A change of a table here needs a migration that
 makes the same of it. SQLite keeps tables by their key, without a rowid: an engine's rows are read in one go.
 """
 
@@ -126,7 +126,7 @@ memberships = Table(
     sqlite_with_rowid=False,
 )
 
-#: What VMs were taken out of when they changed their cluster; `told` once the engine's log says so.
+#: What VMs were taken out of when they changed their cluster; `reported` once the engine's log says so.
 lost_memberships = Table(
     "lost_memberships",
     metadata,
@@ -139,7 +139,7 @@ lost_memberships = Table(
     Column("cluster", String, nullable=False),
     Column("cluster_name", String, nullable=False),
     Column("since", Float(53), nullable=False),
-    Column("told", Boolean, nullable=False),
+    Column("told", Boolean, nullable=False, key="reported"),
     sqlite_with_rowid=False,
 )
 
@@ -195,8 +195,9 @@ approvals = Table(
     sqlite_with_rowid=False,
 )
 
-#: In how many cycles each rule was seen broken, without one in which it held; `counted` is the last of them.
-broken_rules = Table(
+#: In how many cycles each rule was seen violated, without one in which it held; `counted` is the last of
+#: them.
+violated_rules = Table(
     "broken_rules",
     metadata,
     Column("engine", String, primary_key=True),
@@ -249,8 +250,8 @@ held_steps = Table(
 )
 
 
-#: What was said of a cluster's HA reservation, and with which number of the engine's event; `told` once all
-#: channels have it. Of those of a cluster the last ones say how things stand.
+#: What was said of a cluster's HA reservation, and with which number of the engine's event; `reported` once
+#: all channels have it. Of those of a cluster the last ones say how things stand.
 ha_announcements = Table(
     "ha_announcements",
     metadata,
@@ -260,7 +261,7 @@ ha_announcements = Table(
     Column("kind", String, nullable=False),
     Column("facts", JSON, nullable=False),
     Column("created", Float(53), nullable=False),
-    Column("told", Boolean, nullable=False),
+    Column("told", Boolean, nullable=False, key="reported"),
     sqlite_with_rowid=False,
 )
 

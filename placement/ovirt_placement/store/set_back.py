@@ -12,12 +12,12 @@ from sqlalchemy import Column, Table, or_, select
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import (
     approvals,
-    broken_rules,
     intents,
     now,
     pauses,
     resumptions,
     user_actions,
+    violated_rules,
     waiting_plans,
 )
 
@@ -27,7 +27,7 @@ _SECONDS: Final = 1.0
 _MOMENTS: Final[tuple[tuple[Table, str, str | None], ...]] = (
     (intents, "updated", "created"),
     (intents, "created", None),  # of what was changed since
-    (broken_rules, "counted", None),
+    (violated_rules, "counted", None),
     (approvals, "set_at", None),
     (waiting_plans, "since", None),
     (pauses, "set_at", "until"),

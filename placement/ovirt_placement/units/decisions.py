@@ -16,7 +16,7 @@ from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
-from ovirt_placement.units import telling
+from ovirt_placement.units import reporting
 from ovirt_placement.units.answering import Aged, AgedMove, records, stays
 from ovirt_placement.units.bursts import doubtful_peers
 from ovirt_placement.units.overload import Overload
@@ -42,7 +42,7 @@ class UnknownVmError(LookupError):
 class RefusedLoudlyError(LookupError):
     """A rule refuses every host for a reason that the engine's administrators are to learn."""
 
-    #: Tells the proxy that this is the filter's answer: no host, and the reason.
+    #: Marks the filter's answer for the proxy: no host, and the reason.
     refuses = True
 
     def __init__(self, reasons: Sequence[Reason], snapshot: Snapshot) -> None:
@@ -61,7 +61,7 @@ def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propert
     """
     rule, decision = UNITS[unit], _decision_about(vm)
     request = _request(rule, hosts, vm, properties)
-    telling.tell_notes(rule, vm, decision.confirmed)
+    reporting.report_notes(rule, vm, decision.confirmed)
     _correct(rule, decision, request)
     verdicts = _verdicts(rule, decision, request)
     if decision.snapshot.unconfirmed and not rule.fixed:
@@ -71,8 +71,8 @@ def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propert
             verdicts = _verdicts(rule, decision, request)
     if loud := _loud(verdicts):
         raise RefusedLoudlyError(loud, decision.confirmed)
-    telling.tell_refusals(unit, vm, verdicts, decision.confirmed)
-    telling.tell_age(unit, decision)
+    reporting.report_refusals(unit, vm, verdicts, decision.confirmed)
+    reporting.report_age(unit, decision)
     accepted = [verdict.host for verdict in verdicts if verdict.accepted]
     decision.expect_accepted(unit, decision.confirmed.vm_by_id[vm], accepted)
     return Aged(accepted, decision.age_seconds, _reasons(rule, decision, request, verdicts))
@@ -83,8 +83,8 @@ def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propertie
     rule, decision = UNITS[unit], _decision_about(vm)
     snapshot, request = decision.snapshot, _request(rule, hosts, vm, properties)
     weights = rule.weight(snapshot, with_order(rule, snapshot, request)) if rule.weight else ()
-    telling.tell_ranks(unit, vm, weights, snapshot)
-    telling.tell_age(unit, decision)
+    reporting.report_ranks(unit, vm, weights, snapshot)
+    reporting.report_age(unit, decision)
     if weights:
         ranks = [weight.rank for weight in weights]
         factor = _factor(snapshot, vm, unit)
@@ -141,13 +141,13 @@ def _factor(snapshot: Snapshot, vm: str, unit: str) -> int:
 
 def _request(rule: Rule, hosts: Sequence[str], vm: str, properties: Properties) -> Request:
     given = properties or {}
-    telling.tell_complaints(rule, given)
+    reporting.report_complaints(rule, given)
     return Request(
         (vm,),
         tuple(hosts),
         parameters=given,
         as_engine=True,
-        explained=telling.explains(),
+        explained=reporting.explains(),
         drawn=_drawn(hosts) if rule.draws else (),
     )
 

@@ -49,7 +49,7 @@ class Readiness:
                     time.sleep(max(0.0, began + _LOOK_SECONDS - time.monotonic()))
 
     def _make_ready(self, newer: Snapshot) -> None:
-        with self._lock:  # a decision on it waits, and does not do the same beside
+        with self._lock:  # a decision on it waits, and does not do the same again
             if self._latest is not None:
                 prepare(newer, like=self._latest)
             self._latest = newer

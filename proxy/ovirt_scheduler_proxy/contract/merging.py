@@ -15,7 +15,7 @@ from .answer import Asked
 
 _decode_balance = msgspec.json.Decoder(tuple[str, list[str]]).decode
 
-#: Tells whether the failure of the unit of this name rejects every host.
+#: Whether the failure of the unit of this name rejects every host.
 Rejects = Callable[[str], bool]
 
 

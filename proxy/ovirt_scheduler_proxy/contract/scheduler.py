@@ -19,7 +19,7 @@ from ..worker.frames import pack
 from . import merging
 from .answer import Answer, Asked
 from .arguments import Question
-from .telling import Telling
+from .reporting import Reporting
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Scheduler:
         self.breakers = Breakers()
         self._deadline = deadline
         self._rejects = rejects
-        self._telling = Telling()
+        self._reporting = Reporting()
 
     def discover(self) -> dict[str, dict[str, list[str]]]:
         """Every unit with its description and properties, under exactly the keys that the engine knows."""
@@ -73,7 +73,7 @@ class Scheduler:
         """Ask the units and hand the answer to `done`, or None should the proxy itself have erred.
 
         The deadline counts from `arrived` (the loop's time). A call `by_hand` is an administrator's, who
-        looks for trouble: it tells of every failure, and neither cuts a unit off nor is kept from one.
+        looks for trouble: it reports every failure, and neither cuts a unit off nor is kept from one.
         """
         outcomes, jobs = self._prepare(question, by_hand)
 
@@ -108,7 +108,7 @@ class Scheduler:
             elif not question.hosts:
                 outcomes[name] = Outcome(_NO_HOSTS[question.kind])
             elif not by_hand and not self.breakers.admit(_key(unit), plugins.pools[unit.folder].has_workers):
-                text = f"is cut off for up to {OPEN_SECONDS:g} s because it kept failing"
+                text = f"is cut off for up to {OPEN_SECONDS:g} s because it fails again and again"
                 outcomes[name] = failed(Cause.CUT_OFF, text)
             else:
                 jobs[name] = Job(_key(unit), plugins.pools[unit.folder], _request(unit, body))
@@ -146,7 +146,7 @@ class Scheduler:
             item.unit: [self._sentence(item.unit, question.kind, item.outcome.failure)]
             for item in asked
             if item.outcome.failure is not None
-            and (by_hand or self._telling.is_news(question, item.unit, item.outcome.failure))
+            and (by_hand or self._reporting.is_news(question, item.unit, item.outcome.failure))
         }
 
     def _sentence(self, unit: str, kind: UnitKind, failure: Failure) -> str:
@@ -155,10 +155,10 @@ class Scheduler:
             consequence = "no host is accepted"
         elif kind is UnitKind.FILTER and self._rejects(unit):
             consequence = "no host is accepted, as its on_failure asks"
-        told = failure.sentence
+        reported = failure.sentence
         if failure.cause is Cause.OVERRAN:
-            told = f"{told} ({self._deadline:g} s)"
-        return f"{told}; {consequence}"
+            reported = f"{reported} ({self._deadline:g} s)"
+        return f"{reported}; {consequence}"
 
     @staticmethod
     def _encode(question: Question) -> bytes:

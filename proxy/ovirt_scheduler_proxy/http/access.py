@@ -76,7 +76,7 @@ class Gate:
     def may_call(self, connection: socket.socket, address: str) -> bool:
         """Whether this client may ask the units: any that was admitted from afar, and some of this machine.
 
-        Whoever asks makes the units work, and so could keep the engine waiting.
+        Each call makes the units work, and so could keep the engine waiting.
         """
         if not _plain(address).is_loopback or not self._peers.known:
             return True

@@ -1,4 +1,4 @@
-"""Whose a connection on this machine is: the kernel tells the user of the socket at its other end.
+"""Whose a connection on this machine is: the kernel shows the user of the socket at its other end.
 
 TCP has no SO_PEERCRED, and the engine speaks nothing else, so a Unix socket will not do. A rule of the packet
 filter would live outside of the proxy. /proc/net/tcp lists every connection of the machine, even ended ones:
@@ -24,7 +24,7 @@ _HEADER = struct.Struct("=IHHII")
 _QUESTION = struct.Struct("=BBBxI")
 _NO_COOKIE = b"\xff" * 8
 #: Of the answer: what comes before the user and the inode, and these two.
-_TOLD = struct.Struct("=4x48x12xII")
+_REPORTED = struct.Struct("=4x48x12xII")
 
 
 class Peers:
@@ -36,7 +36,7 @@ class Peers:
                 socket.AF_NETLINK, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, _SOCK_DIAG
             )
         except OSError as error:
-            log.warning("the kernel does not tell whose connections are (%s): any local user may call", error)
+            log.warning("the kernel does not show who owns a connection (%s): any local user may call", error)
             self._kernel = None
 
     @property
@@ -55,9 +55,9 @@ class Peers:
                 log.debug("whose a connection is cannot be found out: %s", error)
             return None
         _, kind, *_ = _HEADER.unpack_from(answer)
-        if kind == _ERROR or len(answer) < _HEADER.size + _TOLD.size:
+        if kind == _ERROR or len(answer) < _HEADER.size + _REPORTED.size:
             return None
-        user, inode = _TOLD.unpack_from(answer, _HEADER.size)
+        user, inode = _REPORTED.unpack_from(answer, _HEADER.size)
         return user if inode else None  # without one, the socket is nobody's any more
 
     def close(self) -> None:

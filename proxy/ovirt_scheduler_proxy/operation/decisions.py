@@ -1,4 +1,4 @@
-"""Records every decision as one line of JSON, for whoever wants to know later why a VM runs where it runs."""
+"""Records every decision as one line of JSON, to show later why a VM runs where it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sees to it that there are file descriptors enough, or makes do with fewer connections."""
+"""Makes sure of enough file descriptors, or manages with fewer connections."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..settings import Settings
 
 log = logging.getLogger(__name__)
 
-#: Logs, plugins' interpreters, what a reload opens beside what is there.
+#: Logs, plugins' interpreters, what a reload opens in addition.
 _OTHERS = 32
 #: A connection, a handle and two outputs.
 _FOR_A_WORKER = 4

@@ -74,14 +74,16 @@ class BatchedHandler(logging.Handler):
         self._write_batch()
 
     def _write_batch(self) -> None:
-        # No lock is taken: whoever closes the handler may hold it while waiting for this thread.
+        # No lock is taken: the closer of the handler may hold it while waiting for this thread.
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
         lost, self._lost = self._lost, 0
         if lost:
-            told = f"{lost} messages were lost here: nobody takes them fast enough"
+            reported = f"{lost} messages were lost here: nobody takes them fast enough"
             lines.append(
                 self.format(
-                    logging.makeLogRecord({"msg": told, "levelno": logging.WARNING, "levelname": "WARNING"})
+                    logging.makeLogRecord(
+                        {"msg": reported, "levelno": logging.WARNING, "levelname": "WARNING"}
+                    )
                 )
             )
         if lines:
@@ -119,7 +121,7 @@ def open_rotated(file: str, mib: int, files: int) -> BatchedHandler:
 def _write_to_stderr(text: str) -> None:
     """Past Python's own stream, whose lock would keep the process from ending while nobody reads."""
     left = memoryview(f"{text}\n".encode("utf-8", "backslashreplace"))
-    with contextlib.suppress(OSError):  # of an error here there is nobody to tell
+    with contextlib.suppress(OSError):  # nobody can be notified of an error here
         while left:
             left = left[os.write(2, left) :]
 

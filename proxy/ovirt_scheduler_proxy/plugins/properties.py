@@ -18,7 +18,7 @@ _WHOLE = re.compile(r"[a-z_A-Z0-9]+=[^;]*(;[a-z_A-Z0-9]+=[^;]*)*;?")
 
 
 def problems(properties: str) -> list[str]:
-    """What the engine would refuse, as sentences; none when all is well. No properties at all are well."""
+    """What the engine would refuse, as sentences; none if there are no errors, or no properties."""
     return [f"properties_validation: {one}" for one in _problems(properties)] if properties else []
 
 

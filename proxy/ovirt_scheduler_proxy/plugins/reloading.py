@@ -18,7 +18,7 @@ from .loading import combine, start_pool
 
 log = logging.getLogger(__name__)
 
-#: What tells one version of a folder's files from another.
+#: What distinguishes one version of a folder's files from another.
 Stamp = frozenset[tuple[str, int, int]]
 
 #: Seconds that a replaced pool lives on beyond the deadline of the calls that may still use it.
@@ -96,9 +96,9 @@ class Reloader:
 
     async def _trouble(self, old: Pool, fresh: Pool) -> str:
         """Why the fresh pool cannot take the old one's place; empty when it can."""
-        broken = _newly_broken(old, fresh)
-        if broken:
-            return "; ".join(broken)
+        failed = _newly_failed(old, fresh)
+        if failed:
+            return "; ".join(failed)
         if _has_units(old) and not _has_units(fresh):
             return "the folder has no unit any more; a restart of the proxy would take that for its will"
         if not await answers(fresh, self._settings.workers.load_seconds):
@@ -126,25 +126,27 @@ def engine_will_miss(before: Registry, after: Registry) -> list[str]:
     """What changed for the engine, which asks only when it starts: sentences for the log."""
     old = {(unit.kind, unit.name): (unit.description, unit.properties) for unit in before.units}
     new = {(unit.kind, unit.name): (unit.description, unit.properties) for unit in after.units}
-    told = []
+    reported = []
     for kind, name in sorted(new.keys() - old.keys(), key=str):
-        told.append(f"{kind.value} {name} is new: the engine will not offer it before it is restarted")
+        reported.append(f"{kind.value} {name} is new: the engine will not offer it before it is restarted")
     for kind, name in sorted(old.keys() - new.keys(), key=str):
-        told.append(f"{kind.value} {name} is gone: the engine will go on asking for it until it is restarted")
+        reported.append(
+            f"{kind.value} {name} is gone: the engine will go on asking for it until it is restarted"
+        )
     for kind, name in sorted(old.keys() & new.keys(), key=str):
         if old[kind, name] != new[kind, name]:
-            told.append(
+            reported.append(
                 f"{kind.value} {name} has another description or other properties: the engine will not notice"
                 " before it is restarted"
             )
-    return told
+    return reported
 
 
 def _has_units(pool: Pool) -> bool:
     return any(module["units"] for module in pool.modules)
 
 
-def _newly_broken(before: Pool, after: Pool) -> list[str]:
+def _newly_failed(before: Pool, after: Pool) -> list[str]:
     """The modules that were loaded before and cannot be now: a half-written file must not cost a unit."""
     worked = {module["module"] for module in before.modules if module["error"] is None}
     return [

@@ -39,7 +39,7 @@ class _Breaker:
 
 
 class Breakers:
-    """The breakers of all units, told apart by a key."""
+    """The breakers of all units, distinguished by a key."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -13,8 +13,8 @@ from .outcome import Cause, Failure, Outcome, failed
 from .pool import Pool
 from .worker import Worker
 
-#: A unit whose worker was killed from outside (by the kernel or an administrator) starts over so many times;
-#: the death of all workers with their zygote is one of them.
+#: A unit whose worker was killed from outside (by the kernel or an administrator) starts over this many
+#: times; the death of all workers with their zygote is one of them.
 RETRIES = 3
 
 #: Seconds to wait for the report of how a worker ended.
@@ -27,7 +27,7 @@ _NOT_STARTED = failed(Cause.NOT_STARTED, "got no worker in time: none can be sta
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One unit to ask: `key` tells units apart for the limit on workers, `request` is the packed frame."""
+    """One unit to ask: `key` distinguishes units for the limit on workers, `request` is the packed frame."""
 
     key: str
     pool: Pool
@@ -35,7 +35,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class _Head(msgspec.Struct):
-    """The head of a worker's reply that has more to tell than its time: see `worker.serving.Reply`."""
+    """The head of a worker's reply that has more than its time: see `worker.serving.Reply`."""
 
     cause: str | None
     sentence: str
@@ -161,7 +161,7 @@ class _RunningJob:
         except BlockingIOError:
             pass
         except OSError:
-            self._unsent = memoryview(b"")  # it has ended; reading will tell
+            self._unsent = memoryview(b"")  # it has ended; reading will show it
         if self._unsent and first:
             self._loop.add_writer(worker.connection, self._send)
         elif not self._unsent and not first:
@@ -179,23 +179,23 @@ class _RunningJob:
             self._end(Outcome(body, seconds=int(seconds) / 1e6, state_age_seconds=state_age_seconds))
             return
         try:
-            told = _decode_head(head)
-            cause = Cause(told.cause) if told.cause is not None else None
+            reported = _decode_head(head)
+            cause = Cause(reported.cause) if reported.cause is not None else None
         except (msgspec.MsgspecError, ValueError):
             self._release(worker, discard=True)
             self._end(_CONFUSED)
             return
-        self._release(worker, discard=False, retire=told.retire)
-        failure = Failure(cause, told.sentence) if cause is not None else None
-        at = len(body) - told.reasons_size
+        self._release(worker, discard=False, retire=reported.retire)
+        failure = Failure(cause, reported.sentence) if cause is not None else None
+        at = len(body) - reported.reasons_size
         self._end(
             Outcome(
                 body[:at],
                 failure,
-                told.seconds,
-                told.printed,
-                told.errors,
-                told.state_age_seconds,
+                reported.seconds,
+                reported.printed,
+                reported.errors,
+                reported.state_age_seconds,
                 body[at:],
             )
         )

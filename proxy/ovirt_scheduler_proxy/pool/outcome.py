@@ -12,7 +12,7 @@ class Cause(Enum):
 
     MISSING = "missing"
     RAISED = "raised"
-    #: A filter's own will, told by an exception whose attribute `refuses` is true: no host, and why.
+    #: A filter's own will, shown by an exception whose attribute `refuses` is true: no host, and why.
     REFUSED = "refused"
     EXITED = "exited"
     CRASHED = "crashed"
@@ -42,7 +42,7 @@ class Outcome(msgspec.Struct, frozen=True):
     failure: Failure | None = None
     #: Seconds that the unit itself ran.
     seconds: float = 0.0
-    #: What the unit printed beside its answer, and what it wrote to stderr.
+    #: What the unit printed besides its answer, and what it wrote to stderr.
     printed: str = ""
     errors: str = ""
     #: Age of the state that the unit decided on, where its answer says so.

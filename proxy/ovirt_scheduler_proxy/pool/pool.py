@@ -52,10 +52,10 @@ def start_zygote(settings: PoolSettings) -> ZygoteProcess:
             break
         log.error("%s/%s.py could be loaded once but not twice", settings.folder, zygote.loading)
         late.append(zygote.loading)
-    told = f": {one_line(zygote.complaints.last)}" if zygote.complaints.last else ""
+    reported = f": {one_line(zygote.complaints.last)}" if zygote.complaints.last else ""
     raise UserError(
         f"plugin folder {settings.folder}: its Python interpreter {settings.python} ended while it loaded"
-        f" the plugins (exit status {zygote.process.returncode}{told}); it must be a Python 3.9 or later"
+        f" the plugins (exit status {zygote.process.returncode}{reported}); it must be a Python 3.9 or later"
     )
 
 
@@ -171,7 +171,7 @@ class Pool:
             self._loop.call_later(delay, self._fill_up)
 
     def _hear(self) -> None:
-        """Take what the zygote tells."""
+        """Take what the zygote reports."""
         while not self._closing.is_set():
             try:
                 event = self._zygote.receive()

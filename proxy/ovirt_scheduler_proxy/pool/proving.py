@@ -16,11 +16,11 @@ _REQUEST = pack(b'{"module": "", "unit": "", "kind": "probe"}', b"[[], {}]")
 async def answers(pool: Pool, seconds: float) -> bool:
     """Whether a worker of the pool answers within this many seconds."""
     loop = asyncio.get_running_loop()
-    told: asyncio.Future[Outcome] = loop.create_future()
+    reported: asyncio.Future[Outcome] = loop.create_future()
 
-    def tell(outcomes: list[Outcome]) -> None:
-        if not told.done():
-            told.set_result(outcomes[0])
+    def report(outcomes: list[Outcome]) -> None:
+        if not reported.done():
+            reported.set_result(outcomes[0])
 
-    run([Job("probe", pool, _REQUEST)], loop.time() + seconds, tell)
-    return (await told).failure is None
+    run([Job("probe", pool, _REQUEST)], loop.time() + seconds, report)
+    return (await reported).failure is None

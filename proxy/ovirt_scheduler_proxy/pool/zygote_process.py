@@ -24,7 +24,7 @@ _LONGEST_MESSAGE = 1 << 20
 
 #: What belongs to the proxy's own relation with systemd, and a secret: neither must reach plugins.
 _OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "OVIRT_PASSWORD")
-#: Tells plugins that what they return is taken, so that they need not print it as for the old proxy.
+#: Lets plugins know that what they return is taken, so that they need not print it as for the old proxy.
 _RETURNS_ARE_TAKEN = {"OVIRT_SCHEDULER_PROXY_TAKES": "returned"}
 
 
@@ -35,7 +35,7 @@ _zygotes: set[int] = set()
 
 @dataclass(frozen=True)
 class Event:
-    """What the other side told: `worker` comes with the event "spawned"."""
+    """What the other side reported: `worker` comes with the event "spawned"."""
 
     name: str
     facts: dict[str, Any]
@@ -66,7 +66,7 @@ class ZygoteProcess:
         self.modules: list[dict[str, Any]] = []
         #: The module that it is loading now, after having tried it out.
         self.loading: str | None = None
-        self._tell(json.dumps(settings).encode())
+        self._report(json.dumps(settings).encode())
 
     def wait_until_loaded(self) -> bool:
         """Wait until the plugins are loaded; False when the process ended instead."""
@@ -86,7 +86,7 @@ class ZygoteProcess:
 
         An eager one imports the modules that cannot be shared before it is ready.
         """
-        self._tell(b"spawn eager" if eager else b"spawn")
+        self._report(b"spawn eager" if eager else b"spawn")
 
     def receive(self) -> Event | None:
         """The next event; None when the process has ended. Raises `BlockingIOError` when there is none."""
@@ -123,7 +123,7 @@ class ZygoteProcess:
             _zygotes.discard(self.process.pid)
         self.complaints.finish()
 
-    def _tell(self, message: bytes) -> None:
+    def _report(self, message: bytes) -> None:
         with contextlib.suppress(OSError):  # if it has ended, `receive` says so
             self.control.send(message)
 

@@ -32,7 +32,7 @@ def read_memory(memory: int) -> str:
 class Capture:
     """One of the descriptors 1 and 2, led into memory.
 
-    The position in the memory is shared with every process that inherits the descriptor, so that it tells
+    The position in the memory is shared with every process that inherits the descriptor, so that it shows
     how much all of them wrote.
     """
 

@@ -26,7 +26,7 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
-def be_told_of_end(parent: int, number: int) -> None:
+def be_notified_of_end(parent: int, number: int) -> None:
     """Get a signal as soon as the thread of the parent ends that has started us; at once if it has ended."""
     _libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:
@@ -65,7 +65,7 @@ def limit_memory(extra: int) -> None:
 
 
 def shares_badly() -> bool:
-    """Whether the process holds what a fork would break: further threads, children, sockets, event queues."""
+    """Whether the process has what does not survive a fork: threads, children, sockets, event queues."""
     if threading.active_count() > 1 or threads() > 1 or has_children():
         return True
     return any(_is_connection(number) for number in os.listdir("/proc/self/fd") if int(number) > 2)

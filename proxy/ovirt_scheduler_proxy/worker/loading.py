@@ -82,8 +82,8 @@ def _describe_unit(name: str, unit: type) -> dict[str, Any]:
 def _properties_problem(properties: Any) -> str:
     """Why the engine cannot be reported them at all; empty where it can."""
     if not isinstance(properties, str):
-        told = one_line(repr(properties), 80)
-        return f"properties_validation is {told}, but must be text of the form key=regex;key2=regex2"
+        reported = one_line(repr(properties), 80)
+        return f"properties_validation is {reported}, but must be text of the form key=regex;key2=regex2"
     if len(properties) > LONGEST_PROPERTIES:
         return f"properties_validation has more than {LONGEST_PROPERTIES} characters"
     if properties.count(";") > MOST_PROPERTIES:

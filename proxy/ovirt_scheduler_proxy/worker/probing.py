@@ -12,7 +12,7 @@ from typing import Any
 
 from . import kernel
 from .loading import describe, load
-from .text import told
+from .text import reported
 
 #: What a module says of its units must fit into one message to the proxy.
 LONGEST_REPORT = 128 << 10
@@ -26,7 +26,7 @@ def probe(folder: str, names: list[str], timeout: float) -> list[Report]:
 
     A module that raises is reported and the child goes on. One that hangs longer than `timeout` seconds or
     ends the process costs that child; a new one goes on behind it. So does one after a module that starts
-    threads or opens connections, because the child can no longer tell who did.
+    threads or opens connections, because the child can no longer know which did.
     """
     reports: list[Report] = []
     while len(reports) < len(names):
@@ -81,7 +81,7 @@ def _report(folder: str, name: str) -> Report:
     try:
         units = describe(load(folder, name))
     except BaseException as error:
-        return _failed(name, told(error))
+        return _failed(name, reported(error))
     report = {"module": name, "units": units, "error": None, "shareable": not kernel.shares_badly()}
     if len(json.dumps(report)) > LONGEST_REPORT:
         return _failed(name, f"it describes its {len(units)} units in more than {LONGEST_REPORT >> 10} KiB")

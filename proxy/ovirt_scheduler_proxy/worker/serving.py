@@ -20,7 +20,7 @@ from typing import Any
 from . import answers, frames, kernel, printed
 from .capture import LOGGED, STDERR_LIMIT, STDOUT_LIMIT, Capture
 from .loading import METHODS, load
-from .text import text_of, told
+from .text import reported, text_of
 
 #: This many threads may units leave behind in a worker: each takes memory from the other units.
 _MOST_THREADS = 8
@@ -119,7 +119,7 @@ class Worker:
         try:
             self._settings.modules[name] = load(self._settings.folder, name)
         except BaseException as error:
-            self._import_errors[name] = told(error)
+            self._import_errors[name] = reported(error)
 
     def _answer(self, call: dict[str, str], arguments: list[Any]) -> Reply:
         reply = Reply()
@@ -156,7 +156,7 @@ class Worker:
             if call["kind"] == "filter" and _refuses(error):
                 reply.fail("refused", f"refuses the VM: {text_of(error)}")
             else:
-                reply.fail("raised", f"raised {told(error)}")
+                reply.fail("raised", f"raised {reported(error)}")
                 with contextlib.suppress(BaseException):  # there may be no room for it, or no end to it
                     traceback.print_exc()
         return None
@@ -176,7 +176,7 @@ class Worker:
         except answers.InvalidAnswer as invalid:
             reply.fail("invalid", str(invalid))
         except BaseException as error:  # whatever the unit makes of its own types
-            reply.fail("invalid", f"its answer cannot be read: {told(error)}")
+            reply.fail("invalid", f"its answer cannot be read: {reported(error)}")
 
     def _printed_answer(self, reply: Reply, kind: str) -> Any:
         result, rest = printed.find_answer(reply.printed, balance=kind == "balance")

@@ -8,7 +8,7 @@ import socket
 import sys
 
 if __name__ == "__main__":
-    # Only our own code is taken from here: what else lies beside it may belong to another Python.
+    # Only our own code is taken from here: what else lies next to it may belong to another Python.
     home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     sys.path[0] = home
     from ovirt_scheduler_proxy.worker import zygote

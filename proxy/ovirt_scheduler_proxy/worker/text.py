@@ -19,8 +19,8 @@ _IN_LINE = re.compile(f"[\t\n{_UNSAFE}]")
 
 def one_line(text: str, longest: int = SENTENCE) -> str:
     """The text as one line: what is white becomes a space, what cannot be seen is written out."""
-    told = escaped(" ".join(text[: 8 * longest].split()))
-    return told if len(told) <= longest else f"{told[: longest - 3]}..."
+    reported = escaped(" ".join(text[: 8 * longest].split()))
+    return reported if len(reported) <= longest else f"{reported[: longest - 3]}..."
 
 
 def escaped(text: str) -> str:
@@ -33,7 +33,7 @@ def lines(text: str) -> str:
     return text if text.isprintable() else _IN_LINES.sub(_written_out, text)
 
 
-def told(error: BaseException) -> str:
+def reported(error: BaseException) -> str:
     """An exception in one line: its kind, and its text where it has one."""
     kind, text = one_line(type(error).__name__), text_of(error)
     return f"{kind}: {text}" if text else kind

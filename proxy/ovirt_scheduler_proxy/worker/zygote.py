@@ -17,7 +17,7 @@ from . import kernel, serving
 from .capture import STDERR_LIMIT, STDOUT_LIMIT, create_memory
 from .loading import load, module_names
 from .probing import Report, probe
-from .text import told
+from .text import reported
 
 #: Sent by the kernel when the proxy has ended.
 _PROXY_ENDED = signal.SIGUSR1
@@ -43,7 +43,7 @@ class Zygote:
         )
 
     def load(self) -> None:
-        """Probe and load the folder's modules, and tell the proxy about each."""
+        """Probe and load the folder's modules, and report the proxy about each."""
         folder = self._settings.folder
         os.chdir(folder)
         sys.path.insert(0, folder)
@@ -53,10 +53,10 @@ class Zygote:
         for report in probe(folder, module_names(folder), self._load_timeout):
             if report["error"] is None:
                 self._preload(report)
-            self._tell({"event": "module", **report})
+            self._report({"event": "module", **report})
         gc.collect()
         gc.freeze()
-        self._tell({"event": "loaded"})
+        self._report({"event": "loaded"})
 
     def serve(self) -> None:
         """Fork workers and report their ends until the proxy closes the control socket."""
@@ -86,14 +86,14 @@ class Zygote:
         if not report["shareable"]:
             self._settings.late.append(name)
             return
-        self._tell({"event": "loading", "module": name})
+        self._report({"event": "loading", "module": name})
         # No handler: even a loop in C ends with us, and we are started again without the module.
         signal.setitimer(signal.ITIMER_REAL, self._load_timeout)
         try:
             self._settings.modules[name] = load(self._settings.folder, name)
         except BaseException as error:
             # It loaded a moment ago in the probe; a worker may still succeed, and says so if not.
-            report["error"] = f"loaded once but not twice: {told(error)}"
+            report["error"] = f"loaded once but not twice: {reported(error)}"
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -118,7 +118,7 @@ class Zygote:
             except OSError as error:
                 if child is not None:
                     _kill(child)
-                self._tell({"event": "refused", "error": str(error)})
+                self._report({"event": "refused", "error": str(error)})
                 return
             message = json.dumps({"event": "spawned", "pid": child}).encode()
             socket.send_fds(self._control, [message], handles)
@@ -131,7 +131,7 @@ class Zygote:
             os._exit(1)
 
         signal.signal(_PROXY_ENDED, end)
-        kernel.be_told_of_end(parent, _PROXY_ENDED)
+        kernel.be_notified_of_end(parent, _PROXY_ENDED)
 
     def _become_worker(self, connection: socket.socket, stdout: int, stderr: int, eager: bool) -> None:
         """The fork's part. Never returns."""
@@ -154,11 +154,11 @@ class Zygote:
                 break
             if child in self._workers:
                 self._workers.discard(child)
-                self._tell({"event": "ended", "pid": child, "status": os.waitstatus_to_exitcode(status)})
+                self._report({"event": "ended", "pid": child, "status": os.waitstatus_to_exitcode(status)})
         for orphan in set(kernel.children()) - self._workers:
             _kill(orphan)
 
-    def _tell(self, event: dict[str, Any]) -> None:
+    def _report(self, event: dict[str, Any]) -> None:
         self._control.send(json.dumps(event).encode())
 
 

@@ -1,7 +1,7 @@
 """Makes calls well-formed in which the engine's Apache client wrote what XML cannot hold.
 
 It writes a character beyond the first 65,536 as two references to halves of it, and control characters as
-they are. Whoever may set a property of a policy can write either into its value, and to a fault the engine
+they are. A user who may set a property of a policy can write either into its value, and to a fault the engine
 would keep all hosts.
 """
 

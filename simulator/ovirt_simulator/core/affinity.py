@@ -1,6 +1,6 @@
-"""Who belongs to an affinity group, and whether the group is broken now.
+"""Who belongs to an affinity group, and whether the group is violated now.
 
-Source: the engine's AffinityGroupsQueryBase ("broken"), AffinityRulesUtils and SchedulingManager
+Source: the engine's AffinityGroupsQueryBase ("violated"), AffinityRulesUtils and SchedulingManager
 (positiveAffinityClosure).
 """
 
@@ -50,9 +50,9 @@ def member_hosts(state: State, group: AffinityGroup) -> frozenset[str]:
 
 
 def is_broken(state: State, group: AffinityGroup) -> bool:
-    """Tell whether running members break one of the group's rules, enforcing or not.
+    """Return whether running members break one of the group's rules, enforcing or not.
 
-    A migrating VM counts where it runs; a positive host rule without hosts is broken by every running VM.
+    A migrating VM counts where it runs; a positive host rule without hosts is violated by every running VM.
     """
     places = [vm.host for vm in member_vms(state, group) if vm.host is not None]
     if group.vms_rule.enabled:

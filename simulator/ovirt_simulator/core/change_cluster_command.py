@@ -21,7 +21,7 @@ _Set = TypeVar("_Set", AffinityGroup, AffinityLabel)
 
 
 class ChangeClusterCommand:
-    """Whoever calls it holds the engine's lock, and has made sure that nothing else holds the VM."""
+    """The caller holds the engine's lock, and has made sure that nothing else holds the VM."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -63,7 +63,7 @@ def first_cpu_profile(state: State, cluster_id: str) -> str | None:
 
 
 def leave_groups_and_labels(state: State, vm_id: str) -> None:
-    """Take a VM out of all affinity groups and labels, of which no event tells."""
+    """Take a VM out of all affinity groups and labels, which no event reports."""
     _leave(state, state.groups, vm_id)
     _leave(state, state.labels, vm_id)
 

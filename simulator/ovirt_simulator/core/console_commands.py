@@ -57,7 +57,7 @@ class ConsoleCommands:
             self._particulars(vm, consoles=left)
 
     def open(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Let somebody in, which an event tells."""
+        """Let somebody in, which an event reports."""
         with self._backend.lock:
             vm = self._vm(vm_id)
             if vm.status not in _SEEN:

@@ -23,7 +23,7 @@ class DirectoryCommands:
         self._state = backend.state
 
     def add(self, name: str, directory: str, *, is_group: bool, caller: Caller = ADMIN) -> Principal:
-        """Take a user or group from its directory; who is there already stays. No event tells of a group."""
+        """Take a user or group from its directory; who is there already stays. No event reports a group."""
         with self._backend.lock:
             added = Principal(id="", name=name, directory=directory, is_group=is_group)
             known = self._state.principals.values()

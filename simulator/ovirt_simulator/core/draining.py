@@ -33,7 +33,7 @@ class Draining:
         self._scheduler = scheduler
 
     def refuse_incoming(self, host_id: str) -> None:
-        """Cancel the migrations to the host, of which no event tells; called with the lock."""
+        """Cancel the migrations to the host, which no event reports; called with the lock."""
         for migration in self._migrations.of_host(host_id):
             if migration.target == host_id and migration.active:
                 self._migrations.withdraw(migration)

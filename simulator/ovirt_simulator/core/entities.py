@@ -1,6 +1,6 @@
 """What the engine's database holds: the records of the state file, with what only an engine adds to them.
 
-Every record is immutable; a change puts another one in its place. So whoever read a record may keep it
+Every record is immutable; a change puts another one in its place. So the reader of a record may keep it
 without a lock. Records that the state file knows too are the model's own types with further fields.
 """
 
@@ -205,7 +205,7 @@ class SchedulingPolicy(Record, frozen=True):
     default: bool = False
     filters: tuple[PolicyFilter, ...] = ()
     weights: tuple[PolicyWeight, ...] = ()
-    #: The id of the load balancing unit; None breaks the engine's load balancing.
+    #: The id of the load balancing unit; None ends the engine's load balancing.
     balance: str | None = None
     properties: dict[str, str] = {}
 

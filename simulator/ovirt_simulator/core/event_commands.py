@@ -39,7 +39,7 @@ class ExternalEvent(msgspec.Struct, frozen=True, kw_only=True):
     data_center: str | None = None
     host: str | None = None
     vm: str | None = None
-    #: Whom it is about: who adds an event is not told.
+    #: Whom it is about: the author of an event is not shown.
     user: str | None = None
     #: Seconds in which an event like this is logged only once.
     flood_rate: int = 0

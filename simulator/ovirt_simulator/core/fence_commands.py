@@ -1,4 +1,4 @@
-"""Fence agents of hosts: added, changed and removed. Events tell of none of it.
+"""Fence agents of hosts: added, changed and removed. No event reports it.
 
 Source: the engine's AddFenceAgentCommand, UpdateFenceAgentCommand and RemoveFenceAgentCommand.
 """

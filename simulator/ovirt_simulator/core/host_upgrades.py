@@ -51,7 +51,7 @@ class HostUpgrades:
             self._change(host_id, updates_offered=True)
 
     def check(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Look for updates: an event tells, some time later, whether there are any."""
+        """Look for updates: an event reports, some time later, whether there are any."""
         with self._backend.lock:
             host = self._host(host_id, "check for upgrade of")
             if host.status not in _WORKING:

@@ -17,7 +17,7 @@ from .outages import Outages
 
 
 class Maintenance:
-    """Takes hosts into maintenance and back; whoever calls `begin` and `activate` holds the lock."""
+    """Takes hosts into maintenance and back; the caller@@ `begin` and `activate` holds the lock."""
 
     def __init__(self, backend: Backend, draining: Draining, outages: Outages) -> None:
         self._backend = backend

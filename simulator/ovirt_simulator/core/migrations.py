@@ -44,7 +44,7 @@ class Migration:
 
 
 class Migrations:
-    """All migrations under way; whoever calls it holds the lock."""
+    """All migrations under way; the caller holds the lock."""
 
     def __init__(self, backend: Backend, running: Running) -> None:
         self._backend = backend
@@ -84,7 +84,7 @@ class Migrations:
         self._settle(migration)
 
     def withdraw(self, migration: Migration) -> None:
-        """Cancel a migration as the engine itself does it: no event tells of it."""
+        """Cancel a migration as the engine itself does it: no event reports it."""
         self._settle(migration)
 
     def of_host(self, host_id: str) -> tuple[Migration, ...]:
@@ -190,7 +190,7 @@ class Migrations:
         self._running.later(migration.vm_id, migration.course, seconds, lambda: end(migration))
 
     def _report(self, migration: Migration, seconds: float) -> None:
-        """Let the host tell, every now and then, how far the migration is."""
+        """Let the host report, every now and then, how far the migration is."""
         vm = self._state.vms[migration.vm_id]
         passed = (self._backend.now - (migration.began or self._backend.now)).total_seconds()
         self._state.put_vm(replace(vm, migration_progress=min(int(passed / seconds * 100), 99)))

@@ -46,7 +46,7 @@ class NetworkCommands:
             self._log(EventCode.NETWORK_ATTACH_NETWORK_TO_CLUSTER, cluster, network_id, caller)
 
     def require(self, cluster_id: str, network_id: str, *, required: bool) -> None:
-        """Say whether a cluster's hosts must have a network, which no event tells."""
+        """Say whether a cluster's hosts must have a network, which no event reports."""
         with self._backend.lock:
             cluster = self._known(cluster_id, network_id)
             self._put(cluster, networks_of(self._state, cluster) | {network_id: required})

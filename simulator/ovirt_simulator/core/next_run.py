@@ -87,16 +87,16 @@ def _others(before: Mapping[str, str], wanted: Mapping[str, str]) -> Mapping[str
 
 
 def plugged(before: Vm, after: Vm) -> dict[EventType, dict[str, Any]]:
-    """Give the events that tell what was plugged into a VM that runs, each with its words."""
-    told: dict[EventType, dict[str, Any]] = {}
+    """Give the events that report what was plugged into a VM that runs, each with its words."""
+    reported: dict[EventType, dict[str, Any]] = {}
     if before.status != "up":
-        return told
+        return reported
     if before.vcpus != after.vcpus:
-        told[EventCode.HOT_SET_NUMBER_OF_CPUS] = {"previous": before.vcpus, "now": after.vcpus}
+        reported[EventCode.HOT_SET_NUMBER_OF_CPUS] = {"previous": before.vcpus, "now": after.vcpus}
     more = after.memory_mb - before.memory_mb
     if more > 0:
-        told[EventCode.HOT_SET_MEMORY] = {"previous": before.memory_mb, "now": after.memory_mb}
+        reported[EventCode.HOT_SET_MEMORY] = {"previous": before.memory_mb, "now": after.memory_mb}
     if more < 0:
         guaranteed = {"previous": before.guaranteed_mb, "now": after.guaranteed_mb}
-        told[EventCode.MEMORY_HOT_UNPLUG_SUCCESSFULLY_REQUESTED] = {"size": -more, **guaranteed}
-    return told
+        reported[EventCode.MEMORY_HOT_UNPLUG_SUCCESSFULLY_REQUESTED] = {"size": -more, **guaranteed}
+    return reported

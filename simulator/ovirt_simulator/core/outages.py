@@ -27,7 +27,7 @@ Step = Callable[[str, Outage], None]
 
 
 class Outages:
-    """All crashed hosts; whoever calls it holds the lock.
+    """All crashed hosts; the caller holds the lock.
 
     A crashed host's VMs stand still at once. The engine sees it some seconds later (event 12: the host is
     non-responsive, its VMs are unknown), then fences it: its VMs are down, the highly available ones restart.

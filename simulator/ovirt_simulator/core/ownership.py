@@ -15,12 +15,12 @@ from .built_in_roles import USER_ROLE, USER_VM_MANAGER
 from .entities import Vm, stable_id
 from .state import State
 
-#: What stands after it in the name of a VM's tag is the owner, whoever has permissions.
+#: What stands after it in the name of a VM's tag is the owner, whatever the permissions.
 OWNER_TAG = "pk-customer-"
 
 
 def grant(state: State, vm: model.Vm) -> None:
-    """Make the owner whom the state file names the VM's manager, unless a tag tells of the owner."""
+    """Make the owner whom the state file names the VM's manager, unless a tag names the owner."""
     if vm.owner is not None and not _named_by_tags(vm):
         identity = stable_id("permission", f"{vm.id}/{vm.owner}")
         state.put(

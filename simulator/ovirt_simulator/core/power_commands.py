@@ -32,12 +32,12 @@ class PowerCommands:
         self._restarts = restarts
 
     def stop(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Power the VM off; one that is down stays so, which an event tells."""
+        """Power the VM off; one that is down stays so, which an event reports."""
         seconds = self._backend.settings.stop_seconds
         return self._end(vm_id, "stop", EventCode.USER_STOP_VM, seconds, "Stopping", caller)
 
     def shutdown(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Ask the guest to shut down; one that is down stays so, which an event tells."""
+        """Ask the guest to shut down; one that is down stays so, which an event reports."""
         seconds = self._backend.settings.shutdown_seconds
         code = EventCode.USER_INITIATED_SHUTDOWN_VM
         return self._end(vm_id, "shutdown", code, seconds, "Shutting down", caller)
@@ -67,7 +67,7 @@ class PowerCommands:
             self._log(EventCode.USER_INITIATED_SHUTDOWN_VM, vm, caller)
             self._log(EventCode.USER_REBOOT_VM, vm, caller)
             job = self._backend.jobs.start(f"Rebooting VM {vm.name}", caller)
-            self._running.start_anew(vm_id, job, caller, lambda: self._restarts.begin(vm_id))
+            self._running.start_again(vm_id, job, caller, lambda: self._restarts.begin(vm_id))
             return job
 
     def reset(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:

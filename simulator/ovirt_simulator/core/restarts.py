@@ -20,12 +20,12 @@ class Restarts:
         self._scheduler = scheduler
 
     def restart(self, vm_id: str) -> None:
-        """Bring a VM back if it is highly available; whoever calls holds the lock."""
+        """Bring a VM back if it is highly available; the caller holds the lock."""
         if self._backend.state.vms[vm_id].ha:
             self.begin(vm_id)
 
     def begin(self, vm_id: str) -> None:
-        """Bring a VM back whatever it is; whoever calls holds the lock."""
+        """Bring a VM back whatever it is; the caller holds the lock."""
         self._backend.unlocked(0.0, lambda: self._try(vm_id))
 
     def _try(self, vm_id: str) -> None:

@@ -23,7 +23,7 @@ class Course:
 
 
 class Running:
-    """Moves VMs through their statuses; whoever calls it holds the lock."""
+    """Moves VMs through their statuses; the caller holds the lock."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -60,12 +60,12 @@ class Running:
         self.later(vm_id, course, seconds, lambda: self._down(vm_id, course, caller))
 
     def restart(self, vm_id: str, job: Job | None) -> None:
-        """Let a VM's guest go down and come up on the host that it has, of which no event tells."""
+        """Let a VM's guest go down and come up on the host that it has, which no event reports."""
         course = self.begin(vm_id, job)
         self._set_status(vm_id, "reboot_in_progress")
         self.later(vm_id, course, self._backend.settings.boot_seconds, lambda: self._set_up(vm_id, course))
 
-    def start_anew(self, vm_id: str, job: Job | None, caller: Caller, start: Action) -> None:
+    def start_again(self, vm_id: str, job: Job | None, caller: Caller, start: Action) -> None:
         """Let a VM's guest go down, and begin it again as it is to be from now on."""
         course = self.begin(vm_id, job)
         self._set_status(vm_id, "reboot_in_progress")

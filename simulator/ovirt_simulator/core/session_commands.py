@@ -1,6 +1,6 @@
-"""Users' sessions, as far as the audit log tells of them.
+"""Users' sessions, as far as the audit log reports them.
 
-Source: the engine's CreateUserSessionCommand; it tells the same user's log-in once in five seconds.
+Source: the engine's CreateUserSessionCommand; it reports the same user's log-in once in five seconds.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class SessionCommands:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._told: dict[str, datetime] = {}
+        self._reported: dict[str, datetime] = {}
 
     def begin(self, source: str, session: str, *, caller: Caller = ADMIN) -> None:
         """Log that a user has logged in: `source` is an address, `session` what the engine calls it."""
         with self._backend.lock:
-            now, told = self._backend.now, self._told.get(caller.user)
-            if told is not None and now - told < _SILENCE:
+            now, reported = self._backend.now, self._reported.get(caller.user)
+            if reported is not None and now - reported < _SILENCE:
                 return
-            self._told[caller.user] = now
+            self._reported[caller.user] = now
             words = {"source": source, "session": session}
             self._backend.audit_log.log(EventCode.USER_VDC_LOGIN, caller, words=words)

@@ -58,5 +58,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 USUAL = Settings()
-#: An engine that tells everything at once and in order: what most tests want.
+#: An engine that reports everything at once and in order: what most tests want.
 PROMPT = Settings(state_lag_seconds=0.0, late_event_probability=0.0, statistics_wobble_percent=0.0)

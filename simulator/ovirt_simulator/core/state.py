@@ -50,7 +50,7 @@ Kept = TypeVar("Kept", bound=Identified)
 
 
 class State:
-    """All records. Only its methods change it; whoever calls them holds the engine's lock."""
+    """All records. Only its methods change it; the caller holds the engine's lock."""
 
     def __init__(self) -> None:
         self.data_centers: dict[str, DataCenter] = {}
@@ -98,7 +98,7 @@ class State:
             self._occupancy.calibrate(host)
 
     def put_installed(self, host: Host) -> None:
-        """Change a host that has just told its figures: they are what its VMs, if any, leave over."""
+        """Change a host that has just reported its figures: they are what its VMs, if any, leave over."""
         self.put(self.hosts, host)
         self._occupancy.calibrate(host)
 

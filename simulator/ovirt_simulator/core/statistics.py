@@ -18,7 +18,7 @@ _MIB = 1024 * 1024
 def host_statistics(backend: Backend, host: Host) -> tuple[Statistic, ...]:
     """Measure a host; the engine knows used memory by whole percents only."""
     up = host.status == "up"
-    told = up and not (host.measured and host.cpu_percent is None)
+    reported = up and not (host.measured and host.cpu_percent is None)
     total = host.memory_mb * _MIB if up else 0
     used = int(total * _used_percent(backend, host)) // 100 if up else 0
     busy = _busy_percent(backend, host) if up else 0.0
@@ -35,7 +35,7 @@ def host_statistics(backend: Backend, host: Host) -> tuple[Statistic, ...]:
         _percent("ksm.cpu.current", "KSM CPU usage", 0.0),
         _percent("cpu.current.user", "User CPU usage", user),
         _percent("cpu.current.system", "System CPU usage", system),
-        _percent("cpu.current.idle", "Idle CPU usage", 100.0 - user - system if told else 0.0),
+        _percent("cpu.current.idle", "Idle CPU usage", 100.0 - user - system if reported else 0.0),
         _percent("cpu.load.avg.5m", "CPU 5 minute load average", _load_average(host, busy) if up else 0.0),
         Statistic(
             name="boot.time",

@@ -11,7 +11,7 @@ Action = Callable[[], None]
 
 
 class Timeline:
-    """A clock that moves only when told, and a queue of actions in the order they fall due."""
+    """A clock that moves only when moved, and a queue of actions in the order they fall due."""
 
     def __init__(self, start: datetime) -> None:
         self._start = start

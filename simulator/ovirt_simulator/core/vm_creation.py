@@ -40,7 +40,7 @@ class NewVm(Record, frozen=True):
 
 
 class VmCreation:
-    """Whoever calls it holds the engine's lock."""
+    """The caller holds the engine's lock."""
 
     def __init__(self, backend: Backend, running: Running) -> None:
         self._backend = backend
@@ -67,7 +67,7 @@ class VmCreation:
         self._state.put_vm(vm)
         source = f" from Template {template.name}" if order.clone else ""
         self._backend.jobs.note(f"Creating VM {vm.name}{source} in Cluster {cluster.name}", caller)
-        for code in self._told(vm):
+        for code in self._reported(vm):
             self._backend.audit_log.log(code, caller, vm=vm, cluster=cluster)
         return vm
 
@@ -124,7 +124,7 @@ class VmCreation:
         )
 
     @staticmethod
-    def _told(vm: Vm) -> tuple[EventType, ...]:
+    def _reported(vm: Vm) -> tuple[EventType, ...]:
         """With disks to copy, it begins and ends."""
         if vm.disks:
             return EventCode.USER_ADD_VM_STARTED, EventCode.USER_ADD_VM_FINISHED_SUCCESS

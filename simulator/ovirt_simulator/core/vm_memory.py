@@ -18,12 +18,12 @@ def required_mb(vm: Vm) -> int:
     return vm.memory_mb + overhead_mb(vm)
 
 
-def required_beside_huge_pages_mb(vm: Vm) -> int:
+def required_without_huge_pages_mb(vm: Vm) -> int:
     """Give what the VM takes of a host's usual pages, in MiB."""
-    return own_beside_huge_pages_mb(vm) + overhead_mb(vm)
+    return own_without_huge_pages_mb(vm) + overhead_mb(vm)
 
 
-def own_beside_huge_pages_mb(vm: Vm) -> int:
+def own_without_huge_pages_mb(vm: Vm) -> int:
     """Give the VM's own memory, in MiB, or nothing where huge pages hold it."""
     return 0 if _page_kib(vm) else vm.memory_mb
 

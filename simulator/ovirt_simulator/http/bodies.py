@@ -127,7 +127,7 @@ def rule(body: Body, tag: str, present: AffinityRule, *, legacy: bool = False) -
     """Read a rule of an affinity group over the present one; None when the body says nothing of it.
 
     As the engine maps it: `enabled=false` disables; `enabled=true` without `positive` changes nothing. With
-    `legacy`, an absent rule is read from `positive` and `enforcing` beside it, of which the first enables.
+    `legacy`, an absent rule is read from `positive` and `enforcing` next to it, of which the first enables.
     """
     part = body.child(tag)
     source = part or body

@@ -1,4 +1,4 @@
-"""Tells the engine when users log in: with the first request of a token, and with every one that has none.
+"""Reports log-ins to the engine: with the first request of a token, and with every one that has none.
 
 The engine begins a session when a token first comes to its API, not when the single sign-on gives it away.
 """

@@ -1,4 +1,4 @@
-"""Pages beside the API that need no log-in: whether the engine lives, and its certificate."""
+"""Pages besides the API that need no log-in: whether the engine lives, and its certificate."""
 
 from __future__ import annotations
 

@@ -6,13 +6,13 @@ from lxml import etree
 
 
 def says_what_is(path: str, node: etree._Element, shown: etree._Element) -> bool:
-    """Tell whether an entity is shown with this very element at this path (from its root on)."""
+    """Return whether an entity is shown with this very element at this path (from its root on)."""
     _, _, below = path.partition("/")
     return any(_alike(node, one) for one in shown.findall(below))
 
 
 def contradicts(path: str, node: etree._Element, shown: etree._Element) -> bool:
-    """Tell whether an entity is shown with another text where this element, or one below it, has one."""
+    """Return whether an entity is shown with another text where this element, or one below it, has one."""
     _, _, below = path.partition("/")
     if len(node):
         return any(contradicts(f"{path}/{child.tag}", child, shown) for child in node.iterchildren("*"))
@@ -21,7 +21,7 @@ def contradicts(path: str, node: etree._Element, shown: etree._Element) -> bool:
 
 
 def _alike(given: etree._Element, shown: etree._Element) -> bool:
-    """Tell whether what is given is among what is shown; the addresses of entities do not matter."""
+    """Return whether what is given is among what is shown; the addresses of entities do not matter."""
     if given.tag != shown.tag or given.get("id", shown.get("id")) != shown.get("id"):
         return False
     if _value(given) != _value(shown):

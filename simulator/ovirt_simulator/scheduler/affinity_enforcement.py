@@ -25,7 +25,7 @@ Shuffle = Callable[[list[Vm]], None]
 
 
 class AffinityEnforcement:
-    """Finds VMs that break a hard rule, and migrates the first that has anywhere to go."""
+    """Finds VMs that violate a hard rule, and migrates the first that has anywhere to go."""
 
     def __init__(self, backend: Backend, scheduler: Scheduler, migrate: MigrateBySystem) -> None:
         self._backend = backend
@@ -59,7 +59,7 @@ class AffinityEnforcement:
             return
 
     def can_leave(self, vm_id: str, cluster_id: str) -> bool:
-        """Tell whether the VM is movable, and internal filters leave another host of the cluster.
+        """Return whether the VM is movable, and internal filters leave another host of the cluster.
 
         The engine asks for hosts of the cluster whose groups it enforces, wherever the VM belongs.
         """
@@ -76,14 +76,14 @@ class AffinityEnforcement:
 
 
 def candidates(state: State, cluster: Cluster, shuffle: Shuffle) -> Iterator[Vm]:
-    """Give the VMs that break hard rules, in the engine's order; `shuffle` is for what it shuffles."""
+    """Give the VMs that violate hard rules, in the engine's order; `shuffle` is for what it shuffles."""
     groups = state.groups_of(cluster.id)
     yield from _off_their_hosts(state, cluster, [group for group in groups if group.hosts_rule.hard])
     yield from _off_their_peers(state, [group for group in groups if group.vms_rule.hard], shuffle)
 
 
 def _off_their_hosts(state: State, cluster: Cluster, groups: Sequence[AffinityGroup]) -> list[Vm]:
-    """Give VMs that break host rules, those that break the fewest first (as the engine does)."""
+    """Give VMs that violate host rules, those that violate the fewest first (as the engine does)."""
     violations = HashMap[int]()
     rules = [
         (g.hosts_rule.positive, affinity.member_vms(state, g), affinity.member_hosts(state, g))
@@ -107,7 +107,7 @@ def _labels_of(state: State, cluster: Cluster) -> list[AffinityLabel]:
 
 
 def _off_their_peers(state: State, groups: Sequence[AffinityGroup], shuffle: Shuffle) -> Iterator[Vm]:
-    """Give VMs that break VM rules: of the largest group first, minorities and crowds first within it."""
+    """Give VMs that violate VM rules: of the largest group first, minorities and crowds first within it."""
     positive = [[vm.id for vm in affinity.member_vms(state, g)] for g in groups if g.vms_rule.positive]
     sets = [(True, ids) for ids in _unified(positive)]
     for group in groups:

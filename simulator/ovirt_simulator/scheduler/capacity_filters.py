@@ -28,18 +28,18 @@ def memory(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refu
 def _too_little(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> int | None:
     """Give the available memory in MiB that does not suffice, physical with swap or to hand out; else None.
 
-    The engine refuses a host that does not tell its free memory. A state file need not tell it: then it is
+    The engine refuses a host that does not report its free memory. A state file need not have it: then it is
     not looked at.
     """
     coming = coming_to(snapshot, host)
     to_allocate = vm_memory.pages_mb(_missing_pages(host, vms, coming))
     if host.memory_free_mb is not None:
         swap = host.swap_free_mb or 0
-        needed = sum(vm_memory.own_beside_huge_pages_mb(vm) + vm_memory.static_overhead_mb(vm) for vm in vms)
+        needed = sum(vm_memory.own_without_huge_pages_mb(vm) + vm_memory.static_overhead_mb(vm) for vm in vms)
         left = host.memory_free_mb - sum(map(vm_memory.static_overhead_mb, coming)) - to_allocate
         if left < 0 or needed > left + swap:
             return host.memory_free_mb + swap
-    total = sum(map(vm_memory.required_beside_huge_pages_mb, vms)) + to_allocate
+    total = sum(map(vm_memory.required_without_huge_pages_mb, vms)) + to_allocate
     return host.free_mb if total > host.free_mb else None
 
 

@@ -67,7 +67,7 @@ class ExternalScheduler:
         self._reply_seconds = reply_seconds
 
     def discover(self) -> Any:
-        """Ask which units there are; the answer is judged by whoever knows units."""
+        """Ask which units there are; the caller, who knows units, judges the answer."""
         return self._call("discover")
 
     def run_filters(

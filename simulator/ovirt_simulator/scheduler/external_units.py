@@ -144,7 +144,7 @@ class ExternalUnits:
 def _units(answer: Any) -> dict[str, PolicyUnit]:
     """Read the answer of `discover`; raises ValueError for one that fails the whole discovery.
 
-    A unit whose properties break the syntax is left out alone.
+    A unit whose properties have errors is left out alone.
     """
     if not isinstance(answer, dict) or not set(answer) <= set(_KINDS):
         raise ValueError("discover answers filters, scores and balance")

@@ -13,14 +13,14 @@ from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ..core.backend import Backend
 from ..core.entities import SYSTEM
 from ..core.event_codes import EventCode
-from ..core.vm_memory import required_beside_huge_pages_mb
+from ..core.vm_memory import required_without_huge_pages_mb
 from .java.numbers import math_round
 from .peers import coming_to, cpus
 from .request import by_id
 
 
 class HaCheck:
-    """Tells the audit log when a cluster fails the check, and when it passes it again."""
+    """Reports to the audit log when a cluster fails the check, and when it passes it again."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -58,7 +58,7 @@ def _free(snapshot: Snapshot, host: Host) -> tuple[int, int]:
 
     What is pending there is deducted twice: the memory that the host may hand out is without it already.
     """
-    pending = sum(map(required_beside_huge_pages_mb, coming_to(snapshot, host)))
+    pending = sum(map(required_without_huge_pages_mb, coming_to(snapshot, host)))
     return host.free_mb - pending, 0 if host.cpu_percent is None else 100 - int(host.cpu_percent)
 
 

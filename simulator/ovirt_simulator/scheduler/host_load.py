@@ -1,7 +1,7 @@
 """Hosts whose CPUs are too busy: since when the engine knows it, and its filter that refuses them.
 
 Source: the engine's SchedulingManager (updateHostSchedulingStats), CpuOverloadPolicyUnit and
-HostCpuLoadHelper. No host tells here what each of its CPUs does.
+HostCpuLoadHelper. No host reports here what each of its CPUs does.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _refusing(state: State, now: datetime) -> Filter:
 
 
 def _is_too_busy(snapshot: Snapshot, host: Host, since: datetime | None, now: datetime) -> bool:
-    """Tell it of a host by its present load; one of which that is not known is not."""
+    """Notify it of a host by its present load, if that is known."""
     properties = snapshot.cluster_by_id[host.cluster].scheduling_properties
     lasting = timedelta(minutes=_number(properties, "CpuOverCommitDurationMinutes", _MINUTES))
     most = _number(properties, "HighUtilization", _TOO_BUSY_PERCENT)

@@ -1,7 +1,7 @@
 """The engine's own weights by load, 1 to 1000: lower is better, in the order that it records them.
 
 Source: the engine's EvenDistributionCPUWeightPolicyUnit, HostCpuLoadHelper, PolicyUnitImpl (stretchScores)
-and EvenDistributionMemoryWeightPolicyUnit. No host tells here what each of its CPUs does, and no VM has
+and EvenDistributionMemoryWeightPolicyUnit. No host shows here what each of its CPUs does, and no VM has
 CPUs of its own.
 """
 

@@ -16,6 +16,6 @@ class MigrateBySystem(Protocol):
 
 
 def is_migrating(state: State, host: Host) -> bool:
-    """Tell whether a VM is on its way from or to the host."""
+    """Return whether a VM is on its way from or to the host."""
     there = (*state.vms_on(host.id), *state.incoming(host.id))
     return any(vm.status == "migrating" for vm in there)

@@ -78,7 +78,7 @@ def numa_pinning(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -
 
 
 def vm_affinity(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
-    """Rank hosts by the VM-to-VM groups they break, hard and soft alike, then by the peers they have."""
+    """Rank hosts by the VM-to-VM groups they violate, hard and soft alike, then by the peers they have."""
     groups = {
         group.id: group
         for vm in vms
@@ -91,7 +91,7 @@ def vm_affinity(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) ->
 
 
 def vm_to_host(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
-    """Rank hosts, for each VM, by the priorities of the soft VM-to-host groups they break; ranks add up."""
+    """Rank hosts, for each VM, by the priorities of the soft VM-to-host groups they violate; ranks add up."""
     return _summed(_vm_to_host_ranks(snapshot, vm, hosts) for vm in vms)
 
 
@@ -125,7 +125,7 @@ def _vm_affinity_key(
 
 
 def _is_tied(snapshot: Snapshot, vm_id: str) -> bool:
-    """Tell whether the peer cannot leave; the engine takes every pending one for migratable (quirk W1)."""
+    """Return whether the peer cannot leave; the engine takes every pending one for migratable (quirk W1)."""
     return vm_id not in snapshot.pending_hosts and not snapshot.vm_by_id[vm_id].movable
 
 

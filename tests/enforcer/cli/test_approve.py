@@ -43,8 +43,8 @@ def test_what_waits_is_listed(
     assert run(config, "--list") == 0
     assert capsys.readouterr().out == "Plan p1\nCluster blue: 1 migration.\n  1. a from h1 to h2\n"
     assert run(config, "--list", "--json") == 0
-    (told,) = defined(capsys.readouterr().out, "WaitingPlans")
-    assert (told["cluster"], told["plan"], told["moves"]) == ("c1", "p1", [[["a"], ["h1"], "h2"]])
+    (reported,) = defined(capsys.readouterr().out, "WaitingPlans")
+    assert (reported["cluster"], reported["plan"], reported["moves"]) == ("c1", "p1", [[["a"], ["h1"], "h2"]])
 
 
 def test_a_plan_is_approved_of(

@@ -101,7 +101,7 @@ def configuration(tmp_path: Path, server: Server) -> Configuration:
 def test_it_names_its_version_and_says_what_it_is_for() -> None:
     completed = run("--version")
     assert (completed.stdout, completed.returncode) == (f"ovirt-enforcer {version('ovirt-placement')}\n", 0)
-    assert "Finds VMs that break affinity groups" in run("--help").stdout
+    assert "Finds VMs that violate affinity groups" in run("--help").stdout
 
 
 def test_a_plan_of_a_state_file_says_what_and_why(state: Path) -> None:

@@ -121,17 +121,21 @@ def test_a_plan_stands_with_what_held_it_and_what_it_brought(bench: Bench) -> No
     assert any(f"plan {bench.plan.id}, cluster {CLUSTER}: 1 migration" in line for line in lines)
     assert "1. web1 from alpha to beta: repairs affinity group web" in lines
     assert any(line.startswith("held back once") and "(window): only at night" in line for line in lines)
-    assert any(line.endswith("done in 0 s; afterwards web holds") for line in lines)
+    assert any(line.endswith("done in 0 s; afterwards web is satisfied") for line in lines)
     assert "Not repaired: db (db1, db2)" in lines
-    (told,) = defined(bench.ask("history", "--plans", "--json"), "History")
-    assert (told["id"], told["epoch"], told["document"]["proven"]) == (bench.plan.id, 1, bench.plan.proven)
-    (migration,) = told["migrations"]
+    (reported,) = defined(bench.ask("history", "--plans", "--json"), "History")
+    assert (reported["id"], reported["epoch"], reported["document"]["proven"]) == (
+        bench.plan.id,
+        1,
+        bench.plan.proven,
+    )
+    (migration,) = reported["migrations"]
     assert (migration["state"], migration["outcome"]["gain"]) == ("done", 1)
     assert migration["seconds"] >= 0
 
 
 @pytest.mark.parametrize(
-    ("name", "step", "told"),
+    ("name", "step", "reported"),
     [
         ("web1", True, True),
         ("v1", True, True),
@@ -141,14 +145,16 @@ def test_a_plan_stands_with_what_held_it_and_what_it_brought(bench: Bench) -> No
         ("calm", False, False),
     ],
 )
-def test_only_what_concerns_a_vm_or_a_group(bench: Bench, name: str, step: bool, told: bool) -> None:
+def test_only_what_concerns_a_vm_or_a_group(bench: Bench, name: str, step: bool, reported: bool) -> None:
     bench.planned()
     bench.done()
     text = bench.ask("history", name)
     assert ("1. web1 from alpha" in text) == ("done in" in text) == step
-    assert (bench.plan.id in text) == told
-    assert ("nothing was decided" in text) != told
-    assert [len(one["migrations"]) for one in bench.data("history", name)] == ([int(step)] if told else [])
+    assert (bench.plan.id in text) == reported
+    assert ("nothing was decided" in text) != reported
+    assert [len(one["migrations"]) for one in bench.data("history", name)] == (
+        [int(step)] if reported else []
+    )
 
 
 def test_only_what_was_lately_and_migrations_without_a_plan_too(bench: Bench) -> None:
@@ -163,8 +169,8 @@ def test_only_what_was_lately_and_migrations_without_a_plan_too(bench: Bench) ->
     assert "migration of v5 to h2: failed: refused: no" in bench.ask("history", "--plans", "--since", "1h")
     assert bench.plan.id not in bench.ask("history", "--plans", "--since", "90m")
     assert bench.plan.id in bench.ask("history", "--plans", "--since", "3h")
-    told = defined(bench.ask("history", "--plans", "--since", "1h", "--json"), "History")
-    assert [one.get("vm") for one in told] == ["v5"]
+    reported = defined(bench.ask("history", "--plans", "--since", "1h", "--json"), "History")
+    assert [one.get("vm") for one in reported] == ["v5"]
     with pytest.raises(SystemExit):
         bench.complaint("history", "--since", "soon")
 
@@ -175,7 +181,7 @@ def test_a_store_that_does_not_exist_is_said(bench: Bench) -> None:
 
 def test_why_a_vm_is_not_moved_that_breaks_no_rule(bench: Bench) -> None:
     bench.planned()
-    assert bench.ask("why-not", "calm") == "calm is on alpha and breaks no rule.\n"
+    assert bench.ask("why-not", "calm") == "calm is on alpha and violates no rule.\n"
 
 
 def test_why_a_vm_is_not_moved_whose_step_is_held(bench: Bench) -> None:
@@ -183,7 +189,7 @@ def test_why_a_vm_is_not_moved_whose_step_is_held(bench: Bench) -> None:
     bench.history.record_held(bench.plan.id, {1: ("window", "only at night")})
     bench.leases.take("me", 600.0)
     text = bench.ask("why-not", "web1")
-    assert "It is in affinity group web: together, which is broken (hard):" in text
+    assert "It is in affinity group web: together, which is violated (hard):" in text
     assert f"  - plan {bench.plan.id} has step 1 for it: web1 from alpha to beta\n" in text
     assert "step 1 was held back once at" in text
     assert "(window): only at night" in text

@@ -31,7 +31,7 @@ def state(tmp_path: Path) -> Path:
     return file
 
 
-def test_the_migrations_are_told(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_migrations_are_reported(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["make-room", "new", "--state", str(state)]) == 3
     assert capsys.readouterr().out == (
         "VM new can start on host alpha after 1 migration, no fewer will do:\n"
@@ -62,7 +62,7 @@ def test_programs_get_data(state: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(("vm_name", "mistake"), [("web1", "runs on host alpha"), ("nobody", "nobody")])
-def test_mistakes_are_told_in_a_line(
+def test_mistakes_are_reported_in_a_line(
     state: Path, capsys: pytest.CaptureFixture[str], vm_name: str, mistake: str
 ) -> None:
     assert main(["make-room", vm_name, "--state", str(state)]) == 2

@@ -135,8 +135,8 @@ def test_a_list_says_what_is_paused(away: Path, say: Say, tmp_path: Path) -> Non
     assert lines[2].split("  ")[0] == "all clusters"
     assert lines[2].split() == ["all", "clusters", user, "TIME", "resume", "storage", "moves"]
     assert lines[3].split() == ["cluster", "red", user, "TIME", "TIME"]
-    told = defined(say(away, "pause", "--list", "--json"), "Pauses")
-    assert [(one["cluster"], one["reason"]) for one in told] == [("", "storage moves"), ("red", "")]
+    reported = defined(say(away, "pause", "--list", "--json"), "Pauses")
+    assert [(one["cluster"], one["reason"]) for one in reported] == [("", "storage moves"), ("red", "")]
     now = defined(say(away, "pause", "--reason", "still", "--json"), "Pauses")
     assert [(one["cluster"], one["reason"]) for one in now] == [("", "still"), ("red", "")]
 

@@ -25,9 +25,9 @@ TEXT = """\
 Cluster cluster1 (the enforcer and the engine's affinity enforcement and no balance that is known): a LOOP: \
 after 0 migrations come 2 migrations again and again.
   1. cache from alpha to beta by the engine's affinity enforcement (AffinityFilter): \
-affinity group shop is broken (hard: together)
+affinity group shop is violated (hard: together)
   2. cache from beta to alpha by the engine's affinity enforcement (AffinityFilter): \
-affinity group shop is broken (hard: together)
+affinity group shop is violated (hard: together)
   Made by: affinity group shop, affinity group parted, AffinityFilter
 """
 
@@ -42,7 +42,7 @@ def simulate(path: Path, state: Snapshot, *arguments: str) -> int:
     return main(["simulate-policy", "--state", str(path), *arguments])
 
 
-def test_a_loop_is_told_with_names(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_loop_is_reported_with_names(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate(given, ROUND) == 3
     assert capsys.readouterr().out == TEXT
 
@@ -65,7 +65,7 @@ def test_as_data(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "by": "engine",
         "units": ["AffinityFilter"],
         "groups": [{"id": "g1", "name": "shop"}],
-        "because": "affinity group shop is broken (hard: together)",
+        "because": "affinity group shop is violated (hard: together)",
     }
 
 

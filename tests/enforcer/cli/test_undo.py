@@ -91,7 +91,7 @@ def test_what_would_break_a_hard_rule_is_refused(bench: Bench) -> None:
     bench.did("abc", "v1 h1 h2", "v3 h2 h1", steps=2)
     status, text = bench.undo("abc")
     assert "calm from alpha to beta" in text
-    assert "  web1 stays: it would break affinity group web\n" in text
+    assert "  web1 stays: it would violate affinity group web\n" in text
     assert status == 4
 
 
@@ -109,10 +109,10 @@ def test_nothing_is_left_to_take_back(bench: Bench) -> None:
     assert bench.undo("abc") == (0, f"Cluster {CLUSTER}: nothing of plan abc can be undone now\n")
 
 
-def test_a_plan_that_is_not_known_or_not_told_apart_is_a_mistake(bench: Bench) -> None:
+def test_a_plan_that_is_not_known_or_ambiguous_is_a_mistake(bench: Bench) -> None:
     bench.did("abc")
     bench.did("abd")
     status, text = bench.undo("x")
-    assert (status, 'no plan "x" is remembered' in text) == (2, True)
+    assert (status, 'no plan "x" is recorded' in text) == (2, True)
     status, text = bench.undo("ab")
     assert (status, 'plan "ab" is ambiguous: say abc or abd' in text) == (2, True)

@@ -43,7 +43,7 @@ def test_a_host_in_maintenance_is_left_alone(host_id: str, status: str, words: s
     assert closed(gates(), *parts) == ("host_maintenance", f"host {host_id} {words}")
 
 
-def test_the_planner_is_told_of_hosts_in_maintenance_and_their_vms() -> None:
+def test_the_planner_knows_of_hosts_in_maintenance_and_their_vms() -> None:
     state = snapshot(*PARTS[1:], host("h1", status="preparing_for_maintenance"))
     reason = "host h1 goes into maintenance"
     assert gates().frozen(state) == {"a": reason, "b": reason}

@@ -51,7 +51,7 @@ def test_a_tag_opts_out() -> None:
     assert admitted(gates(excluding(exclude_tag="")), *on_vm)
 
 
-def test_the_planner_is_told_of_vms_hosts_and_groups() -> None:
+def test_the_planner_knows_of_vms_hosts_and_groups() -> None:
     state = snapshot(*NAMED)
     of_host = {"a": "host one is among exclude_hosts", "b": "host one is among exclude_hosts"}
     asked = gates(excluding(exclude_hosts=("one",)))

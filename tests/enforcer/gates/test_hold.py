@@ -1,4 +1,4 @@
-"""A rule is repaired once it was seen broken in as many cycles as the configuration asks for."""
+"""A rule is repaired once it was seen violated in as many cycles as the configuration asks for."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ KEY = "vm_affinity hard g"
 
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_a_rule_is_held(count: int) -> None:
-    reason = f"affinity group g was seen broken in {count} of 3 cycles (hold_cycles)"
-    broken = {KEY: count} if count else {}
-    assert closed(gates(THRICE, broken_cycles=broken)) == ("hold", reason)
-    held = gates(THRICE, broken_cycles=broken).held_groups(snapshot(*PARTS))
+    reason = f"affinity group g was violated in {count} of 3 cycles (hold_cycles)"
+    violated = {KEY: count} if count else {}
+    assert closed(gates(THRICE, violated_cycles=violated)) == ("hold", reason)
+    held = gates(THRICE, violated_cycles=violated).held_groups(snapshot(*PARTS))
     assert held == ({"g": reason} if count else {})
 
 
-def test_a_rule_that_was_broken_long_enough_is_not() -> None:
-    assert admitted(gates(THRICE, broken_cycles={KEY: 3}))
-    assert gates(THRICE, broken_cycles={KEY: 3}).held_groups(snapshot(*PARTS)) == {}
+def test_a_rule_that_was_violated_long_enough_is_not() -> None:
+    assert admitted(gates(THRICE, violated_cycles={KEY: 3}))
+    assert gates(THRICE, violated_cycles={KEY: 3}).held_groups(snapshot(*PARTS)) == {}
     assert admitted(gates())
 
 
-def test_of_both_halves_of_a_group_the_longer_broken_one_counts() -> None:
-    assert admitted(gates(THRICE, broken_cycles={KEY: 1, "host_affinity soft g": 3}))
+def test_of_both_halves_of_a_group_the_longer_violated_one_counts() -> None:
+    assert admitted(gates(THRICE, violated_cycles={KEY: 1, "host_affinity soft g": 3}))
 
 
 def test_what_makes_room_waits_as_well() -> None:
     room, repairs = step("b", groups=""), step("a", after=(0,))
-    asked = gates(THRICE, broken_cycles={KEY: 1})
+    asked = gates(THRICE, violated_cycles={KEY: 1})
     assert closed(asked, of=room, within=plan(room, repairs))[0] == "hold"
 
 

@@ -129,13 +129,13 @@ def test_a_restart_forgets_no_limit(tmp_path: Path) -> None:
         assert why(memory.gates()) == "cluster_limit"
 
 
-def test_a_restart_forgets_no_cycle_in_which_a_rule_was_broken(tmp_path: Path) -> None:
+def test_a_restart_forgets_no_cycle_in_which_a_rule_was_violated(tmp_path: Path) -> None:
     loaded = configured(tmp_path, 'mode = "enforce"\nhold_cycles = 3\ninterval_seconds = 0.001')
     killed(tmp_path, "look()")
     state = snapshot(*PARTS)
     for count in (1, 2):
         with remembering(loaded) as memory:
-            reason = f"affinity group g was seen broken in {count} of 3 cycles (hold_cycles)"
+            reason = f"affinity group g was violated in {count} of 3 cycles (hold_cycles)"
             assert memory.gates().held_groups(state) == {"g": reason}
             assert why(memory.gates()) == "hold"
             memory.look(state, CLUSTER)

@@ -79,7 +79,7 @@ def test_what_makes_room_counts_by_what_it_makes_room_for() -> None:
     assert admitted(gates(settings), *parts, of=room)
 
 
-def test_the_planner_is_told_of_groups_that_are_only_observed() -> None:
+def test_the_planner_knows_of_groups_that_are_only_observed() -> None:
     state = snapshot(*NAMED)
     why = {"g": "affinity group pair is in mode observe"}
     assert gates(modes(groups={"pair": OBSERVE})).held_groups(state) == why

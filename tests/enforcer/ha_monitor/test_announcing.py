@@ -15,7 +15,7 @@ DAY = 24 * 3600.0
 EVERY = 30.0
 
 
-def told(states: list[ReservationState]) -> list[tuple[float, NoticeKind]]:
+def reported(states: list[ReservationState]) -> list[tuple[float, NoticeKind]]:
     """What is said, and when, if a look after another shows these states."""
     said: list[tuple[float, NoticeKind]] = []
     since = 0.0
@@ -39,23 +39,23 @@ SAFE, UNSAFE, UNKNOWN, OFF = (
 
 
 def kinds(states: list[ReservationState]) -> list[NoticeKind]:
-    return [kind for _, kind in told(states)]
+    return [kind for _, kind in reported(states)]
 
 
-def test_each_is_told_once() -> None:
+def test_each_is_reported_once() -> None:
     assert kinds([SAFE] * 9) == []
-    assert told([SAFE, *[UNSAFE] * 9, *[SAFE] * 9]) == [
+    assert reported([SAFE, *[UNSAFE] * 9, *[SAFE] * 9]) == [
         (EVERY, NoticeKind.HA_ALERT),
         (10 * EVERY + HOLD, NoticeKind.HA_ALL_CLEAR),
     ]
 
 
-def test_an_alert_that_lasts_is_told_again_after_a_day() -> None:
-    found = told([UNSAFE] * int(2.5 * DAY / EVERY))
+def test_an_alert_that_lasts_is_reported_again_after_a_day() -> None:
+    found = reported([UNSAFE] * int(2.5 * DAY / EVERY))
     assert found == [(0.0, NoticeKind.HA_ALERT), (DAY, NoticeKind.HA_ALERT), (2 * DAY, NoticeKind.HA_ALERT)]
 
 
-def test_what_is_unknown_clears_nothing_and_is_told_once() -> None:
+def test_what_is_unknown_clears_nothing_and_is_reported_once() -> None:
     assert kinds([UNSAFE, *[UNKNOWN] * 99, *[UNSAFE] * 99]) == [NoticeKind.HA_ALERT, NoticeKind.HA_UNKNOWN]
     assert kinds([UNSAFE, *[UNKNOWN] * 9, *[SAFE] * 9]) == [
         NoticeKind.HA_ALERT,
@@ -89,4 +89,4 @@ def test_what_was_said_last_is_true_in_the_end(runs: list[tuple[ReservationState
 @given(st.integers(1, 20), st.integers(1, 20))
 def test_a_cluster_that_flaps_all_day_makes_no_flood(bad: int, good: int) -> None:
     states = ([UNSAFE] * bad + [SAFE] * good) * (int(DAY / EVERY) // (bad + good) + 1)
-    assert len(told(states[: int(DAY / EVERY)])) <= 64
+    assert len(reported(states[: int(DAY / EVERY)])) <= 64

@@ -40,8 +40,8 @@ class Process:
     def __init__(self, url: str, epoch: int) -> None:
         self.ears = Ears()
         self.store = HaAnnouncementStore(url, engine="default", patience_seconds=30, epoch=lambda: epoch)
-        told = Notifications([Courier(self.ears, NoticeKind)], "default")
-        self.ledger = Ledger(self.store, told, lambda: 0.0, lambda: epoch)
+        reported = Notifications([Courier(self.ears, NoticeKind)], "default")
+        self.ledger = Ledger(self.store, reported, lambda: 0.0, lambda: epoch)
 
 
 @pytest.fixture

@@ -58,13 +58,13 @@ class Bench:
         self.statistics_age: float | None = 0.0
         self.ears = Ears()
         self.store = HaAnnouncementStore(url, engine="default", patience_seconds=5)
-        self._told = Notifications([Courier(self.ears, NoticeKind)], "default")
+        self._reported = Notifications([Courier(self.ears, NoticeKind)], "default")
         self.restart()
 
     def restart(self, settings: HaSettings = NO_DOMAINS) -> None:
         """A new process: it knows what the store holds, and nothing else."""
         self.registry = prometheus_client.CollectorRegistry()
-        ledger = Ledger(self.store, self._told, lambda: self.now, lambda: self.epoch)
+        ledger = Ledger(self.store, self._reported, lambda: self.now, lambda: self.epoch)
         self.watch = HaMonitor(
             ledger,
             HaMetrics(self.registry),
@@ -88,9 +88,9 @@ class Bench:
         self.watch.tend()
 
     def delivered(self) -> bool:
-        """Whether all that was written down is noted as told."""
+        """Whether all that was written down is noted as reported."""
         self.watch.tend()
-        return all(one.told for one in self.store.announcements())
+        return all(one.reported for one in self.store.announcements())
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.registry.get_sample_value(f"ovirt_placement_enforcer_ha_{name}", labels)
@@ -125,7 +125,7 @@ def test_old_statistics_prove_nothing_and_clear_nothing(bench: Bench) -> None:
     assert bench.value("safe", cluster="blue") == 1
 
 
-def test_a_restart_and_another_epoch_tell_nothing_again(bench: Bench) -> None:
+def test_a_restart_and_another_epoch_report_nothing_again(bench: Bench) -> None:
     bench.show(UNSAFE)
     eventually(bench.delivered)
     bench.restart()
@@ -136,7 +136,7 @@ def test_a_restart_and_another_epoch_tell_nothing_again(bench: Bench) -> None:
     assert bench.ears.kinds == [NoticeKind.HA_ALERT]
 
 
-def test_what_was_judged_in_another_epoch_is_not_told(bench: Bench) -> None:
+def test_what_was_judged_in_another_epoch_is_not_reported(bench: Bench) -> None:
     bench.watch.look(UNSAFE)
     bench.epoch = 2
     bench.settle()
@@ -176,7 +176,7 @@ def test_a_reservation_that_is_switched_off_takes_its_alert_back(bench: Bench) -
     assert bench.value("safe", cluster="blue") is None
 
 
-def test_a_cluster_that_is_gone_is_told_of_without_its_id(bench: Bench) -> None:
+def test_a_cluster_that_is_gone_is_reported_without_its_id(bench: Bench) -> None:
     bench.show(UNSAFE)
     gone = snapshot(cluster("c2", name="red"))
     bench.show(gone)

@@ -1,4 +1,4 @@
-"""Killed at any point, or followed by another, the watch tells the engine each alert and all-clear once."""
+"""Killed at any point, or followed by another, the watch reports each alert and all-clear once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.configuration import write_configuration
 from tests.enforcer.enforcer_process import EnforcerProcess
-from tests.enforcer.ha_monitor.test_watch import STATE, told
+from tests.enforcer.ha_monitor.test_watch import STATE, reported
 from tests.enforcer.launching import At
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
@@ -30,7 +30,7 @@ lease_seconds = 1.0
 [enforcer.ha]
 hold_seconds = 0.0
 """
-#: All around what has an effect: what is written, what is sent, and what is noted as told.
+#: All around what has an effect: what is written, what is sent, and what is noted as reported.
 POINTS = (
     "before INSERT INTO ha_announcements",
     "after INSERT INTO ha_announcements",
@@ -76,15 +76,15 @@ def world(folder: Path) -> Iterator[World]:
 
 
 def killed_and_followed(world: World, where: str) -> None:
-    """Kill a watch at a point of its first alert; another one takes it up, and tells what comes then."""
+    """Kill a watch at a point of its first alert; another one takes it up, and shows what comes then."""
     with world.watch("first", where) as first:
         eventually(lambda: first.killed)
         assert first.passed[-1] == where
     with world.watch("second") as second:
-        eventually(lambda: told(world.engine) == ["alert"] and NOTED in second.passed)
+        eventually(lambda: reported(world.engine) == ["alert"] and NOTED in second.passed)
         world.set_safe(True)
         eventually(lambda: second.passed.count(NOTED) == 2)
-        assert told(world.engine) == ["alert", "normal"], second.said
+        assert reported(world.engine) == ["alert", "normal"], second.said
 
 
 @pytest.fixture
@@ -94,14 +94,14 @@ def unsafe(tmp_path: Path) -> Iterator[World]:
         yield found
 
 
-def test_killed_before_it_could_note_that_it_was_told(unsafe: World) -> None:
+def test_killed_before_it_could_note_that_it_was_reported(unsafe: World) -> None:
     killed_and_followed(unsafe, SENT)
 
 
 def lived_through(world: World, where: str = "", *, deadly: bool = True) -> list[str]:
     """Kill or stop a watch at a point of an alert and its all-clear, if it comes there; another one goes on.
 
-    One that was stopped wakes when the other leads, or waits for the database. Tells the points of the first.
+    One that was stopped wakes when the other leads, or waits for the database. Shows the points of the first.
     """
     world.set_safe(False)
     with world.watch("first", where, deadly=deadly) as first:
@@ -116,18 +116,18 @@ def lived_through(world: World, where: str = "", *, deadly: bool = True) -> list
                 eventually(lambda: LEADS in second.said or LOCKED in second.said)
                 first.wake()
             if early:
-                eventually(lambda: told(world.engine) == ["alert"])
+                eventually(lambda: reported(world.engine) == ["alert"])
                 world.set_safe(True)
-            eventually(lambda: told(world.engine) == ["alert", "normal"])
+            eventually(lambda: reported(world.engine) == ["alert", "normal"])
             # Had anything been said twice, it would stand before this one.
             world.set_safe(False)
-            eventually(lambda: told(world.engine)[2:] == ["alert"])
+            eventually(lambda: reported(world.engine)[2:] == ["alert"])
         return first.passed
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("deadly", [True, False], ids=["killed", "stopped and woken late"])
-def test_at_whatever_statement_it_is_followed_by_another_all_is_told_once(
+def test_at_whatever_statement_it_is_followed_by_another_all_is_reported_once(
     deadly: bool, tmp_path: Path
 ) -> None:
     """The tables are made in one transaction before that; tests of the store kill there."""
@@ -140,13 +140,13 @@ def test_at_whatever_statement_it_is_followed_by_another_all_is_told_once(
 
 
 @pytest.mark.slow
-def test_a_leader_that_is_stopped_before_it_sends_and_woken_late_tells_nothing_twice(unsafe: World) -> None:
+def test_a_leader_that_is_stopped_before_it_sends_and_woken_late_reports_nothing_twice(unsafe: World) -> None:
     with unsafe.watch("first", "before POST /events", deadly=False) as first:
         eventually(lambda: first.stopped)
         with unsafe.watch("second") as second:
-            eventually(lambda: told(unsafe.engine) == ["alert"] and NOTED in second.passed)
+            eventually(lambda: reported(unsafe.engine) == ["alert"] and NOTED in second.passed)
             first.wake()
             eventually(lambda: SENT in first.passed and "not the leader" in first.said)
             unsafe.set_safe(True)
             eventually(lambda: second.passed.count(NOTED) == 2)
-            assert told(unsafe.engine) == ["alert", "normal"], f"{first.said}\n{second.said}"
+            assert reported(unsafe.engine) == ["alert", "normal"], f"{first.said}\n{second.said}"

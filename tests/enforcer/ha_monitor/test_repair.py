@@ -1,4 +1,4 @@
-"""With `repair = true` the enforcer restores a reservation that does not hold, and says when it holds."""
+"""With `repair = true` the enforcer restores a violated reservation, and reports its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.builders import cluster, host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.enforcer.ha_monitor.test_watch import SETTINGS, told
+from tests.enforcer.ha_monitor.test_watch import SETTINGS, reported
 from tests.enforcer.service.test_process import running
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
@@ -39,13 +39,13 @@ def test_an_alert_is_followed_by_migrations_and_by_an_all_clear(tmp_path: Path) 
 
     def all_clear() -> bool:
         engine.advance(1)
-        return told(engine) == ["alert", "normal"]
+        return reported(engine) == ["alert", "normal"]
 
     try:
         with running(write_configuration(tmp_path, server.api_url, more=REPAIRING)) as enforcer:
             engine.vms.migrate("c", host_id="h3")
             engine.advance(60)
-            eventually(lambda: told(engine)[:1] == ["alert"])
+            eventually(lambda: reported(engine)[:1] == ["alert"])
             eventually(all_clear)
             assert {one.name: one.host for one in engine.snapshot().vms} == {"a": "h1", "c": "h1"}
             enforcer.end()

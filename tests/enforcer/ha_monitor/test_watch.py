@@ -1,4 +1,4 @@
-"""The enforcer alone tells of HA reservations that do not hold any more, and that hold again: once each."""
+"""The enforcer alone reports HA reservations that do not hold any more, and that hold again: once each."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ hold_seconds = 0.05
 """
 
 
-def told(engine: Engine) -> list[str]:
+def reported(engine: Engine) -> list[str]:
     """The severities of our events, the oldest first."""
     events = [event for event in engine.queries.events() if event.origin == "ovirt-placement"]
     return [event.severity for event in sorted(events, key=lambda event: event.id)]
@@ -75,24 +75,24 @@ def descriptions(engine: Engine) -> list[str]:
 
 
 @pytest.mark.slow
-def test_hosts_that_fail_and_return_a_rule_and_a_full_host_are_told_once_each(
+def test_hosts_that_fail_and_return_a_rule_and_a_full_host_are_reported_once_each(
     engine: Engine, enforcer: Enforcer
 ) -> None:
     is_safe(enforcer, True)
     found = samples(page_named_in(enforcer.log))
     assert found["ovirt_placement_enforcer_ha_failures_survived", "blue"] == 1
     assert found["ovirt_placement_enforcer_ha_vms_without_home", "blue"] == 0
-    assert told(engine) == []
+    assert reported(engine) == []
 
     engine.hosts.deactivate("h3")
     engine.advance(60)
-    eventually(lambda: told(engine) == ["alert"])
+    eventually(lambda: reported(engine) == ["alert"])
     (event,) = descriptions(engine)
     assert "if host h1 failed, no home would be left for 1 VM (6144 MiB): a" in event
     assert "if host h2 failed, no home would be left for 1 VM (6144 MiB): b" in event
     engine.hosts.activate("h3")
     engine.advance(60)
-    eventually(lambda: told(engine) == ["alert", "normal"])
+    eventually(lambda: reported(engine) == ["alert", "normal"])
 
     edit = {
         "name": "here",
@@ -101,18 +101,18 @@ def test_hosts_that_fail_and_return_a_rule_and_a_full_host_are_told_once_each(
         "hosts": ["h1"],
     }
     group = engine.affinity_groups.add("c1", msgspec.convert(edit, AffinityGroupEdit))
-    eventually(lambda: told(engine) == ["alert", "normal", "alert"])
+    eventually(lambda: reported(engine) == ["alert", "normal", "alert"])
     assert "if host h1 failed" in descriptions(engine)[-1]
     assert "if host h2 failed" not in descriptions(engine)[-1]
     engine.affinity_groups.remove(group.id)
-    eventually(lambda: told(engine) == ["alert", "normal"] * 2)
+    eventually(lambda: reported(engine) == ["alert", "normal"] * 2)
 
     engine.vms.start("big")
     engine.advance(60)
-    eventually(lambda: told(engine) == [*["alert", "normal"] * 2, "alert"])
+    eventually(lambda: reported(engine) == [*["alert", "normal"] * 2, "alert"])
     engine.vms.stop("big")
     engine.advance(60)
-    eventually(lambda: told(engine) == ["alert", "normal"] * 3)
+    eventually(lambda: reported(engine) == ["alert", "normal"] * 3)
     is_safe(enforcer, True)
-    assert told(engine) == ["alert", "normal"] * 3
+    assert reported(engine) == ["alert", "normal"] * 3
     enforcer.end()

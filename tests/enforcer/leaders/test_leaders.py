@@ -44,7 +44,7 @@ settle_seconds = 0.2
 cooldown_seconds = 0.2
 lease_seconds = 1.0
 """
-HOLDS = "every rule holds"
+HOLDS = "every rule is satisfied"
 LEADS, WATCHES, OVER = "the leader from now on", "not the leader", "no longer the leader"
 #: The engine would not begin a migration, such as one of a VM that is on its target already.
 _REFUSED = 65
@@ -75,7 +75,7 @@ DECISIVE = (
 
 
 class World:
-    """A simulated engine with a broken pair, a store, and enforcers."""
+    """A simulated engine with a violated pair, a store, and enforcers."""
 
     def __init__(self, folder: Path, url: str, store_url: str) -> None:
         self._folder = folder
@@ -129,23 +129,23 @@ class World:
             for part in parts:
                 part.close()
 
-    def judge(self, told: str) -> None:
+    def judge(self, reported: str) -> None:
         """One migration took place, the store has its record, and so have plan and keeper."""
         found = [(code, mine) for code, mine in self.migrations() if code != _REFUSED]
-        assert [code for code, _ in found] == [62, 63], f"{found}\n{told}"
+        assert [code for code, _ in found] == [62, 63], f"{found}\n{reported}"
         mine = found[0][1]
         assert found[1][1] == mine
         store, history, keys, _ = parts = self.parts()
         every = store.history(within_seconds=600)
         (done,) = (intent for intent in every if intent.state is IntentState.DONE)
-        assert (done.vm, done.source, done.target, done.correlation_id) == ("a", "h1", "h2", mine), told
+        assert (done.vm, done.source, done.target, done.correlation_id) == ("a", "h1", "h2", mine), reported
         for other in every:
-            assert other.id == done.id or other.cause is not None, f"{other}\n{told}"
+            assert other.id == done.id or other.cause is not None, f"{other}\n{reported}"
         plan = next(plan for plan in history.plans_named(done.plan or "none"))
         outcome = next(one.outcome for one in plan.migrations if one.correlation_id == mine)
-        assert outcome is not None, told
-        assert outcome.gain == 1, told
-        assert set(keys.runs()) == {"a", "b"}, told
+        assert outcome is not None, reported
+        assert outcome.gain == 1, reported
+        assert set(keys.runs()) == {"a", "b"}, reported
         for part in parts:
             part.close()
 
@@ -166,7 +166,7 @@ def store_of(database: str, folder: Path) -> Iterator[str]:
 
 
 def stop_and_wake(world: World, point: Point) -> str:
-    """Stop the first enforcer at a point until another has done its work, or has to wait; tell the story."""
+    """Stop the first enforcer at a point until another has done its work, or has to wait."""
     with world.enforcer("first", point) as first:
         eventually(lambda: first.stopped or HOLDS in first.said)
         if not first.stopped:

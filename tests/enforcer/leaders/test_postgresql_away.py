@@ -96,8 +96,8 @@ def test_it_goes_on_where_it_was(
     what(stage)
     first, second = stage.enforcers
     eventually(lambda: HOLDS in first.said + second.said and stage.world.settled())
-    told = f"{first.said}\n---\n{second.said}"
+    reported = f"{first.said}\n---\n{second.said}"
     for enforcer in stage.enforcers:
         enforcer.end()
-    stage.world.judge(told)
-    assert "Traceback" not in told, told
+    stage.world.judge(reported)
+    assert "Traceback" not in reported, reported

@@ -23,7 +23,7 @@ from tests.configuration import write_password
 from tests.scenarios.stage import START
 
 NOTICE = Notice(
-    NoticeKind.RULE_BROKEN, {"engine": "e", "cluster": "blue", "rule": "affinity group near"}, "c1"
+    NoticeKind.RULE_VIOLATED, {"engine": "e", "cluster": "blue", "rule": "affinity group near"}, "c1"
 )
 
 
@@ -56,7 +56,7 @@ def ours(engine: Engine) -> list[str]:
 def test_it_is_shown_with_its_cluster_and_severity(engine: Engine, channel: EngineEvents) -> None:
     channel.send(NOTICE)
     (event,) = (event for event in engine.queries.events() if event.origin == "ovirt-placement")
-    assert event.description == "affinity group near in cluster blue is broken"
+    assert event.description == "affinity group near in cluster blue is violated"
     assert event.cluster is not None
     assert (event.severity, event.cluster.id) == ("warning", "c1")
 
@@ -65,8 +65,8 @@ def test_a_number_that_somebody_else_has_used_loses_nothing(engine: Engine, chan
     channel.send(NOTICE)
     channel.send(replace(NOTICE, kind=NoticeKind.RULE_REPAIRED))
     assert ours(engine) == [
-        "affinity group near in cluster blue is broken",
-        "affinity group near in cluster blue holds again",
+        "affinity group near in cluster blue is violated",
+        "affinity group near in cluster blue is satisfied again",
     ]
 
 

@@ -95,7 +95,7 @@ def test_every_kind_has_a_form(receiver: Receiver, kind: NoticeKind) -> None:
         (b"HTTP/1.1 302 Gone\r\nLocation: http://elsewhere.example\r\n\r\n", Rejected),
     ],
 )
-def test_who_may_take_it_later_is_told_from_who_will_not(
+def test_who_may_take_it_later_is_distinguished_from_who_will_not(
     receiver: Receiver, answer: bytes, error: type[Exception]
 ) -> None:
     receiver.answers = itertools.repeat([answer])
@@ -167,7 +167,7 @@ def test_a_token_is_sent(receiver: Receiver, tmp_path: Path) -> None:
     assert "Authorization: Bearer secret" in receiver.received[0].head.splitlines()
 
 
-def test_a_token_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_token_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"token_file: .*none: No such file"):
         webhook("http://127.0.0.1:1", token_file=tmp_path / "none")
 
@@ -189,12 +189,12 @@ def test_a_receiver_that_is_busy_gets_all_in_order_once_it_is_not(receiver: Rece
     courier = Courier(
         webhook(receiver.url), NoticeKind, lambda name, result: counted.update([(name, result)])
     )
-    told = Notifications([courier], "default")
-    told.tell(NoticeKind.RULE_BROKEN, cluster="blue", rule="affinity group near")
-    told.tell(NoticeKind.LEADER_CHANGED, leader="me", epoch="7")
+    reported = Notifications([courier], "default")
+    reported.report(NoticeKind.RULE_VIOLATED, cluster="blue", rule="affinity group near")
+    reported.report(NoticeKind.LEADER_CHANGED, leader="me", epoch="7")
     eventually(lambda: counted["webhook", "delivered"] == 2)
     labels = [alert["labels"] for received in receiver.received[2:] for alert in received.alerts]
-    assert [one["alertname"] for one in labels] == ["RuleBroken", "LeaderChanged"]
+    assert [one["alertname"] for one in labels] == ["RuleViolated", "LeaderChanged"]
     assert labels[0]["rule"] == "affinity group near"
 
 
@@ -211,12 +211,12 @@ class Stuck:
         raise Rejected("no")
 
 
-def test_a_channel_that_hangs_holds_nobody_up_and_keeps_no_more_than_so_many() -> None:
+def test_a_channel_that_hangs_delays_nobody_and_queues_no_more_than_allowed() -> None:
     counted = Counter[str]()
     channel = Stuck()
     courier = Courier(channel, NoticeKind, lambda name, result: counted.update([result]), most_waiting=5)
-    told = Notifications([courier], "default")
-    receipts = [told.send(notice(NoticeKind.ENGINE_BACK)) for _ in range(50)]
+    reported = Notifications([courier], "default")
+    receipts = [reported.send(notice(NoticeKind.ENGINE_BACK)) for _ in range(50)]
     assert counted["dropped"] in (44, 45)  # one may be on its way
     assert [receipt.over for receipt in receipts].count(False) in (5, 6)
     channel.go.set()
@@ -230,9 +230,9 @@ def test_what_no_channel_wants_is_delivered() -> None:
 
 
 def test_a_channel_gets_the_kinds_that_it_is_to_get(receiver: Receiver) -> None:
-    told = Notifications([Courier(webhook(receiver.url), [NoticeKind.HA_ALERT])], "default")
-    assert told.send(notice(NoticeKind.HA_ALL_CLEAR)).delivered
-    alert = told.send(notice(NoticeKind.HA_ALERT))
+    reported = Notifications([Courier(webhook(receiver.url), [NoticeKind.HA_ALERT])], "default")
+    assert reported.send(notice(NoticeKind.HA_ALL_CLEAR)).delivered
+    alert = reported.send(notice(NoticeKind.HA_ALERT))
     eventually(lambda: alert.delivered)
     alerts = [alert for received in receiver.received for alert in received.alerts]
     assert "HaReservation" in {alert["labels"]["alertname"] for alert in alerts}

@@ -51,7 +51,7 @@ def test_a_vm_that_was_missing_for_long_enough_is_forgotten(
     assert caplog.text.count("forgot VMs that the engine has had no more for a week: v") == 1
 
 
-def test_a_vm_that_comes_back_is_counted_anew(bench: Bench, tmp_path: Path) -> None:
+def test_a_vm_that_comes_back_is_counted_again(bench: Bench, tmp_path: Path) -> None:
     bench.sees(OTHER)
     let_pass(MISSING_SECONDS, tmp_path)
     bench.sees(vm())

@@ -88,7 +88,7 @@ def test_a_vm_that_is_not_shown_for_a_moment_keeps_its_record(bench: Bench) -> N
     assert bench.frozen == {"v": (("Old", 1.0),)}
 
 
-def test_looking_again_and_starting_anew_change_nothing(bench: Bench) -> None:
+def test_looking_again_and_starting_again_change_nothing(bench: Bench) -> None:
     bench.sees(vm("h1"))
     revision = bench.store.revision()
     bench.sees(vm("h1"))
@@ -140,7 +140,7 @@ def test_what_failed_and_is_not_to_be_done_any_more_is_not_tried_again(
     assert not bench.keeper.needs_retry
 
 
-def test_a_failure_that_lasts_is_told_once_and_so_is_its_end(
+def test_a_failure_that_lasts_is_reported_once_and_so_is_its_end(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(*arguments: Any) -> None:
@@ -154,21 +154,23 @@ def test_a_failure_that_lasts_is_told_once_and_so_is_its_end(
     bench.now = 7.0
     bench.sees(vm("h1"))
     name = f"placement keys of cluster {builders.CLUSTER}"
-    told = [record.getMessage() for record in caplog.records]
-    assert told == [f"{name}: the store is locked", f"{name}: works again"]
+    reported = [record.getMessage() for record in caplog.records]
+    assert reported == [f"{name}: the store is locked", f"{name}: works again"]
 
 
-def test_a_property_that_cannot_be_read_is_told_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_property_that_cannot_be_read_is_reported_once(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.WARNING)
-    told = "VM v: custom property placement_keys is ignored: 'Repel1=1'"
-    broken = builders.vm("v", "h1", custom_properties={"placement_keys": "Repel1=1"})
+    reported = "VM v: custom property placement_keys is ignored: 'Repel1=1'"
+    violated = builders.vm("v", "h1", custom_properties={"placement_keys": "Repel1=1"})
     for _ in range(3):
-        bench.sees(broken)
-    assert caplog.text.count(told) == 1
+        bench.sees(violated)
+    assert caplog.text.count(reported) == 1
     assert bench.frozen == {"v": (("Group1", 1.0),)}
     bench.sees(vm("h1"))
-    bench.sees(broken)  # repaired, and broken again
-    assert caplog.text.count(told) == 2
+    bench.sees(violated)  # repaired, and violated again
+    assert caplog.text.count(reported) == 2
 
 
 def test_of_a_property_with_a_bad_key_the_others_count(

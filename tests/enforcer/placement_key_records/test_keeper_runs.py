@@ -100,7 +100,7 @@ def test_a_run_that_nobody_saw_end_is_over_when_another_begins_even_if_that_fail
     ("recorded", "shown", "again"),
     [
         (100.0, 100.0, False),
-        (100.25, 100.0, False),  # an engine that tells the same moment in whole seconds
+        (100.25, 100.0, False),  # an engine that shows the same moment in whole seconds
         (100.0, 106.0, True),
         (100.0, 60.0, True),  # an engine whose clock was set back
         (None, 100.0, True),
@@ -188,7 +188,7 @@ def test_where_no_host_has_sticky_keys_nobody_is_asked(bench: Bench) -> None:
     assert (bench.readings, bench.copies) == (0, ())
 
 
-def test_a_vm_made_anew_with_the_same_id_is_the_same_vm(bench: Bench) -> None:
+def test_a_vm_made_again_with_the_same_id_is_the_same_vm(bench: Bench) -> None:
     """As one that comes back with its storage domain: its copies are the old ones."""
     bench.store.begin_runs([Run("v", 100.0, OLD, (SAN1,))])
     bench.sees()

@@ -108,7 +108,7 @@ class Bench:
 
 @contextmanager
 def opened(state: Snapshot, url: str) -> Iterator[Bench]:
-    """Serve a state of the engine, beside a store that may be filled already."""
+    """Serve a state of the engine, besides a store that may be filled already."""
     engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
     server = serve(engine)
     settings = EngineSettings(url=server.api_url, username="admin@internal")
@@ -132,7 +132,9 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 
-def test_a_loss_is_written_down_logged_and_told_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_loss_is_written_down_logged_and_reported_once(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     bench.cycles()
     assert (bench.lost(), bench.events()) == ({}, [])
     bench.put("v1", "c2")
@@ -232,7 +234,7 @@ def test_an_entry_goes_when_the_vm_is_a_member_of_that_name_again(bench: Bench) 
     assert len(bench.events()) == 1
 
 
-def test_a_second_loss_is_told_like_the_first(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_second_loss_is_reported_like_the_first(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     bench.cycles()
     for _ in range(2):
         bench.put("v1", "c2")
@@ -276,4 +278,4 @@ def test_an_event_whose_answer_was_lost_is_not_added_twice(bench: Bench) -> None
     bench.put("v1", "c2")
     bench.cycles(8)
     assert len(bench.events()) == 1
-    assert all(entry.told for entry in bench.store.lost())
+    assert all(entry.reported for entry in bench.store.lost())

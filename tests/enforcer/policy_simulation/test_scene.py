@@ -41,13 +41,13 @@ def test_there_and_back_is_where_it_was() -> None:
     assert scene.placement == Scene(BUSY, CLUSTER).placement
 
 
-def test_what_is_broken_follows_too() -> None:
+def test_what_is_violated_follows_too() -> None:
     scene = Scene(BUSY, CLUSTER)
-    assert [one.constraint.groups for one in scene.broken()] == [("g",)]
+    assert [one.constraint.groups for one in scene.violated()] == [("g",)]
     scene.move(("a",), "h3")
-    assert scene.broken() == []
+    assert scene.violated() == []
     scene.move(("b",), "h3")
-    assert [one.constraint.groups for one in scene.broken_of(("a",))] == [("g",)]
+    assert [one.constraint.groups for one in scene.violated_of(("a",))] == [("g",)]
 
 
 def test_the_engine_takes_a_gain_in_either_family() -> None:

@@ -1,4 +1,4 @@
-"""The host that the engine would choose by a policy with our weights beside the engine's own."""
+"""The host that the engine would choose by a policy with our weights next to the engine's own."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ SPLIT = snapshot(
 
 
 def drawn_by(policy: Cluster) -> Snapshot:
-    """Two busy VMs that a soft group holds on a host which they make too hot."""
+    """Two busy VMs that a soft group is satisfied on a host which they make too hot."""
     return snapshot(
         policy,
         host("h1", cores=4, cpu_percent=90),
@@ -65,7 +65,7 @@ def drawn_by(policy: Cluster) -> Snapshot:
 
 
 def available(near: SchedulingPolicy | None) -> Snapshot:
-    """Highly available VMs that a host group holds on one host."""
+    """Highly available VMs that a host group is satisfied on one host."""
     return snapshot(
         cluster(ha_reservation=True, scheduling_policy=near, policy={"vm_to_host_weight": 20}),
         *HOSTS,
@@ -75,7 +75,7 @@ def available(near: SchedulingPolicy | None) -> Snapshot:
 
 
 def ways(found: Simulation) -> list[tuple[str, str, str, Actor]]:
-    """The migrations of a loop, told by hand."""
+    """The migrations of a loop, reported by hand."""
     assert found.loop is not None
     return [(one.vm, one.source, one.target, one.by) for one in found.loop.migrations]
 
@@ -86,7 +86,7 @@ def test_what_is_repaired_once_settles() -> None:
     assert (found.outcome, found.migrations, found.loop) == (SimulationOutcome.SETTLED, 1, None)
 
 
-def test_where_all_is_well_nobody_moves() -> None:
+def test_where_every_rule_is_satisfied_nobody_moves() -> None:
     state = snapshot(*HOSTS, vm("a", "h1"), vm("b", "h2"), group("g", APART, "a b"))
     assert simulate(state, CLUSTER).migrations == 0
 

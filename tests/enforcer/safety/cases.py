@@ -41,7 +41,7 @@ class Case:
 
 
 def drawn(seed: int, *, vms: int = 6) -> Case:
-    """Two to four hosts and up to this many VMs; the same for the same seed, whatever is beside it."""
+    """Two to four hosts and up to this many VMs; the same for the same seed, whatever is besides it."""
     chance = random.Random(seed)
     name = f"c{seed}"
     hosts = [f"{name}-h{number}" for number in range(chance.choice((2, 3, 3, 4, 4)))]

@@ -32,13 +32,13 @@ def of_cluster(snapshot: Snapshot, case: Case) -> Snapshot:
     )
 
 
-def broken(end: Snapshot) -> int:
-    """How many hard rules are broken."""
+def violated(end: Snapshot) -> int:
+    """How many hard rules are violated."""
     oracle = BruteForce(end)
     return oracle.score(oracle.start)[0]
 
 
-def fewest_broken(end: Snapshot) -> int:
+def fewest_violated(end: Snapshot) -> int:
     """How many hard rules are not repaired at least, whatever legal migrations are made."""
     oracle = BruteForce(end)
     known, queue = {oracle.start}, deque([oracle.start])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ovirt_enforcer.settings import EnforcerSettings
 
-#: A database tells the time of day no finer: by its clock, which the limits go by, so much less is the whole.
+#: A database shows the time of day no finer: by its clock, which the limits go by, so much less is the whole.
 CLOCK_GRAIN_SECONDS = 0.001
 _HOUR_SECONDS = 3600.0
 

@@ -71,7 +71,7 @@ class Recorder:
         self._touched[cluster] = self._tick
 
     def _attach(self, engine: Engine) -> None:
-        """Be told by the core's own methods, under its lock."""
+        """Be reported by the core's own methods, under its lock."""
         put_vm, put, begin, forget, migrate = (
             self._state.put_vm,
             self._state.put,
@@ -187,7 +187,7 @@ class Recorder:
             self.touch(vm.cluster)
         self._no_host_overfilled(before, vm)
         if ours and before.host != vm.host and vm.host is not None:
-            self._nothing_broken(vm, places)
+            self._nothing_violated(vm, places)
 
     # -- what must not be
 
@@ -199,29 +199,29 @@ class Recorder:
             self._fault(f"asked again to move {vm} to {host}, refused at {last.at:.0f}, and nothing changed")
 
     def _no_rival_there(self, begun: Begun, places: Places) -> None:
-        """Before it begins: wherever it may end, no hard rule that holds may be broken by it.
+        """Before it begins: wherever it may end, no satisfied hard rule may be violated by it.
 
-        Those that others migrate are left out: the engine tells nobody where they go.
+        Those that others migrate are left out: the engine shows nobody where they go.
         """
         strangers = {one.vm for one in self._under_way.values() if one.request is None}
         known = {vm: hosts for vm, hosts in places.items() if vm not in strangers}
         after = {**known, begun.vm: {*known.get(begun.vm, ()), begun.target}}
         for rule in self._rules(begun.vm):
-            if rule.kind != "together" and rule.broken(after) and not rule.broken(known):
-                self._fault(f"{begun.vm} begins to move to {begun.target}, which breaks {_told(rule)}")
+            if rule.kind != "together" and rule.violated(after) and not rule.violated(known):
+                self._fault(f"{begun.vm} begins to move to {begun.target}, which violates {_reported(rule)}")
 
-    def _nothing_broken(self, vm: Vm, before: Places) -> None:
+    def _nothing_violated(self, vm: Vm, before: Places) -> None:
         begun = self._under_way[vm.id]
         if self._touched[vm.cluster] > begun.tick:
             return  # somebody else changed what this was decided on
         moved_at_once = {one.vm for one in self.ours if one.request == begun.request}
         running = self._where(vm.cluster)
         for rule in self._rules(vm.id):
-            if not rule.broken(running) or rule.broken(before):
+            if not rule.violated(running) or rule.violated(before):
                 continue
             if rule.kind == "together" and rule.vms & running.keys() <= moved_at_once:
                 continue  # the engine moves them at once, and they arrive one by one
-            self._fault(f"{vm.id} has arrived on {vm.host}, which breaks {_told(rule)}")
+            self._fault(f"{vm.id} has arrived on {vm.host}, which violates {_reported(rule)}")
 
     def _no_host_overfilled(self, before: Vm, vm: Vm) -> None:
         taken = {vm.host, vm.migrating_to} - {before.host, before.migrating_to, None}
@@ -259,7 +259,7 @@ class Recorder:
         return {vm.id: (vm.host,) for vm in vms if vm.cluster == cluster and vm.host is not None}
 
     def _taken(self, vm_id: str) -> dict[str, set[str]]:
-        """Where the VMs beside this one are and may come to be, and this one is."""
+        """Where the VMs besides this one are and may come to be, and this one is."""
         cluster = self._state.vms[vm_id].cluster
         return {
             vm.id: {vm.host, vm.migrating_to or vm.host}
@@ -271,6 +271,6 @@ class Recorder:
         self.faults.append(f"{self.now:.1f}: {text}")
 
 
-def _told(rule: HardRule) -> str:
+def _reported(rule: HardRule) -> str:
     hosts = f" of {', '.join(sorted(rule.hosts))}" if rule.hosts else ""
     return f"{', '.join(sorted(rule.vms))} {rule.kind}{hosts}"

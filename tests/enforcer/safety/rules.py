@@ -18,8 +18,8 @@ class HardRule:
     vms: frozenset[str]
     hosts: frozenset[str] = frozenset()
 
-    def broken(self, places: Places) -> bool:
-        """Whether it is broken where VMs are so; those that do not run are not among them."""
+    def violated(self, places: Places) -> bool:
+        """Whether it is violated where VMs are so; those that do not run are not among them."""
         there = [host for vm in self.vms for host in set(places.get(vm, ()))]
         if self.kind == "together":
             return len(set(there)) > 1

@@ -1,4 +1,4 @@
-"""Random clusters with failures, people and refusals: nothing that held is broken, and all ends repaired."""
+"""Random clusters with failures, people and refusals: no satisfied rule is violated, and all are repaired."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.enforcer.safety.cases import Case, drawn
-from tests.enforcer.safety.ends import broken, fewest_broken, of_cluster
+from tests.enforcer.safety.ends import fewest_violated, of_cluster, violated
 from tests.enforcer.safety.world import play
 
 #: Clusters that one engine has, and in the quick suite.
@@ -22,17 +22,17 @@ def judged(cases: Sequence[Case], folder: Path, seed: int) -> list[str]:
     faults = list(world.recorder.faults)
     for case in cases:
         left = of_cluster(end, case)
-        count = broken(left)
-        least = fewest_broken(left) if count else 0
+        count = violated(left)
+        least = fewest_violated(left) if count else 0
         if count > least:
-            faults.append(f"{case.cluster} ends with {count} hard rules broken, where {least} must stay")
+            faults.append(f"{case.cluster} ends with {count} hard rules violated, where {least} must stay")
         moving = [vm.id for vm in left.vms if vm.status == "migrating"]
         if moving:
             faults.append(f"{case.cluster} ends with {', '.join(moving)} on the way")
     return faults
 
 
-def test_nothing_that_held_is_broken_and_the_end_is_repaired_or_cannot_be(tmp_path: Path) -> None:
+def test_nothing_that_held_is_violated_and_the_end_is_repaired_or_cannot_be(tmp_path: Path) -> None:
     assert judged([drawn(number) for number in range(_FEW)], tmp_path, 0) == []
 
 

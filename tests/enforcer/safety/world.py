@@ -75,28 +75,28 @@ class World:
     def perform(self, daemon: Daemon, connection: EngineConnection) -> None:
         """Let the daemon run until the end, or until it is killed."""
         self._connection, self._restarts = connection, False
-        told = self._last_event()
+        reported = self._last_event()
 
         def sleep(seconds: float) -> bool:
-            nonlocal told
+            nonlocal reported
             until = min(self.now + max(seconds, 0.1), UNTIL)
             while self.now < until and not self._restarts:
                 self.advance(min(self.now + _EVENTS_SECONDS, until))
-                if self._last_event() > told:
-                    told = self._tell(daemon, told)
+                if self._last_event() > reported:
+                    reported = self._report(daemon, reported)
                 if daemon.due:
                     break
             return self.over or self._restarts
 
         daemon.run(sleep)
 
-    def _tell(self, daemon: Daemon, told: int) -> int:
+    def _report(self, daemon: Daemon, reported: int) -> int:
         """Let the daemon hear of what the engine has logged, if the engine answers."""
         with suppress(EngineAway):
-            events = read_events(self._connection, after=told, at_most=500)
+            events = read_events(self._connection, after=reported, at_most=500)
             daemon.happened(events)
             return max(event.id for event in events)
-        return told
+        return reported
 
     def _last_event(self) -> int:
         return max((event.id for event in self.engine.queries.events()), default=0)
@@ -204,7 +204,7 @@ class World:
 def play(
     cases: Sequence[Case], folder: Path, seed: int, happenings: Sequence[Happening] | None = None
 ) -> World:
-    """Play cases beside each other, with settings and troubles of the engine that the seed gives."""
+    """Play cases besides each other, with settings and troubles of the engine that the seed gives."""
     chance = random.Random(seed)
     settings = settings_of(cases, chance)
     befalls = tuple(of_the_engine(chance)) if happenings is None else tuple(happenings)

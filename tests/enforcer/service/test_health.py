@@ -29,7 +29,7 @@ def ask(url: str) -> tuple[int, dict[str, Any]]:
         return error.code, json.load(error)
 
 
-def test_the_page_beside_the_metrics(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_page_alongside_the_metrics(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     now = 50.0
     caplog.set_level(logging.INFO)
     leases = LeaseStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)

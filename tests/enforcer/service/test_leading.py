@@ -24,14 +24,14 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.url = f"sqlite:///{folder}/store.db"
         self.now = 1000.0
-        self.told: list[tuple[str, int]] = []
+        self.reported: list[tuple[str, int]] = []
         self._stores: list[LeaseStore] = []
 
     def enforcer(self, name: str, lease_seconds: float = LEASE) -> Leader:
         leases = LeaseStore(self.url, engine="default", patience_seconds=0.05)
         self._stores.append(leases)
         return Leader(
-            leases, name, lease_seconds, lambda: self.now, lambda epoch: self.told.append((name, epoch))
+            leases, name, lease_seconds, lambda: self.now, lambda epoch: self.reported.append((name, epoch))
         )
 
     def sleep(self, seconds: float) -> None:
@@ -65,7 +65,7 @@ def test_one_leads_and_the_other_watches(world: World) -> None:
         world.sleep(one.seconds_until_due())
         assert one.tend()
         assert not other.tend()
-    assert world.told == [("one", 1)]
+    assert world.reported == [("one", 1)]
 
 
 def test_the_database_is_asked_when_it_is_due_and_not_before(world: World) -> None:
@@ -91,7 +91,7 @@ def test_when_the_leader_dies_the_other_leads_within_a_lease(world: World) -> No
     assert other.epoch == 2
     assert not one.tend()
     assert not one.tend()
-    assert world.told == [("one", 1), ("other", 2), ("one", 0)]
+    assert world.reported == [("one", 1), ("other", 2), ("one", 0)]
 
 
 def test_who_steps_down_is_followed_at_the_next_look(world: World) -> None:
@@ -102,7 +102,7 @@ def test_who_steps_down_is_followed_at_the_next_look(world: World) -> None:
     assert (one.epoch, one.tend()) == (0, False)
     world.sleep(other.seconds_until_due())
     assert other.tend()
-    one.step_down()  # whoever does so twice takes nothing from the other
+    one.step_down()  # twice takes nothing from the other
     world.sleep(LOOK)
     assert other.tend()
     assert not one.tend()
@@ -195,7 +195,7 @@ def test_a_thread_keeps_the_lease_of_who_is_busy_and_not_of_who_hangs(tmp_path: 
     busy, other = Leader(leases, "busy", 1.5), Leader(others, "other", 1.5)
     assert busy.tend()
     first_end = boot_clock() + 1.5
-    busy.tend_beside(hung.is_set)
+    busy.tend_concurrently(hung.is_set)
     eventually(lambda: boot_clock() > first_end)
     assert not other.tend()
     assert busy.still_leads(1)
@@ -208,5 +208,5 @@ def test_a_thread_keeps_the_lease_of_who_is_busy_and_not_of_who_hangs(tmp_path: 
     others.close()
 
 
-def test_names_tell_processes_apart() -> None:
+def test_names_distinguish_processes() -> None:
     assert len({own_name() for _ in range(100)}) == 100

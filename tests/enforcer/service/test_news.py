@@ -20,7 +20,7 @@ from tests.builders import CLUSTER, SOFT_TOGETHER, TOGETHER, group, host, snapsh
 from tests.stored import prepared
 
 
-class Told(Notifications):
+class Reported(Notifications):
     """Keeps what is reported."""
 
     def __init__(self) -> None:
@@ -40,13 +40,13 @@ class Told(Notifications):
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def reported() -> Reported:
+    return Reported()
 
 
 @pytest.fixture
-def news(told: Told) -> News:
-    return News(told)
+def news(reported: Reported) -> News:
+    return News(reported)
 
 
 def look(news: News, place_of_b: str) -> None:
@@ -59,54 +59,60 @@ def look(news: News, place_of_b: str) -> None:
         group("pair", TOGETHER, "a b", name="near"),
         group("wish", SOFT_TOGETHER, "a c"),
     )
-    news.broken(state, CLUSTER, find_violations(state, CLUSTER))
+    news.violated(state, CLUSTER, find_violations(state, CLUSTER))
 
 
-def test_a_hard_rule_is_told_when_it_breaks_and_when_it_is_repaired(told: Told, news: News) -> None:
+def test_a_hard_rule_is_reported_when_it_breaks_and_when_it_is_repaired(
+    reported: Reported, news: News
+) -> None:
     for place in ("h1", "h2", "h2", "h1", "h1", "h2"):
         look(news, place)
-    assert told.kinds == [NoticeKind.RULE_BROKEN, NoticeKind.RULE_REPAIRED, NoticeKind.RULE_BROKEN]
-    assert told.notices[0].facts == {"cluster": CLUSTER, "rule": "affinity group near"}
+    assert reported.kinds == [NoticeKind.RULE_VIOLATED, NoticeKind.RULE_REPAIRED, NoticeKind.RULE_VIOLATED]
+    assert reported.notices[0].facts == {"cluster": CLUSTER, "rule": "affinity group near"}
 
 
-def test_an_engine_that_is_away_is_told_with_the_second_failure_in_a_row(told: Told, news: News) -> None:
+def test_an_engine_that_is_away_is_reported_with_the_second_failure_in_a_row(
+    reported: Reported, news: News
+) -> None:
     away = NoSnapshot("no answer")
     news.failed(away)
     news.read()
     news.failed(away)
-    assert told.kinds == []
+    assert reported.kinds == []
     for _ in range(5):
         news.failed(away)
     news.failed(ValueError("something else"))
     news.read()
     news.read()
-    assert told.kinds == [NoticeKind.ENGINE_AWAY, NoticeKind.ENGINE_BACK]
+    assert reported.kinds == [NoticeKind.ENGINE_AWAY, NoticeKind.ENGINE_BACK]
 
 
-def test_a_breaker_is_told_once_until_it_has_let_something_through(told: Told, news: News) -> None:
+def test_a_breaker_is_reported_once_until_it_has_let_something_through(
+    reported: Reported, news: News
+) -> None:
     for left in (900, 800):
         news.held("c1", "blue", [("window", "not now"), ("breaker", f"the next is tried in {left} s")])
-    assert told.kinds == [NoticeKind.BREAKER_OPEN]
+    assert reported.kinds == [NoticeKind.BREAKER_OPEN]
     news.began("c1")
     news.held("c1", "blue", [("breaker", "the next is tried in 1800 s")])
-    assert told.kinds == [NoticeKind.BREAKER_OPEN] * 2
+    assert reported.kinds == [NoticeKind.BREAKER_OPEN] * 2
 
 
-def test_the_recorder_tells_of_leaders_approvals_and_failures(told: Told, tmp_path: Path) -> None:
+def test_the_recorder_reports_leaders_approvals_and_failures(reported: Reported, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     store, history = (part(url, engine="default", patience_seconds=5) for part in (Store, HistoryStore))
     assert isinstance(store, Store)
     assert isinstance(history, HistoryStore)
-    recorder = Recorder(history, EnforcerMetrics(), told, "me")
+    recorder = Recorder(history, EnforcerMetrics(), reported, "me")
     recorder.look(snapshot(host("h1", name="red"), vm("a", "h1", name="web")))
     recorder.leading(3)
     recorder.leading(0)
     recorder.waits("p1", CLUSTER)
     intent = prepared(store, vm="a", cluster=CLUSTER, source="h2", target="h1", correlation_id="one")
     recorder.ended(store.fail(intent.id, "no memory"))
-    assert told.kinds == [NoticeKind.LEADER_CHANGED, NoticeKind.PLAN_WAITS, NoticeKind.MIGRATION_FAILED]
-    assert told.notices[0].facts == {"leader": "me", "epoch": "3"}
-    failed = told.notices[2]
+    assert reported.kinds == [NoticeKind.LEADER_CHANGED, NoticeKind.PLAN_WAITS, NoticeKind.MIGRATION_FAILED]
+    assert reported.notices[0].facts == {"leader": "me", "epoch": "3"}
+    failed = reported.notices[2]
     assert (failed.facts["vm"], failed.facts["host"], failed.facts["reason"]) == ("web", "red", "no memory")
     assert (failed.cluster, failed.vm) == (CLUSTER, "a")
     store.close()

@@ -8,7 +8,7 @@ from multiprocessing.connection import wait
 
 import pytest
 
-from ovirt_enforcer.service.planners import PlannersBeside, Planning, PlanningFailed, PlanQuestion
+from ovirt_enforcer.service.planners import PlannerProcesses, Planning, PlanningFailed, PlanQuestion
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.problem.build_problem import PlanOptions
@@ -45,20 +45,20 @@ def question(name: str, strategy: StrategyName = StrategyName.GREEDY) -> PlanQue
 
 
 @pytest.fixture
-def planners() -> Iterator[PlannersBeside]:
-    found = PlannersBeside()
+def planners() -> Iterator[PlannerProcesses]:
+    found = PlannerProcesses()
     yield found
     found.close()
 
 
-def awaited(planners: PlannersBeside, planning: Planning) -> int:
+def awaited(planners: PlannerProcesses, planning: Planning) -> int:
     """How many steps the plan has, once it is there."""
     while (plan := planning.result()) is None:
         wait(planners.answers(), 0.1)
     return len(plan.steps)
 
 
-def test_a_small_cluster_does_not_wait_for_a_large_one(planners: PlannersBeside) -> None:
+def test_a_small_cluster_does_not_wait_for_a_large_one(planners: PlannerProcesses) -> None:
     large = planners.start(STATE, question("large"))
     small = planners.start(STATE, question("small"))
     assert awaited(planners, small) == 1
@@ -66,7 +66,7 @@ def test_a_small_cluster_does_not_wait_for_a_large_one(planners: PlannersBeside)
     assert awaited(planners, large) == 266
 
 
-def test_they_can_be_ended_at_once(planners: PlannersBeside) -> None:
+def test_they_can_be_ended_at_once(planners: PlannerProcesses) -> None:
     for _ in range(8):  # more than are made at once
         planners.start(STATE, question("large"))
     began = time.monotonic()
@@ -75,7 +75,7 @@ def test_they_can_be_ended_at_once(planners: PlannersBeside) -> None:
     assert planners.answers() == []
 
 
-def test_what_planning_raises_is_told(planners: PlannersBeside) -> None:
+def test_what_planning_raises_is_reported(planners: PlannerProcesses) -> None:
     spoilt: Snapshot = snapshot(cluster("small"), vm("a", "s1", cluster="small", memory_mb="none"))
     planning = planners.start(spoilt, question("small"))
     with pytest.raises(PlanningFailed, match="memory_mb"):

@@ -140,8 +140,8 @@ def test_metrics_of_a_repair(engine: Engine, server: Server, tmp_path: Path) -> 
         eventually(lambda: samples(page)["ovirt_placement_enforcer_pending_intents",] == 1)
         engine.advance(60)
         eventually(lambda: samples(page).get(("ovirt_placement_enforcer_migrations_total", "done")) == 1)
-        broken = ("ovirt_placement_enforcer_violations", "cluster1", "vm_affinity", "hard")
-        eventually(lambda: samples(page).get(broken) == 1)
+        violated = ("ovirt_placement_enforcer_violations", "cluster1", "vm_affinity", "hard")
+        eventually(lambda: samples(page).get(violated) == 1)
         eventually(lambda: samples(page).get(("ovirt_placement_enforcer_repairs_achieved_total",)) == 1)
         assert faults(page) == ""
         with urllib.request.urlopen(page.replace("/metrics", "/healthz")) as answer:
@@ -150,7 +150,7 @@ def test_metrics_of_a_repair(engine: Engine, server: Server, tmp_path: Path) -> 
         daemon.end()
 
 
-def test_an_address_that_is_none_is_told(server: Server, tmp_path: Path) -> None:
+def test_an_address_that_is_none_is_reported(server: Server, tmp_path: Path) -> None:
     file = write_configuration(tmp_path, server.api_url, more='[enforcer]\nmetrics = "9090"\n')
     completed = subprocess.run(
         [COMMAND, "run", "--config", str(file)], capture_output=True, text=True, timeout=60, check=False

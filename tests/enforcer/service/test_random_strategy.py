@@ -18,7 +18,7 @@ STATE = snapshot(
 )
 
 
-def told(folder: Path, mode: str) -> list[str]:
+def reported(folder: Path, mode: str) -> list[str]:
     """What a daemon says in five minutes."""
     folder.mkdir()
     (folder / "state.json").write_bytes(state_file.dumps(STATE))
@@ -33,7 +33,7 @@ def test_what_was_drawn_stands_until_somebody_approves_of_it(tmp_path: Path) -> 
     """It is planned again every minute meanwhile."""
     waiting = {
         found[1]
-        for line in told(tmp_path / "approve", "approve")
+        for line in reported(tmp_path / "approve", "approve")
         if (found := re.search(r"plan (\S+) waits for an approval", line))
     }
     assert len(waiting) == 1
@@ -42,7 +42,7 @@ def test_what_was_drawn_stands_until_somebody_approves_of_it(tmp_path: Path) -> 
 def test_each_daemon_draws_for_itself_and_says_with_what_the_plan_is_repeated(tmp_path: Path) -> None:
     seeds = []
     for number in range(2):
-        log = "\n".join(told(tmp_path / str(number), "observe"))
+        log = "\n".join(reported(tmp_path / str(number), "observe"))
         (summary,) = set(re.findall(r"\(random, seed (\d+):", log))
         plan = make_plan(STATE, CLUSTER, strategy=strategy(StrategyName.RANDOM, int(summary)))
         (step,) = plan.steps
@@ -52,7 +52,7 @@ def test_each_daemon_draws_for_itself_and_says_with_what_the_plan_is_repeated(tm
 
 
 def test_when_one_is_carried_out_the_next_is_drawn(tmp_path: Path) -> None:
-    log = told(tmp_path / "enforce", "enforce")
+    log = reported(tmp_path / "enforce", "enforce")
     assert len(set(re.findall(r"\(random, seed (\d+)", "\n".join(log)))) == 3
     hosts = {line.split()[-3]: line.split()[-1] for line in log if " = " in line}
     assert all(hosts[f"a{number}"] != hosts[f"b{number}"] for number in range(3))

@@ -63,7 +63,7 @@ def test_two_vms_that_a_new_group_parts_are_parted_at_once(
     how = f"{PATIENT}events_seconds = {3600 if published else 0.5}\n"
     file = write_configuration(tmp_path, server.api_url, more=how)
     with inventory_running(file) if published else nullcontext(), running(file) as daemon:
-        eventually(lambda: "every rule holds" in daemon.log)
+        eventually(lambda: "every rule is satisfied" in daemon.log)
         part(engine)
         began = time.monotonic()
         eventually(lambda: migrating(engine))

@@ -107,7 +107,7 @@ def test_a_step_that_repaired_its_rule_says_so_everywhere(bench: Bench) -> None:
     assert bench.value("migration_duration_seconds_count") == 1
     (outcome,) = bench.audited("outcome")
     assert (outcome["plan"], outcome["step"], outcome["predicted_seconds"]) == ("p1", 1, 12.5)
-    assert outcome["sentence"] == "step 1 of plan p1 has ended: pair holds"
+    assert outcome["sentence"] == "step 1 of plan p1 has ended: pair is satisfied"
     (ended,) = bench.audited("ended")
     assert (ended["vm"], ended["to"]) == ({"id": "b", "name": "b"}, {"id": "h1", "name": "red"})
     assert ended["sentence"] == "migration of b to red done"
@@ -161,7 +161,7 @@ def test_what_a_step_brought_is_found_out_after_a_restart(bench: Bench) -> None:
     assert again.migrations[0].outcome == plan.migrations[0].outcome
 
 
-def test_a_plan_is_told_once_and_counted_each_time(bench: Bench) -> None:
+def test_a_plan_is_reported_once_and_counted_each_time(bench: Bench) -> None:
     for _ in range(3):
         bench.plan(step("a", "b"), step("c"), name="p1")
     assert bench.value("planned_migrations", cluster=CLUSTER) == 3
@@ -173,7 +173,7 @@ def test_a_plan_is_told_once_and_counted_each_time(bench: Bench) -> None:
     assert [plan.id for plan in bench.history.plans(since_seconds=60)] == ["p1"]
 
 
-def test_a_held_step_is_counted_each_time_and_told_when_its_gate_is_another(bench: Bench) -> None:
+def test_a_held_step_is_counted_each_time_and_reported_when_its_gate_is_another(bench: Bench) -> None:
     bench.plan(step("b"))
     for _ in range(3):
         bench.recorder.held("p1", CLUSTER, {1: ("window", "only at night")})
@@ -185,16 +185,16 @@ def test_a_held_step_is_counted_each_time_and_told_when_its_gate_is_another(benc
     assert sorted((one.gate, one.times) for one in plan.held) == [("mode", 1), ("window", 3)]
 
 
-def test_violations_are_told_by_family_and_hardness_until_they_are_repaired(bench: Bench) -> None:
-    def told(name: str = CLUSTER) -> float | None:
+def test_violations_are_reported_by_family_and_hardness_until_they_are_repaired(bench: Bench) -> None:
+    def reported(name: str = CLUSTER) -> float | None:
         return bench.value("violations", cluster=name, family="vm_affinity", hardness="hard")
 
     bench.recorder.looked_at(state("h2"), CLUSTER)
-    assert told() == 2
+    assert reported() == 2
     bench.recorder.looked_at(state("h1"), CLUSTER)
-    assert told() == 1
+    assert reported() == 1
     bench.metrics.keep_only(set())
-    assert told() is None
+    assert reported() is None
 
 
 def test_who_leads_and_how_old_the_knowledge_is(bench: Bench) -> None:
@@ -224,10 +224,10 @@ def test_an_audit_log_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> Non
 def test_an_audit_log_that_is_rotated_goes_on_in_a_new_file(tmp_path: Path) -> None:
     file = tmp_path / "audit"
     audit.open_log(str(file))
-    audit.tell("one", "first", vm="a")
+    audit.report("one", "first", vm="a")
     file.rename(tmp_path / "audit.1")
-    audit.tell("two", "second")
+    audit.report("two", "second")
     audit.open_log("")
-    audit.tell("three", "nobody reads this")
+    audit.report("three", "nobody reads this")
     assert json.loads((tmp_path / "audit.1").read_text())["vm"] == "a"
     assert json.loads(file.read_text())["sentence"] == "second"

@@ -82,7 +82,7 @@ def test_while_the_engine_hangs(tmp_path: Path) -> None:
 def test_while_the_engine_hangs_that_has_answered_until_now(server: Server, tmp_path: Path) -> None:
     more = "[enforcer]\ninterval_seconds = 0.2\n"
     with running(write_configuration(tmp_path, server.api_url, more=more)) as daemon:
-        eventually(lambda: "every rule holds" in daemon.log)
+        eventually(lambda: "every rule is satisfied" in daemon.log)
         hanging = Disturbance(delay_seconds=4, times=1000)
         server.disturbances.add(hanging)
         eventually(lambda: server.disturbances.waiting != [hanging])

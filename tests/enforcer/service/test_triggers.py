@@ -1,4 +1,4 @@
-"""What can break or repair a rule wakes the clusters that it concerns, and nothing else does."""
+"""What can violate or repair a rule wakes the clusters that it concerns, and nothing else does."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def event(code: int, **fields: Any) -> EngineEvent:
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("reported", "expected"),
     [
         (event(10350, cluster="one"), {"one"}),
         (event(10352, cluster="two"), {"two"}),
@@ -44,8 +44,8 @@ def event(code: int, **fields: Any) -> EngineEvent:
     ],
     ids=lambda value: str(value.code) if isinstance(value, EngineEvent) else "",
 )
-def test_events(told: EngineEvent, expected: set[str]) -> None:
-    assert triggers.told([told], STATE, {"ours"}) == expected
+def test_events(reported: EngineEvent, expected: set[str]) -> None:
+    assert triggers.reported([reported], STATE, {"ours"}) == expected
 
 
 def with_vm(**fields: Any) -> Snapshot:

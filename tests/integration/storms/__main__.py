@@ -30,7 +30,7 @@ _HEADERS = (
     "refused",
     "lost",
     "chains torn",
-    "groups broken",
+    "groups violated",
     "9920",
     "9921",
 )
@@ -90,7 +90,7 @@ def _row(name: str, threads: int, found: Figures, ratio: float) -> list[str]:
         str(len(found.burst.refused)),
         str(len(found.burst.lost)),
         f"{len(found.torn_chains)}/{len(found.storm.chains)}",
-        str(found.broken),
+        str(found.violated),
         str(found.unreachable),
         str(len(found.unit_failures)),
     ]

@@ -54,8 +54,8 @@ class Storm:
         """On how many hosts each chain is."""
         return tuple(len(_used(chain, hosts)) for chain in self.chains)
 
-    def broken(self, hosts: Mapping[str, str | None]) -> int:
-        """How many hard groups are broken, of which the engine itself knows all members."""
+    def violated(self, hosts: Mapping[str, str | None]) -> int:
+        """How many hard groups are violated, of which the engine itself knows all members."""
         torn = sum(len(_used(group, hosts)) > 1 for group in self.together)
         placed = [[hosts[vm] for vm in group if hosts[vm]] for group in self.apart]
         return torn + sum(len(set(found)) < len(found) for found in placed)

@@ -59,8 +59,8 @@ class Figures:
         return tuple(count for count in self.storm.hosts_of_chains(self.hosts) if count > 1)
 
     @property
-    def broken(self) -> int:
-        return self.storm.broken(self.hosts)
+    def violated(self) -> int:
+        return self.storm.violated(self.hosts)
 
 
 def of(storm: Storm, burst: Burst, stage: Stage, ages: Sequence[tuple[float, float]] = ()) -> Figures:

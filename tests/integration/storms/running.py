@@ -36,7 +36,7 @@ def run_with_ours(
 ) -> Figures:
     """Run a storm with proxy, units and inventory.
 
-    Units want a newer snapshot than one that is `max_age` seconds old (None: as configured unless told).
+    Units want a newer snapshot than one that is `max_age` seconds old (None: as configured unless reported).
     """
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -1,4 +1,4 @@
-"""What storms are judged by: torn chains, broken groups, failed calls; and that all starts are lawful."""
+"""What storms are judged by: torn chains, violated groups, failed calls; and that all starts are lawful."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_engine_alone_starts_all_of_a_storm_and_breaks_no_group() -> None:
     found = run_alone(draw(24), threads=20)
     assert [answer.status for answer in found.burst.answers] == [200] * 24
     assert None not in {found.hosts[vm] for vm in found.storm.starts}
-    assert found.broken == 0
+    assert found.violated == 0
 
 
 def test_a_storm_has_as_many_starts_as_it_shall_and_the_links_of_chains_stay_down() -> None:
@@ -33,25 +33,25 @@ def test_a_storm_has_as_many_starts_as_it_shall_and_the_links_of_chains_stay_dow
     assert all(vm.host is None for vm in STORM.state.vms)
 
 
-def test_a_chain_on_two_hosts_is_torn_and_no_broken_group() -> None:
+def test_a_chain_on_two_hosts_is_torn_and_no_violated_group() -> None:
     one = STORM.chains[0][0]
     found = Figures(STORM, Burst((), 0.0), placed(**{one: "h1"}))
     assert found.torn_chains == (2,)
-    assert found.broken == 0
+    assert found.violated == 0
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_groups_are_broken_that_stand_apart_or_together_against_their_rule(count: int) -> None:
+def test_groups_are_violated_that_stand_apart_or_together_against_their_rule(count: int) -> None:
     wrong = [(STORM.together[0][0], "h9"), (STORM.apart[0][1], "h0")][:count]
     found = Figures(STORM, Burst((), 0.0), placed(**dict(wrong)))
-    assert found.broken == count
+    assert found.violated == count
     assert found.torn_chains == ()
 
 
 def test_a_vm_that_runs_nowhere_breaks_nothing() -> None:
     hosts = placed() | {STORM.together[0][0]: None, STORM.chains[0][0]: None}
     found = Figures(STORM, Burst((), 0.0), hosts)
-    assert (found.torn_chains, found.broken) == ((), 0)
+    assert (found.torn_chains, found.violated) == ((), 0)
 
 
 def test_only_answers_of_the_engine_are_refusals() -> None:

@@ -1,4 +1,4 @@
-"""Whoever works, and however many are lost meanwhile: the answer is that of one process."""
+"""Whichever worker answers, and however many are lost meanwhile: the answer is that of one process."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_worker_that_is_lost_loses_nothing(state: Snapshot, alone: HaCheck, ma
 
 
 @pytest.mark.slow
-def test_processes_that_die_again_and_again_are_told_of(
+def test_processes_that_die_again_and_again_are_reported(
     state: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ha_check_workers, "examine_lump", deadly)

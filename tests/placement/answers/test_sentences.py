@@ -9,7 +9,7 @@ import pytest
 
 from ovirt_placement import rules
 from ovirt_placement.rules.affinity.host_filter import HOST_NOT_LISTED
-from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_BY_VM
+from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_BY_VM
 from ovirt_placement.rules.affinity.vm_filter import NEGATIVE_PEER_HERE
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.sentences import sentence
@@ -51,6 +51,6 @@ def test_legacy_label_is_called_a_label() -> None:
     assert text == "VM web may only run on the hosts of affinity label l1"
 
 
-def test_broken_negative_group_names_the_vm() -> None:
-    broken = Reason(GROUP_BROKEN_BY_VM, "g1", "v1", number=2.0)
-    assert sentence(broken, STATE) == "breaks affinity group near of priority 2: VM web is here"
+def test_violated_negative_group_names_the_vm() -> None:
+    violated = Reason(GROUP_VIOLATED_BY_VM, "g1", "v1", number=2.0)
+    assert sentence(violated, STATE) == "violates affinity group near of priority 2: VM web is here"

@@ -1,4 +1,4 @@
-"""Simulated engines for commands, with or without a real proxy that has told of its units."""
+"""Simulated engines for commands, with or without a real proxy that has reported of its units."""
 
 from __future__ import annotations
 

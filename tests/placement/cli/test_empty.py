@@ -29,11 +29,11 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("violations", "No running VM breaks a rule."),
-        ("violations --vm v1", "No running VM breaks a rule of this kind."),
-        ("conflicts", "No affinity groups clash, and all hard ones can hold together."),
+        ("violations", "No running VM violates a rule."),
+        ("violations --vm v1", "No running VM violates a rule of this kind."),
+        ("conflicts", "No affinity groups clash, and all hard ones can be satisfied together."),
         ("groups list", "No affinity groups."),
-        ("groups list --broken", "No affinity group is broken."),
+        ("groups list --violated", "No affinity group is violated."),
         ("keys list", "No keys."),
         ("keys check", "No mistakes."),
         ("keys show v1", "No keys have a say about VM v1."),

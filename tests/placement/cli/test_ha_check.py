@@ -98,7 +98,7 @@ def test_domains_by_list_and_several_at_once(asking: Asking) -> None:
 
 
 @pytest.mark.parametrize(
-    ("configuration", "arguments", "told"),
+    ("configuration", "arguments", "reported"),
     [
         (TAGS, "--domain rack-9", 'no failure domain "rack-9"; did you mean "rack-'),
         ("", "--domains", "no failure domains: set domains or domain_tags under [ha]"),
@@ -114,11 +114,11 @@ def test_domains_by_list_and_several_at_once(asking: Asking) -> None:
     ],
 )
 def test_what_is_not_known_is_said(
-    asking: Asking, configuration: str, arguments: str, told: str, monkeypatch: pytest.MonkeyPatch
+    asking: Asking, configuration: str, arguments: str, reported: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ovirt_placement.answers.ha_check_workers._CONNECT_SECONDS", 0.2)
     asking.configuration = configuration
-    assert told in asking.text(2, arguments)
+    assert reported in asking.text(2, arguments)
 
 
 def test_processes_do_the_work_and_say_the_same(asking: Asking) -> None:
@@ -131,10 +131,10 @@ def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(asking:
     hosts = [host(f"h{number}", name=f"node{number}", free_mb=5000) for number in range(6)]
     vms = [vm(f"v{number}", f"h{number}", ha=True, needs_mb=4096) for number in range(6)]
     text = asking.text(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)
-    told = [" ".join(line.split()) for line in text.splitlines()]
+    reported = [" ".join(line.split()) for line in text.splitlines()]
     pairs = "6 sets of 2 hosts are not judged 9 sets of hosts are proven to be survived"
-    assert f"blue 3 unknown unknown {pairs}" in told
-    assert any("among the tightest: room for 0 more VMs of 4096 MiB at most" in line for line in told)
+    assert f"blue 3 unknown unknown {pairs}" in reported
+    assert any("among the tightest: room for 0 more VMs of 4096 MiB at most" in line for line in reported)
     (found,) = asking.data(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)["clusters"]
     assert found["safe"] is None
     assert [size["size"] for size in found["sizes"]] == [1, 2, 3]

@@ -28,7 +28,7 @@ def engine() -> Iterator[EngineServer]:
 def mistake(tmp_path: Path) -> Mistake:
     """Run a command that must fail; return its complaint, which is one line and no traceback.
 
-    What a service tells in its log before that is no complaint.
+    What a service shows in its log before that is no complaint.
     """
 
     def run(*arguments: str) -> str:

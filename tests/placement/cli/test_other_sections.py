@@ -8,12 +8,12 @@ from tests.placement.cli.live_engine import Starting
 WRONG = '[enforcer]\nmode = "enforse"\n'
 
 
-def test_status_and_doctor_tell_of_it(serving: Starting) -> None:
+def test_status_and_doctor_report_it(serving: Starting) -> None:
     with serving(snapshot(host("h1")), more=WRONG) as live:
         out, _ = live.run(1, "status")
-        told = out.splitlines()[0]
-        assert 'mode: cannot be "enforse"' in told
+        reported = out.splitlines()[0]
+        assert 'mode: cannot be "enforse"' in reported
         (mistake,) = live.data(1, "status")["mistakes"]
-        assert told == f"Unhealthy: a command will not start: {mistake}."
+        assert reported == f"Unhealthy: a command will not start: {mistake}."
         kinds = {each["kind"] for each in live.data(1, "doctor")["findings"]}
         assert "mistaken_configuration" in kinds

@@ -75,7 +75,7 @@ def test_conflicts_name_type_and_smallest_contradiction(asking: Asking) -> None:
         ["cluster1", "VMs are to run together and apart", "affinity group far", "web", "no"],
         ["cache"],
         ["stray"],
-        ["cluster1", "cannot hold together", "affinity group near", "web"],
+        ["cluster1", "cannot be satisfied together", "affinity group near", "web"],
         ["affinity group far", "cache"],
         ["stray"],
     ]
@@ -124,7 +124,7 @@ def test_ha_check_names_hosts_and_vms_without_a_home(asking: Asking) -> None:
     assert (found["failures"], found["safe"]) == (2, False)
 
 
-def test_ha_check_tells_the_engines_softer_verdict_beside_its_own(asking: Asking) -> None:
+def test_ha_check_reports_the_engines_softer_verdict_alongside_its_own(asking: Asking) -> None:
     idle = vm("v1", "h1", name="web", ha=True, needs_mb=8192, guaranteed_mb=1024, usage_mem_percent=10)
     busy = vm("v2", "h2", name="cache", ha=True, usage_cpu_percent=100, vcpus=2)
     parts = (
@@ -142,7 +142,7 @@ def test_ha_check_tells_the_engines_softer_verdict_beside_its_own(asking: Asking
     (found,) = asking.data(1, "ha-check", blue, *parts, idle)["clusters"]
     assert (found["safe"], found["by_engine"]["safe"]) == (False, True)
     (loss,) = found["losses"]
-    assert (loss["hosts"], loss["domains"], loss["homeless"]) == (["h1"], [], ["v1"])
+    assert (loss["hosts"], loss["domains"], loss["unplaced"]) == (["h1"], [], ["v1"])
     assert [(one["vm"], [host["host"] for host in one["refused"]]) for one in loss["because"]] == [
         ("v1", ["h2", "h3"])
     ]
@@ -184,9 +184,9 @@ def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: 
         group("g1", SOFT_TOGETHER, "v1 v2", name="near", hosts_rule=SOFT_TOGETHER, hosts="h2"),
     )
     assert asking.rows(0, "where web", *parts) == [
-        ["south", "6", "1", "0", "0", "breaks affinity group near of priority 1"],
+        ["south", "6", "1", "0", "0", "violates affinity group near of priority 1"],
         ["north", "2", "0", "1", "0", "VMs to run with that are here: 1"],
-        ["breaks affinity group near of priority 1"],
+        ["violates affinity group near of priority 1"],
         [],
         ["east is refused by the engine's Status"],
     ]

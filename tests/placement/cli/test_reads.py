@@ -140,8 +140,8 @@ def test_a_plan_is_made_of_what_is_published(followed: LiveEngine, asked: Asked)
 
 def test_a_slow_engine_takes_no_time_from_planning(serving: Starting) -> None:
     """There is time enough for the plan alone, and not for the reading as well."""
-    broken = snapshot(host("h1"), host("h2"), vm("v1", "h1"), vm("v2", "h1"), group("g1", APART, "v1 v2"))
-    with serving(broken) as live:
+    violated = snapshot(host("h1"), host("h2"), vm("v1", "h1"), vm("v2", "h1"), group("g1", APART, "v1 v2"))
+    with serving(violated) as live:
         live.server.disturbances.add(Disturbance(method="GET", path="/vms$", delay_seconds=2.0))
         options = ["--strategy", "greedy", "--deadline", "2", "--config", str(live.config)]
         assert enforcer(["plan", *options]) == REPAIRS_ALL

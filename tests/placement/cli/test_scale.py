@@ -39,7 +39,7 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
     return asked
 
 
-def test_why_tells_the_refusals_and_counts_the_rest(ask: Ask) -> None:
+def test_why_reports_the_refusals_and_counts_the_rest(ask: Ask) -> None:
     lines = ask("why", "v0a").splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["h0", "h7"]  # its rival is on h0
     assert len(lines) < 10
@@ -54,9 +54,9 @@ def test_where_shows_the_best_and_counts_the_rest(ask: Ask) -> None:
     assert len(ask("where", "v0a", "--all").splitlines()) > HOSTS - 3
 
 
-def test_groups_are_counted_and_the_broken_ones_come_first(ask: Ask) -> None:
+def test_groups_are_counted_and_the_violated_ones_come_first(ask: Ask) -> None:
     lines = ask("groups", "list").splitlines()
-    assert lines[0] == "41 affinity groups: 3 broken, 38 kept"
+    assert lines[0] == "41 affinity groups: 3 violated, 38 satisfied"
     assert [line.split()[0] for line in lines[4:10:2]] == ["g0", "g1", "g2"]
     assert lines[-1] == "... and 21 more rows: --all shows them"
     assert len(ask("groups", "list", "--all").splitlines()) > 2 * GROUPS
@@ -65,11 +65,11 @@ def test_groups_are_counted_and_the_broken_ones_come_first(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("arguments", "found"),
     [
-        ("--broken", ["g0", "g1", "g2"]),
+        ("--violated", ["g0", "g1", "g2"]),
         ("--host h2", ["g2"]),
         ("--host h4", ["g3", "g4"]),
         ("--group g9", ["g9"]),
-        ("--vm v5b --broken", []),
+        ("--vm v5b --violated", []),
     ],
 )
 def test_groups_are_narrowed(ask: Ask, arguments: str, found: list[str]) -> None:
@@ -86,8 +86,8 @@ def test_a_long_list_of_members_is_cut(ask: Ask) -> None:
 
 def test_violations_are_narrowed(ask: Ask) -> None:
     def groups(*arguments: str, status: int = 1) -> list[list[str]]:
-        told = plain(ask("violations", "--json", *arguments, status=status))["violations"]
-        return [each["groups"] for each in told]
+        reported = plain(ask("violations", "--json", *arguments, status=status))["violations"]
+        return [each["groups"] for each in reported]
 
     assert groups() == [["g0"], ["g1"], ["g2"]]
     assert groups("--vm", "v1b") == groups("--host", "h1") == groups("--group", "g1") == [["g1"]]

@@ -86,7 +86,7 @@ def test_placement_keys_of_the_store_are_printed_but_for_those_of_what_is_gone(
 @pytest.mark.parametrize(
     "arguments", [[], ["snapshot"], ["inventory"], ["inventory", "run"]], ids=lambda words: " ".join(words)
 )
-def test_help_tells_what_a_command_is_for(arguments: list[str]) -> None:
+def test_help_shows_what_a_command_is_for(arguments: list[str]) -> None:
     text = printed(*arguments, "--help").decode()
     assert text.startswith("usage: ovirt-placement")
     assert "show this help" in text

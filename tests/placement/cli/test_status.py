@@ -60,9 +60,9 @@ def test_a_state_file_in_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert (found["source"]["kind"], found["source"]["where"]) == ("state file", str(file))
     assert (found["health"], found["reasons"]) == ("degraded", ["cluster cluster1: 1 hard rule is violated"])
     assert main(["status", "--state", str(file)]) == 3
-    health, told, keys, _, _, _, row = capsys.readouterr().out.splitlines()
+    health, reported, keys, _, _, _, row = capsys.readouterr().out.splitlines()
     assert health == "Degraded: cluster cluster1: 1 hard rule is violated."
-    assert told == f"Known from the state file {file}."
+    assert reported == f"Known from the state file {file}."
     assert keys == "Placement keys: 0, frozen sets: 0, sticky copies: 0."
     assert row.split()[:4] == ["cluster1", "2", "of", "3"]
     assert row.endswith("1 hard, 1 soft  1 VMs, not reserved")
@@ -76,7 +76,9 @@ def test_an_engine_that_nobody_follows(serving: Starting) -> None:
         assert (cluster["hosts_up"], cluster["vms_running"]) == (1, 1)
 
 
-def test_keys_that_have_no_effect_yet_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keys_that_have_no_effect_yet_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """What they refer to costs the engine time."""
     publisher = Publisher(tmp_path)
     for level, waiting in (("cluster", False), ("disk", True), ("customer_offer", True)):
@@ -98,11 +100,11 @@ def test_what_an_inventory_publishes_comes_with_its_ages(
 ) -> None:
     publisher = Publisher(tmp_path)
     publisher.publish(STATE)
-    found, told = status(publisher, capsys)
+    found, reported = status(publisher, capsys)
     assert found["source"]["kind"] == "inventory"
     assert 0 <= found["source"]["age_seconds"] < 10
     assert found["clusters"] == [IN_NUMBERS]
-    assert "asked what changed" in told
+    assert "asked what changed" in reported
 
 
 @pytest.mark.parametrize(
@@ -123,9 +125,9 @@ def test_keys_come_with_their_numbers_and_what_became_of_the_store(
     publisher.publish(
         replace(STATE, placement_keys=(key,), frozen_keys=frozen, sticky_copies=(copy,)), keys_ago=keys_ago
     )
-    found, told = status(publisher, capsys)
+    found, reported = status(publisher, capsys)
     assert found["placement_keys"] == {"keys": 1, "frozen_sets": 2, "sticky_copies": 1}
-    assert f"Placement keys: 1, frozen sets: 2, sticky copies: 1: {said}" in told
+    assert f"Placement keys: 1, frozen sets: 2, sticky copies: 1: {said}" in reported
     age = found["source"].get("keys_age_seconds")
     assert (age is None) == (keys_ago is None)
     assert found["source"]["store_answers"] == (keys_ago == 0.0)
@@ -158,9 +160,9 @@ def test_it_answers_when_the_engine_is_away_by_what_was_known(
     of_old: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["status", "--config", of_old]) == 1
-    told = capsys.readouterr().out
-    assert "the engine does not answer" in told
-    assert "asked what changed 36" in told
+    reported = capsys.readouterr().out
+    assert "the engine does not answer" in reported
+    assert "asked what changed 36" in reported
     assert main(["status", "--config", of_old, "--json"]) == 1
     found = plain(capsys.readouterr().out)
     assert (found["clusters"], found["source"]["kind"]) == ([IN_NUMBERS], "inventory")

@@ -1,4 +1,4 @@
-"""Whoever makes the store, the services can write it: what root makes belongs to the directory's owner."""
+"""Any user may make the store: what root makes belongs to the directory's owner."""
 
 from __future__ import annotations
 

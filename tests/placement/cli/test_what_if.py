@@ -53,7 +53,7 @@ def names(live: LiveEngine) -> list[str]:
 def test_a_group_is_looked_at_before_it_is_written(live: LiveEngine) -> None:
     out, _ = live.run(0, *APART_GROUP, "--vm", "web1", "--vm", "web2", "--what-if")
     assert "speaks against it: " in out  # they are to be together, too
-    assert "breaks affinity group apart, hard: apart (web1, web2)" in out
+    assert "violates affinity group apart, hard: apart (web1, web2)" in out
     assert "not repaired: affinity group apart, hard: apart" in out
     assert live.changes == []
     assert names(live) == ["near"]
@@ -63,7 +63,7 @@ def test_migrations_and_failures_are_counted(live: LiveEngine) -> None:
     pinned = ("groups", "add", "there", "--cluster", "blue", "--hosts-rule", "positive", "--hosts-enforcing")
     found = live.data(0, *pinned, "--vm", "web1", "--vm", "web2", "--host", "h2", "--host", "h3", "--what-if")
     (blue,) = found["clusters"]
-    assert [rule["groups"] for rule in blue["broken"]] == [["there"]]
+    assert [rule["groups"] for rule in blue["violated"]] == [["there"]]
     assert [(move["vms"], move["to"]) for move in blue["moves"]] == [(["a", "b"], "h3")]
     assert blue["failures_now"] == {"count": 2, "exact": False}
     assert blue["failures_settled"] == {"count": 1, "exact": True}
@@ -73,7 +73,7 @@ def test_migrations_and_failures_are_counted(live: LiveEngine) -> None:
 @pytest.mark.parametrize(
     ("conditions", "holding"),
     [
-        ("broken", ["broken>0 (1)"]),
+        ("violated", ["violated>0 (1)"]),
         ("moves>=2, failures<2", ["moves>=2 (2)", "failures<2 (1)"]),
         ("moves>2", []),
     ],
@@ -90,7 +90,7 @@ def test_a_mistaken_condition_is_named(live: LiveEngine) -> None:
     with pytest.raises(SystemExit):
         live.run(2, *APART_GROUP, "--fail-if", "moves=5")
     complaint = live.capsys.readouterr().err
-    assert '"moves=5": write broken, conflicts, homeless, moves, staying, failures' in complaint
+    assert '"moves=5": write violated, conflicts, unplaced, moves, staying, failures' in complaint
 
 
 def test_what_goes_repairs_and_what_is_changed_breaks(serving: Starting) -> None:
@@ -98,7 +98,7 @@ def test_what_goes_repairs_and_what_is_changed_breaks(serving: Starting) -> None
     with serving(parted) as live:
         assert "repairs affinity group near" in live.run(0, "groups", "remove", "near", "--what-if")[0]
         out, _ = live.run(0, "groups", "edit", "near", "--add-vm", "web3", "--what-if")
-        assert "breaks affinity group near, hard: together" in out
+        assert "violates affinity group near, hard: together" in out
         assert live.changes == []
 
 
@@ -110,7 +110,7 @@ def test_keys_break_where_vms_run(starting: Starting) -> None:
         given = ("keys", "set", "SSD", "0", "-60", "--on", "server", "cache")
         found = live.data(0, *given, "--what-if")
         (blue,) = found["clusters"]
-        assert [(rule["kind"], rule["vms"]) for rule in blue["broken"]] == [("placement_keys", ["c"])]
+        assert [(rule["kind"], rule["vms"]) for rule in blue["violated"]] == [("placement_keys", ["c"])]
         assert [move["vms"] for move in blue["moves"]] == [["c"]]
         assert live.data(3, *given, "--fail-if", "moves")["fails"] == ["moves>0 (1)"]
         assert len(live.data(0, "keys", "list")["keys"]) == 3
@@ -130,7 +130,7 @@ def without_ids(policy: Policy) -> Policy:
 def test_setup_is_foreseen_as_it_comes(starting: Starting) -> None:
     with starting(STATE) as live:
         out, _ = live.run(0, "setup", "--cluster", "blue", "--what-if")
-        assert "Cluster blue:\n  breaks no rule" in out
+        assert "Cluster blue:\n  violates no rule" in out
         assert live.changes == []
         live.run(2, "setup", "--undo", "--what-if")
         settings = EngineSettings(url=live.server.api_url, username="admin@internal")
@@ -139,7 +139,7 @@ def test_setup_is_foreseen_as_it_comes(starting: Starting) -> None:
             seen = read_seen(connection, overview, "ovirt-placement", overview.users, "none")
             foreseen = plan(seen, UnitChoice("ovirt-placement", {"SoftAffinityWeight": 30}))
             live.run(
-                0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=30", "--fail-if", "broken"
+                0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=30", "--fail-if", "violated"
             )
             (blue,) = read_snapshot(connection).clusters
         assert foreseen.clusters == ("c1",)
@@ -170,13 +170,13 @@ def test_hosts_that_fail_hosts_that_come_and_vms_that_start(
         ("b", "h3", "h1"),
     ]
     assert found["stopped"] == ["c"]
-    more = ("--add-host", "like=h1*2", "--vm", "LIKE=cache*16", "--fail-if", "homeless")
+    more = ("--add-host", "like=h1*2", "--vm", "LIKE=cache*16", "--fail-if", "unplaced")
     status, found = asked(STATE, tmp_path, capsys, *more)
     homes = [one["host"] for one in found["starts"]]
     assert (status, len(homes), None in homes) == (0, 16, False)
     assert {home: homes.count(home) for home in homes} == {"h1": 2, "h2": 3, "h3": 3, "h1+1": 4, "h1+2": 4}
-    status, found = asked(STATE, tmp_path, capsys, "--vm", "like=cache*9", "--fail-if", "homeless")
-    assert (status, found["fails"]) == (3, ["homeless>0 (1)"])
+    status, found = asked(STATE, tmp_path, capsys, "--vm", "like=cache*9", "--fail-if", "unplaced")
+    assert (status, found["fails"]) == (3, ["unplaced>0 (1)"])
     assert "the engine's Memory" in found["starts"][-1]["refused_by"]
 
 
@@ -188,7 +188,7 @@ def test_copies_are_in_the_same_groups(tmp_path: Path, capsys: pytest.CaptureFix
     assert [one["host"] for one in found["starts"]] == ["h2", None]
 
 
-def test_words_that_mean_nothing_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_that_mean_nothing_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "state.json"
     file.write_bytes(state_file.dumps(STATE))
     assert main(["what-if", "--state", str(file)]) == 2

@@ -81,7 +81,7 @@ def test_what_cannot_leave_is_an_exit_status(serving: Starting) -> None:
 
 def test_hosts_fail_while_others_are_in_maintenance(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["what-if", "--state", str(file), "--maintenance", "node3", "--down", "node2"]
-    assert main([*asked, "--fail-if", "homeless"]) == 3
+    assert main([*asked, "--fail-if", "unplaced"]) == 3
     assert "web-d finds no host" in capsys.readouterr().out
 
 

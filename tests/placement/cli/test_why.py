@@ -75,7 +75,7 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.split("  ") if cell.strip()]
 
 
-def told(
+def reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], *parts: Part, place: str = "h2"
 ) -> list[list[str]]:
     """What is said of VM a on a host: sentences, each with the units whose it is."""
@@ -94,20 +94,20 @@ def test_the_engine_alone_refuses_what_our_units_take_in_another_way(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nowhere = group("g", vms="a", hosts_rule=TOGETHER)
-    assert told(tmp_path, capsys, vm("a"), nowhere) == [
+    assert reported(tmp_path, capsys, vm("a"), nowhere) == [
         [
-            "the engine keeps VM a off this host: affinity group g ties it to hosts and lists none",
+            "the engine does not allow VM a on this host: affinity group g ties it to hosts and lists none",
             "VmToHostsAffinityGroups",
         ]
     ]
     abroad = (cluster(), cluster("c2"), host("far", cluster="c2"), vm("x", "far", cluster="c2"))
     with_x = group("g", TOGETHER, "a", vm_labels=("l",))
-    assert told(tmp_path, capsys, vm("a"), *abroad, label("l", "x"), with_x) == []
+    assert reported(tmp_path, capsys, vm("a"), *abroad, label("l", "x"), with_x) == []
     because = (
-        "the engine keeps it with VM x of another cluster, which is on its way to host far (affinity group g)"
+        "the engine runs it with VM x of another cluster, which is on its way to host far (affinity group g)"
     )
     coming = pending("x", "far")
-    assert told(tmp_path, capsys, vm("a"), *abroad, label("l", "x"), with_x, coming) == [
+    assert reported(tmp_path, capsys, vm("a"), *abroad, label("l", "x"), with_x, coming) == [
         [because, "VmAffinityGroups"]
     ]
 
@@ -117,10 +117,10 @@ def test_our_unit_alone_refuses_by_a_chain_and_both_by_a_peer(
 ) -> None:
     chain = (group("g1", TOGETHER, "a b"), group("g2", TOGETHER, "b c"))
     sentence = "must run with VM {}, which is on host h1 (affinity group {})".format
-    assert told(tmp_path, capsys, vm("a"), vm("b"), vm("c", "h1"), *chain) == [
+    assert reported(tmp_path, capsys, vm("a"), vm("b"), vm("c", "h1"), *chain) == [
         [sentence("c", "g2"), "AffinityFilter"]
     ]
-    assert told(tmp_path, capsys, vm("c", "h1"), vm("a"), vm("b", "h1"), *reversed(chain)) == [
+    assert reported(tmp_path, capsys, vm("c", "h1"), vm("a"), vm("b", "h1"), *reversed(chain)) == [
         [sentence("b", "g1"), "AffinityFilter", "VmAffinityGroups"]
     ]
 
@@ -129,10 +129,10 @@ def test_a_vm_that_leaves_its_host_with_its_peers_is_judged_with_them_by_the_eng
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     there = (vm("a", "h1"), vm("b", "h1"), group("g", TOGETHER, "a b"))
-    assert told(tmp_path, capsys, *there) == []
+    assert reported(tmp_path, capsys, *there) == []
     rival = (vm("r", "h2"), group("far", APART, "b r"))
-    assert told(tmp_path, capsys, *there, *rival) == [
-        ["the engine keeps it away from VM r, which is on host h2 (affinity group far)", "VmAffinityGroups"]
+    assert reported(tmp_path, capsys, *there, *rival) == [
+        ["the engine runs it apart from VM r, which is on host h2 (affinity group far)", "VmAffinityGroups"]
     ]
 
 

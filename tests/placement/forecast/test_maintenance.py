@@ -36,13 +36,13 @@ class Emptying(BruteForce):
     def __init__(self, state: Snapshot, emptied: frozenset[str]) -> None:
         super().__init__(state)
         self.emptied = emptied
-        self.satisfied = [rule for rule in self.rules if not rule.broken(self.start)]
+        self.satisfied = [rule for rule in self.rules if not rule.violated(self.start)]
 
     def may_go(self, at: Assignment, moving: tuple[int, ...], host: str) -> bool:
         return host not in self.emptied and super().may_go(at, moving, host)
 
     def value(self, at: Assignment, cost: int) -> Value:
-        violated = [rule for rule in self.satisfied if rule.broken(at)]
+        violated = [rule for rule in self.satisfied if rule.violated(at)]
         assert not any(rule.hard for rule in violated)
         soft = [sum(rule.priority == level for rule in violated) for level in self.priorities]
         return (sum(host in self.emptied for host in at), *soft, cost)

@@ -1,4 +1,4 @@
-"""A simulated engine, whoever follows it, and a clock that both live by."""
+"""A simulated engine, its follower, and the clock of both."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SETTINGS = replace(USUAL, late_event_probability=0.4, host_detection_seconds=1.0
 
 
 class Stage:
-    """An engine, whoever follows it, and a clock that both live by."""
+    """An engine, its follower, and the clock of both."""
 
     def __init__(self, state: Snapshot, password: Path, patience_seconds: float = PATIENT_SECONDS) -> None:
         self.engine = Engine.from_snapshot(

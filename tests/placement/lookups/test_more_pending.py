@@ -38,7 +38,7 @@ def answers(state: Snapshot) -> list[object]:
 
 @settings(deadline=None, max_examples=60)
 @given(worlds(whole_policies()), ENTRIES, ENTRIES)
-def test_answers_are_those_of_a_snapshot_decoded_anew(
+def test_answers_are_those_of_a_snapshot_decoded_again(
     state: Snapshot, first: list[tuple[str, str]], second: list[tuple[str, str]]
 ) -> None:
     answers(state)

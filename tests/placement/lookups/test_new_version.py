@@ -46,9 +46,11 @@ class Published:
 
     def read(self, state: Snapshot, vms: Iterable[Vm]) -> Snapshot:
         """The state with these VMs and no others."""
-        told = consistent(replace(state, vms=tuple(vms)))
-        told = replace(told, pending=tuple(entry for entry in told.pending if entry.vm in told.vm_by_id))
-        encoded = self._encoder.encode(told, next(self._versions))
+        reported = consistent(replace(state, vms=tuple(vms)))
+        reported = replace(
+            reported, pending=tuple(entry for entry in reported.pending if entry.vm in reported.vm_by_id)
+        )
+        encoded = self._encoder.encode(reported, next(self._versions))
         versions = tuple(each.version for each in encoded)
         self._known = decode(versions, lambda at: encoded[at].content, self._known)
         return self._known.snapshot
@@ -70,7 +72,7 @@ def pending(state: Snapshot, entries: list[tuple[str, str]], like: Snapshot) -> 
     st.booleans(),
     st.booleans(),
 )
-def test_answers_are_those_of_a_snapshot_decoded_anew(
+def test_answers_are_those_of_a_snapshot_decoded_again(
     state: Snapshot,
     vms: dict[str, tuple[str | None, int, bool]],
     absent: tuple[set[str], set[str], bool],

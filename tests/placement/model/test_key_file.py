@@ -136,16 +136,16 @@ def test_keys_of_hosts_stand_together_under_their_names() -> None:
         ("node_keys: [{cluster: blue, name: A, values: {east: 1}}]", 'node_keys[0].values: no host "east"'),
     ],
 )  # fmt: skip
-def test_mistakes_are_told_by_their_place(text: str, complaint: str, tmp_path: Path) -> None:
+def test_mistakes_are_reported_by_their_place(text: str, complaint: str, tmp_path: Path) -> None:
     file = tmp_path / "keys.yaml"
     file.write_text(text)
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as reported:
         key_file.load(file, WORLD)
-    assert str(told.value).startswith(f"{file}: ")
-    assert complaint in str(told.value)
+    assert str(reported.value).startswith(f"{file}: ")
+    assert complaint in str(reported.value)
 
 
-def test_file_that_is_absent_is_told(tmp_path: Path) -> None:
+def test_file_that_is_absent_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot read the keys"):
         key_file.load(tmp_path / "absent.yaml", WORLD)
 

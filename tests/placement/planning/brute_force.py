@@ -16,13 +16,13 @@ from tests.builders import needed_mb
 
 #: The host of each running VM.
 Assignment = tuple[str, ...]
-#: Broken hard rules; broken soft ones by priority, the highest first.
+#: Violated hard rules; violated soft ones by priority, the highest first.
 Violations = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One thing that can be broken. `vms` are places in an assignment."""
+    """One thing that can be violated. `vms` are places in an assignment."""
 
     kind: str
     vms: tuple[int, ...]
@@ -30,7 +30,7 @@ class Rule:
     hard: bool
     priority: float
 
-    def broken(self, at: Assignment) -> bool:
+    def violated(self, at: Assignment) -> bool:
         hosts = [at[vm] for vm in self.vms]
         if self.kind == "together":
             return len(set(hosts)) > 1
@@ -116,9 +116,9 @@ class BruteForce:
         return sets
 
     def score(self, at: Assignment) -> Violations:
-        broken = [rule for rule in self.rules if rule.broken(at)]
-        soft = [sum(not one.hard and one.priority == level for one in broken) for level in self.priorities]
-        return (sum(one.hard for one in broken), *soft)
+        violated = [rule for rule in self.rules if rule.violated(at)]
+        soft = [sum(not one.hard and one.priority == level for one in violated) for level in self.priorities]
+        return (sum(one.hard for one in violated), *soft)
 
     def worth(self, at: Assignment) -> Violations:
         """The score, and then the pairs on one host that a hard rule wants apart, if they count."""
@@ -169,7 +169,7 @@ class BruteForce:
             return False
         after = tuple(host if vm in moving else at[vm] for vm in range(len(at)))
         touched = [rule for vm in moving for rule in self.hard_of[vm]]
-        return not any(rule.broken(after) and not rule.broken(at) for rule in touched)
+        return not any(rule.violated(after) and not rule.violated(at) for rule in touched)
 
     def one_may_go(self, at: Assignment, vm: int, moving: tuple[int, ...], host: str) -> bool:
         known = self.vms[vm]

@@ -1,4 +1,4 @@
-"""Hard negative groups that cannot hold: left alone, or spread as far as they can be where that is asked."""
+"""Hard negative groups that cannot be satisfied: left alone, or spread as far as possible."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_what_cannot_hold_is_left_alone_where_nobody_asks(strategy: StrategyName
 
 
 @each_strategy
-def test_no_other_rule_is_broken_for_it(strategy: StrategyName) -> None:
+def test_no_other_rule_is_violated_for_it(strategy: StrategyName) -> None:
     state = snapshot(
         *(host(name, free_mb=65536) for name in ("h1", "h2")),
         *(vm(name, "h1") for name in "abc"),

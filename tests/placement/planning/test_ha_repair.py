@@ -80,7 +80,7 @@ def test_of_what_cannot_be_restored_as_much_as_can_is() -> None:
     assert lost(plan) == [("h2",)]
 
 
-def test_rules_are_repaired_first_and_none_is_broken_for_it_hard_or_soft() -> None:
+def test_rules_are_repaired_first_and_none_is_violated_for_it_hard_or_soft() -> None:
     state = snapshot(
         RESERVING, host("h1", free_mb=8 * GIB), host("h2", free_mb=GIB), host("h3", free_mb=GIB),
         vm("a", "h1", ha=True, needs_mb=3 * GIB), vm("rival", "h1", needs_mb=GIB),
@@ -136,7 +136,7 @@ def test_no_fewer_migrations_would_do(seed: int) -> None:
         state = drawn(chance)
         oracle = Cluster(state)
         begin = lost_hosts(state, oracle.start)
-        if not begin or oracle.broken(oracle.start):
+        if not begin or oracle.violated(oracle.start):
             continue
         fewest = fewest_to_restore(state, oracle, len(begin))
         plan = make_plan(state, CLUSTER, options=RESTORE)
@@ -145,7 +145,7 @@ def test_no_fewer_migrations_would_do(seed: int) -> None:
         end = oracle.start | {one: step.target for step in plan.steps for one in step.vms}
         assert {one for failure in lost(plan) for one in failure} == lost_hosts(state, end)
         assert lost_hosts(state, end) <= begin
-        assert oracle.broken(end) == 0
+        assert oracle.violated(end) == 0
         assert (fewest is None) == bool(plan.reservation.lost)
         assert fewest is None or plan.migrations == fewest
         requests = [Request(step.vms, step.target, step.after) for step in plan.steps]
@@ -214,7 +214,7 @@ def lost_hosts(state: Snapshot, where: Where) -> set[str]:
 
 
 def fewest_to_restore(state: Snapshot, oracle: Cluster, most_lost: int) -> int | None:
-    """Over states in which no rule is broken, and no more failures are lost than at the start."""
+    """Over states in which no rule is violated, and no more failures are lost than at the start."""
     vms = sorted(oracle.start)
     first = tuple(oracle.start[one] for one in vms)
     known = {first: 0}
@@ -222,7 +222,7 @@ def fewest_to_restore(state: Snapshot, oracle: Cluster, most_lost: int) -> int |
     while queue:
         cost, places = heappop(queue)
         where = dict(zip(vms, places, strict=True))
-        if known[places] < cost or oracle.broken(where):
+        if known[places] < cost or oracle.violated(where):
             continue
         missing = lost_hosts(state, where)
         if not missing:

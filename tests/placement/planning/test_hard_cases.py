@@ -33,7 +33,7 @@ from tests.builders import (
 )
 
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
-#: What a plan of a large group may take, of the processor's time; other tests run beside it.
+#: What a plan of a large group may take, of the processor's time; other tests run besides it.
 PATIENCE_SECONDS = 5
 #: The same where it has a thousand steps, each of which all rules judge.
 MORE_PATIENCE_SECONDS = 10
@@ -214,7 +214,7 @@ def test_what_is_left_out_for_the_ha_reservation_is_said(strategy: StrategyName)
     (left,) = plan.remaining
     found = left.obstacles[0]
     assert found.kind is ObstacleKind.RESERVATION
-    assert (found.vms, found.hosts, found.homeless) == (("a",), ("h2",), ("big",))
+    assert (found.vms, found.hosts, found.unplaced) == (("a",), ("h2",), ("big",))
     assert (found.needed, found.available) == (1, 0)
     assert obstacle_text(found, state).startswith(
         "migrations of a were left out: if h2 failed after them, big would not restart (over all failures 1"

@@ -65,7 +65,9 @@ def test_the_engine_refuses_a_vm_of_a_group_that_must_be_on_hosts_and_lists_none
     state = snapshot(*THREE_HOSTS, *CROWDED, group("nowhere", vms="a", hosts_rule=TOGETHER))
     plan = make_plan(state, CLUSTER)
     assert plan.steps == ()
-    assert "the engine keeps VM a off this host" in "\n".join(plan_record(plan, state).remaining[0].because)
+    assert "the engine does not allow VM a on this host" in "\n".join(
+        plan_record(plan, state).remaining[0].because
+    )
 
 
 def test_the_engine_refuses_a_vm_whose_peer_is_on_its_way_in_another_cluster() -> None:
@@ -98,7 +100,9 @@ def taken(state: Snapshot, place: str) -> bool:
     return place != "h1" and bool(state.vms_of_host.get(place))
 
 
-def test_a_step_that_a_rule_refuses_only_later_is_dropped_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_a_rule_refuses_only_later_is_dropped_and_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(catalogue, "RULES", (*catalogue.RULES, third_party(taken)))
     pairs = [group("g1", APART, "a fixed"), group("g2", APART, "b fixed")]
     state = snapshot(*THREE_HOSTS, vm("a", "h1"), vm("b", "h1"), vm("fixed", "h1", migratable=False), *pairs)
@@ -107,8 +111,8 @@ def test_a_step_that_a_rule_refuses_only_later_is_dropped_and_told(monkeypatch: 
     assert not plan.proven
     (dropped,) = plan.refused
     assert dropped.step.target == "h2"
-    (told,) = plan_record(plan, state).refused
-    assert told.because == (f"ThirdParty: does not like VM {dropped.step.vms[0]} there",)
+    (reported,) = plan_record(plan, state).refused
+    assert reported.because == (f"ThirdParty: does not like VM {dropped.step.vms[0]} there",)
 
 
 def test_a_cluster_whose_every_step_is_refused_ends_with_what_it_has(

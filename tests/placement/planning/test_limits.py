@@ -28,7 +28,7 @@ from tests.builders import CLUSTER, host, snapshot, vm
 
 #: The host of each VM.
 Placement = tuple[str, ...]
-#: Broken hard constraints, broken soft ones, migrations.
+#: Violated hard constraints, violated soft ones, migrations.
 Worth = tuple[int, int, int]
 
 
@@ -142,9 +142,9 @@ class BruteForce:
                 if after not in steps:
                     steps[after] = steps[placement] + 1
                     waiting.append(after)
-        return min((*self.broken(placement), count) for placement, count in steps.items())
+        return min((*self.violated(placement), count) for placement, count in steps.items())
 
-    def broken(self, placement: Placement) -> tuple[int, int]:
+    def violated(self, placement: Placement) -> tuple[int, int]:
         at = dict(zip(self._vms, placement, strict=True))
         hard = sum(bool(limit.full(at)) for limit in self._limits if limit.hard)
         return hard, sum(bool(limit.full(at)) for limit in self._limits if not limit.hard)
@@ -181,8 +181,8 @@ def worth(problem: Problem, moves: list[Move]) -> Worth:
     at = dict(problem.where)
     for move in moves:
         at |= dict.fromkeys(move.vms, move.host)
-    broken = BruteForce(problem).broken(tuple(at[one] for one in sorted(problem.memory_mb)))
-    return (*broken, sum(len(move.vms) for move in moves))
+    violated = BruteForce(problem).violated(tuple(at[one] for one in sorted(problem.memory_mb)))
+    return (*violated, sum(len(move.vms) for move in moves))
 
 
 def check(seed: int) -> None:

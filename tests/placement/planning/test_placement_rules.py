@@ -44,7 +44,7 @@ def states(draw: st.DrawFn, kind: str | None = None) -> Snapshot:
 
 
 def best(state: Snapshot) -> tuple[int, int]:
-    """The fewest broken rules that legal migrations reach, and the fewest migrations that do."""
+    """The fewest violated rules that legal migrations reach, and the fewest migrations that do."""
     start: At = tuple(one.host or "" for one in state.vms)
     cost = {start: 0}
     queue = deque([start])
@@ -54,10 +54,10 @@ def best(state: Snapshot) -> tuple[int, int]:
             if after not in cost:
                 cost[after] = cost[at] + 1
                 queue.append(after)
-    return min((broken(state, at), moves) for at, moves in cost.items())
+    return min((violated(state, at), moves) for at, moves in cost.items())
 
 
-def broken(state: Snapshot, at: At) -> int:
+def violated(state: Snapshot, at: At) -> int:
     return sum(not satisfied(rule, state, placed(state, at)) for rule in state.placement_rules)
 
 
@@ -85,7 +85,7 @@ def fits(state: Snapshot, after: At, to: str) -> bool:
 
 
 def legal(state: Snapshot, at: At, after: At) -> bool:
-    """Each rule lets the VM come, and none that is satisfied is broken."""
+    """Each rule lets the VM come, and none that is satisfied is violated."""
     (number,) = (number for number, pair in enumerate(zip(at, after, strict=True)) if pair[0] != pair[1])
     before, then = placed(state, at), placed(state, after)
     return all(
@@ -106,12 +106,12 @@ def check(state: Snapshot, name: StrategyName) -> None:
         assert legal(state, at, after)
         at = after
     reached, fewest = best(state)
-    assert broken(state, at) >= reached
-    assert len(plan.remaining) == broken(state, at)
-    if broken(state, at) == reached:
+    assert violated(state, at) >= reached
+    assert len(plan.remaining) == violated(state, at)
+    if violated(state, at) == reached:
         assert len(plan.steps) >= fewest
     if plan.proven:
-        assert (broken(state, at), len(plan.steps)) == (reached, fewest)
+        assert (violated(state, at), len(plan.steps)) == (reached, fewest)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -123,8 +123,8 @@ def test_the_optimal_plan_of_each_kind_is_the_best_there_is(kind: str) -> None:
     def plan(state: Snapshot) -> None:
         check(state, StrategyName.OPTIMAL)
         plan = make_plan(state, CLUSTER, strategy=strategy(StrategyName.OPTIMAL), deadline=NEVER)
-        best_broken, fewest = best(state)
-        assert len(plan.remaining) == best_broken
+        best_violated, fewest = best(state)
+        assert len(plan.remaining) == best_violated
         reached.append(len(plan.steps) == fewest)
 
     plan()

@@ -111,13 +111,15 @@ def test_a_host_rule_decides_where_a_group_gathers() -> None:
 
 
 @pytest.mark.parametrize("rule", [SOFT_APART, SOFT_TOGETHER])
-def test_soft_groups_are_repaired_where_that_is_asked_for_and_told_in_any_case(rule: AffinityRule) -> None:
+def test_soft_groups_are_repaired_where_that_is_asked_for_and_reported_in_any_case(
+    rule: AffinityRule,
+) -> None:
     state = snapshot(
         *HOSTS, vm("a", "h1"), vm("b", "h1" if rule is SOFT_APART else "h2"), group("g", rule, "a b")
     )
-    told = make_plan(state, CLUSTER)
-    assert told.steps == ()
-    assert [(rule.groups, rule.hard, rule.obstacles) for rule in told.remaining] == [(("g",), False, ())]
+    reported = make_plan(state, CLUSTER)
+    assert reported.steps == ()
+    assert [(rule.groups, rule.hard, rule.obstacles) for rule in reported.remaining] == [(("g",), False, ())]
     repaired = make_plan(state, CLUSTER, options=PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT})))
     assert repaired.migrations == 1
     assert repaired.remaining == ()
@@ -214,7 +216,7 @@ def test_what_cannot_be_repaired_says_why(parts: tuple[Part, ...], reason: str) 
     assert reason in why(plan)
 
 
-def test_a_vm_that_is_frozen_stays_and_the_reason_is_told() -> None:
+def test_a_vm_that_is_frozen_stays_and_the_reason_is_reported() -> None:
     plan = planned(
         *HOSTS,
         vm("a", "h1"),
@@ -242,9 +244,9 @@ def test_the_rest_of_a_plan_holds_only_while_nothing_else_changes() -> None:
     assert not holds(state, plan, {"a": "it rests"})
     full = msgspec.structs.replace(state, hosts=(HOSTS[0], host("h2", free_mb=1), HOSTS[2]))
     assert not holds(full, plan, {})
-    also_broken: Snapshot = msgspec.structs.replace(
+    also_violated: Snapshot = msgspec.structs.replace(
         state,
         vms=(*state.vms, vm("x", "h2"), vm("y", "h2")),
         affinity_groups=(*state.affinity_groups, group("n", APART, "x y")),
     )
-    assert not holds(also_broken, plan, {})
+    assert not holds(also_violated, plan, {})

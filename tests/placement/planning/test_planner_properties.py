@@ -57,7 +57,7 @@ def test_no_plan_repairs_more_or_needs_fewer_migrations(cluster: Snapshot) -> No
 
 @settings(max_examples=60, deadline=None)
 @given(tiny_clusters(), st.sampled_from([None, Greedy(), Random()]), st.integers(0, 200))
-def test_no_plan_that_leaves_no_more_broken_has_fewer_migrations_than_are_said_to_be_needed(
+def test_no_plan_that_leaves_no_more_violated_has_fewer_migrations_than_are_said_to_be_needed(
     cluster: Snapshot, strategy: Strategy | None, questions: int
 ) -> None:
     """Time is counted in questions for it: most plans are cut short."""
@@ -100,7 +100,7 @@ def test_the_order_in_which_the_engine_lists_things_changes_nothing(cluster: Sna
 
 @settings(max_examples=40, deadline=None)
 @given(tiny_clusters())
-def test_what_remains_broken_is_named_with_a_reason(cluster: Snapshot) -> None:
+def test_what_remains_violated_is_named_with_a_reason(cluster: Snapshot) -> None:
     plan = planned(cluster)
     score, _ = end_of(cluster, plan)
     assert len(plan.remaining) == sum(score)
@@ -109,7 +109,9 @@ def test_what_remains_broken_is_named_with_a_reason(cluster: Snapshot) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(tiny_clusters())
-def test_with_hard_rules_alone_to_repair_what_is_soft_is_told_and_not_explained(cluster: Snapshot) -> None:
+def test_with_hard_rules_alone_to_repair_what_is_soft_is_reported_and_not_explained(
+    cluster: Snapshot,
+) -> None:
     plan = make_plan(cluster, CLUSTER)
     score, _ = end_of(cluster, plan)
     assert score[0] == BruteForce(cluster).best()[0][0]

@@ -26,14 +26,14 @@ def planned(state: Snapshot) -> Plan:
 
 
 def left(state: Snapshot, plan: Plan) -> int:
-    """Replay a plan as the definitions have it; how many hard rules are broken in the end."""
+    """Replay a plan as the definitions have it; how many hard rules are violated in the end."""
     cluster = Cluster(state)
     where = dict(cluster.start)
     for step in plan.steps:
         fault = cluster.why_not(where, {}, Request(step.vms, step.target))
         assert fault is None, f"{step}: {fault}"
         where |= dict.fromkeys(step.vms, step.target)
-    return cluster.broken(where)
+    return cluster.violated(where)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -1,4 +1,4 @@
-"""The way back from a plan, as far as no rule that holds now would be broken."""
+"""The way back from a plan, as far as no rule that is satisfied now would be violated."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_would_break_a_hard_rule_that_holds_stays_and_the_rest_goes_back() 
     )
     undoing = back(state, "a h1 h2", "c h1 h2")
     assert moves(undoing) == [(("c",), "h1")]
-    assert kept(undoing, state) == {"a": "it would break affinity group the pair"}
+    assert kept(undoing, state) == {"a": "it would violate affinity group the pair"}
 
 
 def test_two_of_whom_only_one_may_return_stay_both() -> None:
@@ -53,7 +53,7 @@ def test_two_of_whom_only_one_may_return_stay_both() -> None:
     assert set(undoing.kept) == {"a", "b"}
 
 
-def test_a_rule_that_is_broken_now_keeps_nobody_who_is_not_in_it() -> None:
+def test_a_rule_that_is_violated_now_keeps_nobody_who_is_not_in_it() -> None:
     state = snapshot(
         host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), vm("c", "h2"), group("rivals", APART, "a b")
     )
@@ -69,7 +69,7 @@ def test_who_was_moved_since_or_cannot_move_or_is_held_stays() -> None:
         vm("elsewhere", "h3"),
         vm("pinned", "h2", migratable=False),
         vm("held", "h2"),
-        vm("homeless", "h2"),
+        vm("unplaced", "h2"),
         vm("down"),
         vm("home", "h1"),
     )
@@ -89,7 +89,7 @@ def test_who_was_moved_since_or_cannot_move_or_is_held_stays() -> None:
         "elsewhere": "somebody else moved it since: it is on h3",
         "pinned": "it may not be migrated automatically (pinned, or only its user may)",
         "held": "it cools down",
-        "homeless": "its former host h4 is not up",
+        "unplaced": "its former host h4 is not up",
         "down": "it is gone, down, or in another cluster",
         "gone": "it is gone, down, or in another cluster",
     }

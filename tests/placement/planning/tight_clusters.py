@@ -11,7 +11,7 @@ from tests.placement.planning.ordering.oracle import Cluster, Request
 
 
 def scrambled(seed: int, *, hosts: int = 8, vms: int = 60, groups: int = 25, tries: int = 150) -> Snapshot:
-    """From an end in which every rule holds backwards, by migrations whose way back is legal."""
+    """From an end in which every rule is satisfied backwards, by migrations whose way back is legal."""
     dice = random.Random(seed)
     host_ids = [f"h{number:02}" for number in range(hosts)]
     sizes_mb = {f"v{number:02}": 1024 * dice.choice([2, 4, 8, 16, 32]) for number in range(vms)}
@@ -37,7 +37,7 @@ def scrambled(seed: int, *, hosts: int = 8, vms: int = 60, groups: int = 25, tri
         if source == where[name] or _taken(before, sizes_mb)[source] > total_mb[source]:
             continue
         cluster = Cluster(state(before))
-        worse = cluster.broken(before) - cluster.broken(where)
+        worse = cluster.violated(before) - cluster.violated(where)
         back = Request((name,), where[name])
         if (worse > 0 or (worse == 0 and dice.random() < 0.5)) and cluster.why_not(before, {}, back) is None:
             where = before
@@ -45,7 +45,7 @@ def scrambled(seed: int, *, hosts: int = 8, vms: int = 60, groups: int = 25, tri
 
 
 def _kept(name: str, where: Mapping[str, str], dice: random.Random) -> object:
-    """A rule that holds there."""
+    """A satisfied rule there."""
     first = dice.choice(sorted(where))
     together = [one for one in sorted(where) if where[one] == where[first] and one != first]
     elsewhere = [one for one in sorted(where) if where[one] != where[first]]

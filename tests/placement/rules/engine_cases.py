@@ -13,8 +13,8 @@ from ovirt_placement.rules.verdict import Request
 from tests.paths import DATA
 
 FOLDER = DATA / "engine-cases"
-#: What stands beside the state: the question, and who answered what.
-_BESIDE = {"name", "engine_class", "request", "engine", "product", "simulator"}
+#: What stands next to the state: the question, and who answered what.
+_ALONGSIDE = {"name", "engine_class", "request", "engine", "product", "simulator"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class EngineCase:
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        state = {key: value for key, value in self.whole.items() if key not in _BESIDE}
+        state = {key: value for key, value in self.whole.items() if key not in _ALONGSIDE}
         return state_file.loads(json.dumps(state).encode())
 
     @property

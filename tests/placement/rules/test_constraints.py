@@ -37,7 +37,7 @@ def kept(state: Snapshot, constraint: Constraint) -> bool:
 
 
 @given(snapshots())
-def test_a_constraint_is_kept_broken_and_short_of_moves_all_at_once(state: Snapshot) -> None:
+def test_a_constraint_is_kept_violated_and_short_of_moves_all_at_once(state: Snapshot) -> None:
     placement = SnapshotPlacement(state)
     for constraint in catalogue.constraints(state, CLUSTER):
         right = kept(state, constraint)

@@ -59,8 +59,8 @@ def worlds(draw: st.DrawFn) -> Snapshot:
 
 
 def page_kib(one: Vm) -> int:
-    told = one.custom_properties.get("hugepages", "")
-    return int(told) if told.isdigit() else 0
+    reported = one.custom_properties.get("hugepages", "")
+    return int(reported) if reported.isdigit() else 0
 
 
 def accepts(state: Snapshot, asked: str, place: Host) -> bool:
@@ -127,7 +127,7 @@ def test_what_is_promised_may_be_another_size_than_the_vm_has_now() -> None:
     assert promised_mb(grown, type(entry)(vm="a", host="h1", memory_mb=1024)) == needed_mb(grown) - 1024
 
 
-def test_which_memory_a_host_lacks_is_told() -> None:
+def test_which_memory_a_host_lacks_is_reported() -> None:
     fields = {"memory_mb": 0, "swap_free_mb": 10}
     asked = Request(("a",), ("h1",))
 

@@ -1,4 +1,4 @@
-"""Broken groups of a running cluster: the choices one by one, then the engine's flag as an oracle."""
+"""Violated groups of a running cluster: the choices one by one, then the engine's flag as an oracle."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.placement.rules.strategies import HOSTS, snapshots
 THREE_HOSTS = (host("h1"), host("h2"), host("h3"))
 
 
-def broken(state: Snapshot) -> list[tuple[str, ...]]:
+def violated(state: Snapshot) -> list[tuple[str, ...]]:
     return [violation.groups for violation in find_violations(state, CLUSTER)]
 
 
@@ -49,7 +49,7 @@ def test_split_positive_group_names_who_is_where_and_the_minority() -> None:
                 priority=3.0,
                 members_of={"g": ("a", "b", "c", "d")},
             ),
-            broken=("g",),
+            violated=("g",),
             locations=(
                 Location("a", "h1", host_up=True),
                 Location("b", "h2", host_up=True),
@@ -76,7 +76,7 @@ def test_groups_split_only_through_a_vm_that_is_down_are_one_violation() -> None
         group("g2", TOGETHER, "b c"),
     )
     (found,) = find_violations(state, CLUSTER)
-    assert (found.groups, found.broken) == (("g1", "g2"), ())
+    assert (found.groups, found.violated) == (("g1", "g2"), ())
 
 
 def test_soft_positive_groups_stay_separate() -> None:
@@ -88,7 +88,7 @@ def test_soft_positive_groups_stay_separate() -> None:
         group("g1", SOFT_TOGETHER, "a b"),
         group("g2", SOFT_TOGETHER, "b c"),
     )
-    assert broken(state) == []
+    assert violated(state) == []
 
 
 def test_hard_come_first_then_host_rules_then_priority() -> None:
@@ -102,7 +102,13 @@ def test_hard_come_first_then_host_rules_then_priority() -> None:
         group("hard", APART, "a b", priority=0.1),
         group("hard-host", vms="a", hosts_rule=TOGETHER, hosts="h2", priority=0.1),
     )
-    assert [name for (name,) in broken(state)] == ["hard-host", "hard", "soft-host", "soft-high", "soft-low"]
+    assert [name for (name,) in violated(state)] == [
+        "hard-host",
+        "hard",
+        "soft-host",
+        "soft-high",
+        "soft-low",
+    ]
 
 
 def test_member_of_another_cluster_breaks_nothing() -> None:
@@ -116,7 +122,7 @@ def test_member_of_another_cluster_breaks_nothing() -> None:
         label("l", "x"),
         group("g", TOGETHER, "a", vm_labels=("l",)),
     )
-    assert broken(state) == []
+    assert violated(state) == []
 
 
 def test_member_on_a_host_that_is_not_up_counts_and_is_marked() -> None:
@@ -132,14 +138,14 @@ def test_member_on_a_host_that_is_not_up_counts_and_is_marked() -> None:
 
 
 def test_positive_host_rule_without_hosts_is_no_rule() -> None:
-    assert broken(snapshot(*THREE_HOSTS, vm("a", "h1"), group("g", vms="a", hosts_rule=TOGETHER))) == []
+    assert violated(snapshot(*THREE_HOSTS, vm("a", "h1"), group("g", vms="a", hosts_rule=TOGETHER))) == []
 
 
 def test_legacy_label_is_a_hard_host_rule_and_ignored_without_hosts() -> None:
     old = cluster(compatibility="4.3")
     astray = snapshot(old, *THREE_HOSTS, vm("a", "h1"), label("l", "a", "h2", implicit=True))
-    assert broken(astray) == [("l",)]
-    assert broken(snapshot(old, *THREE_HOSTS, vm("a", "h1"), label("l", "a", implicit=True))) == []
+    assert violated(astray) == [("l",)]
+    assert violated(snapshot(old, *THREE_HOSTS, vm("a", "h1"), label("l", "a", implicit=True))) == []
 
 
 def flagged_by_engine(state: Snapshot, one: AffinityGroup) -> bool:
@@ -159,14 +165,14 @@ def flagged_by_engine(state: Snapshot, one: AffinityGroup) -> bool:
 
 
 @given(snapshots())
-def test_broken_groups_are_those_that_the_engine_flags(state: Snapshot) -> None:
-    found = {name for violation in find_violations(state, CLUSTER) for name in violation.broken}
+def test_violated_groups_are_those_that_the_engine_flags(state: Snapshot) -> None:
+    found = {name for violation in find_violations(state, CLUSTER) for name in violation.violated}
     flagged = {one.id for one in state.affinity_groups if flagged_by_engine(state, one)}
     assert found - {"lab1", "lab2"} == flagged
 
 
 @given(snapshots())
-def test_vm_whose_own_host_is_refused_belongs_to_a_broken_hard_rule(state: Snapshot) -> None:
+def test_vm_whose_own_host_is_refused_belongs_to_a_violated_hard_rule(state: Snapshot) -> None:
     """Start and enforcement agree, in a cluster in which nothing moves."""
     settled = snapshot(
         *state.clusters, *state.hosts, *state.vms, *state.affinity_labels, *state.affinity_groups

@@ -125,7 +125,7 @@ def with_todays_names(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[
 
 
 def shape(url: str) -> dict[str, Any]:
-    """Tables, columns, keys and indexes, as the database tells them."""
+    """Tables, columns, keys and indexes, as the database shows them."""
     with database(url) as connection:
         found = sqlalchemy.inspect(connection)
         return {

@@ -12,7 +12,6 @@ import sqlalchemy
 from ovirt_placement.model import FrozenKeys, PlacementKey, PlacementRule, StickyCopy
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
-from ovirt_placement.store.broken_rules import BrokenRuleStore
 from ovirt_placement.store.ha_announcements import HaAnnouncementStore
 from ovirt_placement.store.history import HistoryStore, StepOutcome
 from ovirt_placement.store.intents import ImpossibleTransition, Store
@@ -31,6 +30,7 @@ from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_placement.store.samples import SampleStore
 from ovirt_placement.store.schema import metadata
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
+from ovirt_placement.store.violated_rules import ViolatedRuleStore
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
 from tests.stored import prepared, put_keys
@@ -53,7 +53,7 @@ class Parts:
         self.history = HistoryStore(url, engine=engine, patience_seconds=30)
         self.pauses = PauseStore(url, engine=engine, patience_seconds=30)
         self.approvals = ApprovalStore(url, engine=engine, patience_seconds=30)
-        self.broken = BrokenRuleStore(url, engine=engine, patience_seconds=30)
+        self.violated = ViolatedRuleStore(url, engine=engine, patience_seconds=30)
         self.samples = SampleStore(url, engine=engine, patience_seconds=30)
         self.rules = RuleStore(url, engine=engine, patience_seconds=30)
         self.actions = UserActionStore(url, engine=engine, patience_seconds=30)
@@ -75,7 +75,7 @@ class Parts:
         for plan in ("p1", "p2"):
             self.approvals.offer("c", plan, MOVES, self.engine)
             self.approvals.approve("p1", set_by=self.engine)
-        self.broken.look("c", ["g1"], cycle_seconds=60, enough=3)
+        self.violated.look("c", ["g1"], cycle_seconds=60, enough=3)
         self.announce(1)
         self.actions.begin(Act(kind=UserActionKind.SETUP, login=self.engine))
         self.samples.record_violations("c", self.engine, hard=1, soft=0)
@@ -110,12 +110,12 @@ class Parts:
         self.approvals.approve("p2", set_by="eve")
         self.approvals.offer("c", "p3", MOVES, "again")
         self.approvals.withdraw("c")
-        self.broken.look("c", [], cycle_seconds=60, enough=3)
+        self.violated.look("c", [], cycle_seconds=60, enough=3)
         self.announce(2)
-        self.ha.mark_told(1)
+        self.ha.mark_reported(1)
         self.ha.renumber(2, 3)
         (lost,) = self.memberships.lost()
-        self.memberships.mark_told("v1", lost.since)
+        self.memberships.mark_reported("v1", lost.since)
         self.memberships.change(MembershipChange(regained=(lost,)))
         self.memberships.change(MembershipChange(lost=(lost,), without=("v1",)))
         self.memberships.forget_lost("v1")
@@ -163,7 +163,7 @@ class Parts:
             list(self.pauses.resumed()),
             self.approvals.waiting(),
             [(approval.plan, approval.set_by) for approval in self.approvals.approvals()],
-            self.broken.cycles(),
+            self.violated.cycles(),
             self.samples.samples(since_seconds=600).samples,
             self.rules.all_rules(),
             [(action.kind, action.login, action.state) for action in self.actions.actions(since_seconds=600)],
@@ -267,7 +267,7 @@ def test_no_statement_forgets_the_engine(parts: tuple[Parts, Parts]) -> None:
 
 
 def test_the_first_writers_of_an_engine_come_at_once(url: str) -> None:
-    """Its revision is made by whoever is first, and counted up by the others."""
+    """Its revision is made by the first, and counted up by the others."""
     start, names = threading.Barrier(6), [f"author{number}" for number in range(6)]
     Store(url, engine=OURS).open_intents()  # makes the tables
 

@@ -1,4 +1,4 @@
-"""The store, on SQLite and on a real PostgreSQL: each transition counts once, whoever asks or dies."""
+"""The store, on SQLite and on a real PostgreSQL: each transition counts once, even if processes die."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_correlation_id_names_one_intent(store: Store) -> None:
         prepared(store)
 
 
-def test_the_tables_are_made_once_whoever_comes_first(url: str) -> None:
+def test_the_tables_are_made_once(url: str) -> None:
     assert at_once(url, lambda mine: list(mine.open_intents())) == [[], [], [], []]
     with database(url) as connection:
         assert connection.exec_driver_sql("SELECT version FROM schema_version").scalars().all() == [VERSION]

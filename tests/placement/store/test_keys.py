@@ -76,8 +76,8 @@ def test_what_is_decided_on_the_keys_that_stand_is_done(store: KeyStore) -> None
 def test_a_change_is_whole_or_nothing(store: KeyStore) -> None:
     put_keys(store, [key("GEN")])
     revision = store.revision()
-    broken = key("SAN\ud800")  # no database takes half a character
-    change = KeyChange(put=(key("NEW"), broken), remove=(key("GEN"),))
+    violated = key("SAN\ud800")  # no database takes half a character
+    change = KeyChange(put=(key("NEW"), violated), remove=(key("GEN"),))
     with pytest.raises((UserError, UnicodeError)):
         store.change(lambda _: change, set_by="ann")
 

@@ -89,7 +89,7 @@ def test_what_has_expired_is_not_renewed_though_nobody_came(
     assert one.take("one", LONG) == 2
 
 
-def test_who_lost_the_answer_takes_its_own_anew(leases: tuple[LeaseStore, LeaseStore]) -> None:
+def test_who_lost_the_answer_takes_its_own_again(leases: tuple[LeaseStore, LeaseStore]) -> None:
     one, other = leases
     assert (one.take("one", LONG), one.take("one", LONG)) == (1, 2)
     assert other.take("other", LONG) is None
@@ -213,7 +213,7 @@ def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore],
         lambda: keys.begin_runs([Run("v1", 1.0, (), ())]),
         lambda: keys.mark_missing(["v1"]),
         lambda: members.change(seen),
-        lambda: members.mark_told("v1", 1.0),
+        lambda: members.mark_reported("v1", 1.0),
         lambda: keys.end_runs(["v1"]),
         lambda: keys.forget_vms(["v1"]),
     ]

@@ -54,7 +54,7 @@ def cut_off(url: str) -> None:
     Path(url.removeprefix("sqlite:///")).touch()
 
 
-def test_a_store_that_is_lost_is_not_made_anew_until_that_is_said(url: str) -> None:
+def test_a_store_that_is_lost_is_not_made_again_until_that_is_said(url: str) -> None:
     check_what_is_lost(url, lose)
 
 
@@ -75,8 +75,8 @@ def check_what_is_lost(url: str, loss: Callable[[str], None]) -> None:
             store.open_intents()
     with pytest.raises(StoreLost):
         Store(url, engine="default", patience_seconds=5, create=False).open_intents()
-    assert opened(url).begin_anew()
-    assert not opened(url).begin_anew()
+    assert opened(url).begin_again()
+    assert not opened(url).begin_again()
     assert Store(url, engine="default", patience_seconds=5).open_intents() == ()
 
 
@@ -89,7 +89,7 @@ def test_a_running_part_goes_on_as_soon_as_the_store_is_back(url: str, tmp_path:
     with pytest.raises(StoreAway):
         running.open_intents()
     database = opened(url)
-    assert database.begin_anew()
+    assert database.begin_again()
     backup.restore(database, backup.read(tmp_path / "backup"), replace=False)
     assert [(one.id, one.vm) for one in running.open_intents()] == [(one.id, one.vm) for one in before]
 

@@ -62,14 +62,14 @@ def test_one_of_the_same_name_is_regained_and_others_stay(store: MembershipStore
     assert [one.vm for one in store.lost()] == ["v2"]
 
 
-def test_what_is_lost_again_is_to_be_told_again(store: MembershipStore) -> None:
+def test_what_is_lost_again_is_to_be_reported_again(store: MembershipStore) -> None:
     store.change(MembershipChange(lost=(LOST_GROUP, replace(LOST_GROUP, vm="v2"))))
     first, _ = store.lost()
-    store.mark_told("v1", first.since)
-    assert [one.told for one in store.lost()] == [True, False]
+    store.mark_reported("v1", first.since)
+    assert [one.reported for one in store.lost()] == [True, False]
     store.change(MembershipChange(lost=(replace(LOST_GROUP, cluster="c9"),)))
     again = [one for one in store.lost() if one.vm == "v1"]
-    assert [(one.cluster, one.told) for one in again] == [("c9", False)]
+    assert [(one.cluster, one.reported) for one in again] == [("c9", False)]
     assert again[0].since > first.since
 
 

@@ -50,7 +50,7 @@ def test_a_pause_ends_by_itself(store: PauseStore) -> None:
     assert store.resume("c1", set_by="adam") is None
 
 
-def test_what_is_taken_back_is_told_and_when(store: PauseStore) -> None:
+def test_what_is_taken_back_is_reported_and_when(store: PauseStore) -> None:
     pause(store, "c1", "storage")
     pause(store, ALL_CLUSTERS)
     lifted = store.resume("c1", set_by="adam")
@@ -85,7 +85,7 @@ def test_no_intent_is_written_of_what_is_paused(store: PauseStore, url: str, whe
 
 
 def test_who_pauses_waits_for_the_intent_that_is_being_written(url: str) -> None:
-    """So whoever has paused sees every migration that leaves nevertheless."""
+    """So the user who paused sees every migration that leaves nevertheless."""
     leases = LeaseStore(url, engine="default", patience_seconds=30)
     epoch = leases.take("one", 600.0)
     store, intents, reader = (

@@ -1,4 +1,4 @@
-"""A proxy for each module of these tests: what it has told once it does not tell again for a while."""
+"""A proxy for each module of these tests: what it reported once it does not repeat for a while."""
 
 from __future__ import annotations
 

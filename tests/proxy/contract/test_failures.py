@@ -27,7 +27,7 @@ def test_a_failing_filter_accepts_and_is_reported(proxy: RunningProxy, unit: str
     assert "Traceback" not in sentence
 
 
-def test_a_failure_is_told_once_in_a_while_but_always_counts(proxy: RunningProxy) -> None:
+def test_a_failure_is_reported_once_in_a_while_but_always_counts(proxy: RunningProxy) -> None:
     first = proxy.filters(["DampedUnit"], HOSTS)
     second = proxy.filters(["DampedUnit"], HOSTS)
     assert (list(first["plugin_errors"]), second["plugin_errors"]) == (["DampedUnit"], {})
@@ -39,22 +39,24 @@ def refusal(client: xmlrpc.client.ServerProxy, vm: str, because: str, *more: str
     answer = client.runFilters(["Refusing", *more], HOSTS, vm, {"because": because})
     assert isinstance(answer, dict)
     assert (answer["result"], answer["result_code"]) == ([], 1)
-    told = answer["plugin_errors"]
-    assert isinstance(told, dict)
-    return told
+    reported = answer["plugin_errors"]
+    assert isinstance(reported, dict)
+    return reported
 
 
-def test_each_refusal_is_told_once_for_each_vm_and_reason(proxy: RunningProxy) -> None:
+def test_each_refusal_is_reported_once_for_each_vm_and_reason(proxy: RunningProxy) -> None:
     with proxy.client() as client:
-        told = [refusal(client, f"refused-{number}", "no licence", "DampedLater") for number in range(300)]
-        assert [list(one) for one in told] == [["Refusing", "DampedLater"], *[["Refusing"]] * 299]
-        assert all("refuses the VM: no licence" in one["Refusing"][0] for one in told)
+        reported = [
+            refusal(client, f"refused-{number}", "no licence", "DampedLater") for number in range(300)
+        ]
+        assert [list(one) for one in reported] == [["Refusing", "DampedLater"], *[["Refusing"]] * 299]
+        assert all("refuses the VM: no licence" in one["Refusing"][0] for one in reported)
         assert refusal(client, "refused-7", "no licence") == {}
         assert list(refusal(client, "refused-7", "no room")) == ["Refusing"]
         assert refusal(client, "refused-7", "no licence") == {}
 
 
-def test_what_was_told_of_refusals_takes_little_memory(tmp_path: Path) -> None:
+def test_what_was_reported_of_refusals_takes_little_memory(tmp_path: Path) -> None:
     folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
     with running(folder, config='[log]\nlevel = "error"\n') as proxy, proxy.client() as client:
         process = psutil.Process(proxy.process.pid)

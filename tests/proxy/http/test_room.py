@@ -99,7 +99,7 @@ def test_a_thousand_calls_at_once_are_all_answered(proxy: RunningProxy) -> None:
     assert all(answer.startswith(b"HTTP/1.1 200 ") for answer in received.values())
 
 
-def test_the_kernel_tells_whose_a_connection_is() -> None:
+def test_the_kernel_reports_whose_a_connection_is() -> None:
     peers = Peers()
     for host, family in (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)):
         with socket.create_server((host, 0), family=family) as server:

@@ -74,7 +74,7 @@ def test_what_was_lost_is_counted(tmp_path: Path) -> None:
             for _ in range(400):
                 client.runFilters(["Loud"], ["h1"], "vm", {})
         with open(reader) as log:
-            told = next(line for line in log if "messages were lost here" in line)
+            reported = next(line for line in log if "messages were lost here" in line)
             process.send_signal(signal.SIGTERM)
             log.read()
-        assert int(told.split()[3]) > 100
+        assert int(reported.split()[3]) > 100

@@ -1,4 +1,4 @@
-"""A plugin with nothing wrong in it, to stand beside those that tests are about."""
+"""A plugin with nothing wrong in it, to stand next to those that tests are about."""
 
 GOOD = '''
 class Good:

@@ -1,4 +1,4 @@
-"""`check` tells which units there are, and what is wrong with plugins, interpreters and configuration."""
+"""`check` shows which units there are, and what is wrong with plugins, interpreters and configuration."""
 
 from __future__ import annotations
 

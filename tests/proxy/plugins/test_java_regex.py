@@ -45,7 +45,7 @@ from ovirt_scheduler_proxy.plugins import java_regex, properties
         *("\\pX", "\\p{Foo}", "\\p{lower}", "\\p{javaFoo}", "\\p{gc=Foo}", "\\p{foo=Lu}", "\\p{}"),
     ],
 )
-def test_what_java_refuses_is_told(regex: str) -> None:
+def test_what_java_refuses_is_reported(regex: str) -> None:
     assert java_regex.problem(regex)
     assert "Java does not compile" in properties.problems(f"key={regex}")[0]
 

@@ -91,7 +91,7 @@ def test_each_call_can_have_a_fresh_process(tmp_path: Path) -> None:
         assert max(len(proxy.filters(["Stateful"], hosts)["result"]) for _ in range(12)) > 1
 
 
-def test_a_plugin_is_told_that_it_need_not_print_as_for_the_old_proxy(tmp_path: Path) -> None:
+def test_a_plugin_is_reported_that_it_need_not_print_as_for_the_old_proxy(tmp_path: Path) -> None:
     folder = write_plugins(
         tmp_path / "plugins",
         either="""

@@ -20,7 +20,7 @@ class Clock:
     ("cause", "times"),
     [(Cause.OVERRAN, 3), (Cause.NOT_STARTED, 3), (Cause.CRASHED, 5), (Cause.EXITED, 5)],
 )
-def test_it_opens_after_so_many_failures_in_a_minute(cause: Cause, times: int) -> None:
+def test_it_opens_after_this_many_failures_in_a_minute(cause: Cause, times: int) -> None:
     clock = Clock()
     breakers = Breakers(clock)
     for _ in range(times - 1):

@@ -61,17 +61,17 @@ def test_workers_that_do_not_start_are_tried_again_later_and_later(
     with running(spoilt.folder, config=CONFIG) as proxy:
         for _ in range(2):  # what was in the past does not count
             spoilt.begin()
-            before, told = spoilt.forks, len(_delays(proxy))
+            before, reported = spoilt.forks, len(_delays(proxy))
             kill_workers(proxy)
             answer = proxy.filters(["Healthy"], HOSTS)
             assert (answer["result_code"], answer["result"]) == (1, HOSTS)
             eventually(lambda: "got no worker in time" in proxy.log)
-            eventually(lambda told=told: len(_delays(proxy)) >= told + 3)
+            eventually(lambda reported=reported: len(_delays(proxy)) >= reported + 3)
             assert said in proxy.log
             spoilt.end()
             eventually(lambda: len(proxy.workers()) == WARM)
             eventually(lambda: proxy.filters(["Healthy"], HOSTS)["result_code"] == 0)
-            delays = _delays(proxy)[told:]
+            delays = _delays(proxy)[reported:]
             assert delays[:3] == [FIRST_SECONDS * 2**number for number in range(3)]
             assert spoilt.forks - before <= WARM * len(delays)
         eventually(lambda: len(proxy.workers()) == WARM)

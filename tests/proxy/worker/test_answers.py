@@ -54,9 +54,9 @@ def test_every_host_gets_a_weight_and_no_unmentioned_one_the_best(
 ) -> None:
     weights = array("i", answers.score_answer(pairs, asked)).tolist()
     assert len(weights) == len(asked)
-    told = {host: [_int32(weight) for named, weight in pairs if named == host] for host in asked}
-    worst = max((max(given) for given in told.values() if given), default=0)
-    assert weights == [max(told[host], default=worst) for host in asked]
+    reported = {host: [_int32(weight) for named, weight in pairs if named == host] for host in asked}
+    worst = max((max(given) for given in reported.values() if given), default=0)
+    assert weights == [max(reported[host], default=worst) for host in asked]
 
 
 @given(ASKED, st.tuples(IDS, NO_WEIGHT))

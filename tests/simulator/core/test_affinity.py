@@ -1,4 +1,4 @@
-"""Affinity groups and labels: what is checked, what is not, and when a group is broken."""
+"""Affinity groups and labels: what is checked, what is not, and when a group is violated."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ OFF = DISABLED
         (OFF, OFF, "h2", False),
     ],
 )
-def test_broken_is_told_of_running_members(
+def test_broken_counts_running_members(
     vms_rule: AffinityRule, hosts_rule: AffinityRule, hosts: str, broken: bool
 ) -> None:
     engine = small(

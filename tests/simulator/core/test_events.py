@@ -57,14 +57,14 @@ def test_an_event_that_does_not_show_yet_has_no_address_either() -> None:
     assert engine.queries.event(1) is not None
 
 
-def test_whoever_adds_an_event_finds_it_at_once() -> None:
+def test_the_author_of_an_event_finds_it_at_once() -> None:
     settings = Settings(late_event_probability=1.0, late_event_seconds=3.0)
     engine = engines.engine(host("h1"), settings=settings)
     event = engine.events.add(external())
     assert engine.queries.event(event.id) == event
 
 
-def test_an_external_event_is_kept_as_it_was_told() -> None:
+def test_an_external_event_is_kept_as_it_was_reported() -> None:
     engine = engines.engine(host("h1"), vm("v"))
     event = engine.events.add(
         external(severity="alert", vm="v", host="h1", custom_data="x", description="y" * 20000)
@@ -77,7 +77,7 @@ def test_an_external_event_is_kept_as_it_was_told() -> None:
 
 
 @pytest.mark.parametrize(("severity", "code"), [("normal", 9801), ("warning", 9802), ("error", 9803)])
-def test_the_code_tells_the_severity(severity: str, code: int) -> None:
+def test_the_code_reports_the_severity(severity: str, code: int) -> None:
     engine = engines.engine(host("h1"))
     assert engine.events.add(external(severity=severity)).code == code
 

@@ -53,7 +53,7 @@ def test_factors_of_the_engines_own_weights_come_from_the_state_file() -> None:
     assert engine.snapshot().clusters[0].policy == {"vm_affinity_weight": 50}
 
 
-def test_the_snapshot_tells_the_assigned_units() -> None:
+def test_the_snapshot_reports_the_assigned_units() -> None:
     engine = small()
     by_id = {c.id: c for c in engine.snapshot().clusters}
     assert by_id[CLUSTER].scheduling_policy == EXTERNAL

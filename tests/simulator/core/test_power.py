@@ -9,17 +9,17 @@ from tests.simulator.core import engines
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "reported"),
     [
         ("stop", "VM v is already Down, Stop VM was skipped. User: admin@internal-authz."),
         ("shutdown", "VM v is already Down, Shutdown VM was skipped. User: admin@internal-authz."),
     ],
 )
-def test_ending_what_is_down_succeeds_and_does_nothing(command: str, told: str) -> None:
+def test_ending_what_is_down_succeeds_and_does_nothing(command: str, reported: str) -> None:
     engine = engines.engine(host("h"), vm("v"))
     job = getattr(engine.vms, command)("v")
     (event,) = engine.queries.events()
-    assert (event.code, event.severity, event.description) == (254, "normal", told)
+    assert (event.code, event.severity, event.description) == (254, "normal", reported)
     done = engine.queries.job(job.id)
     assert done is not None
     assert (done.status, engines.where(engine, "v")) == ("finished", ("down", None))

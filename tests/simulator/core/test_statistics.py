@@ -21,7 +21,7 @@ def of_vm(engine: Engine, vm_id: str) -> dict[str, float]:
     return {s.name: float(s.values[0]) for s in engine.queries.vm_statistics(vm_id) if s.values}
 
 
-def test_a_host_tells_its_figures_as_the_state_file_has_them() -> None:
+def test_a_host_reports_its_figures_as_the_state_file_has_them() -> None:
     found = of_host(engines.engine(host("h1", **HOST)))
     assert found["memory.total"] == 10 * GIB
     assert found["memory.used"] == 6 * GIB
@@ -31,24 +31,24 @@ def test_a_host_tells_its_figures_as_the_state_file_has_them() -> None:
     assert "cpu.current.total" not in found
 
 
-@pytest.mark.parametrize(("given", "told"), [(None, 4), (6.5, 6.5), (0, 0)])
+@pytest.mark.parametrize(("given", "reported"), [(None, 4), (6.5, 6.5), (0, 0)])
 def test_a_load_average_is_the_state_files_or_follows_from_how_busy_the_host_is(
-    given: float | None, told: float
+    given: float | None, reported: float
 ) -> None:
     found = of_host(engines.engine(host("h1", load_average_5m=given, **HOST)))
-    assert found["cpu.load.avg.5m"] == told
+    assert found["cpu.load.avg.5m"] == reported
 
 
-def test_a_host_that_is_not_up_tells_zeros() -> None:
+def test_a_host_that_is_not_up_reports_zeros() -> None:
     found = of_host(engines.engine(host("h1", status="maintenance", load_average_5m=3, **HOST)))
     assert {name for name, value in found.items() if value} == {"boot.time"}
 
 
-def test_a_host_without_statistics_tells_no_cpu() -> None:
+def test_a_host_without_statistics_reports_no_cpu() -> None:
     assert of_host(engines.engine(host("h1", cpu_percent=None)))["cpu.current.user"] == 0
 
 
-def test_a_vm_tells_what_it_uses_and_nothing_while_it_is_down() -> None:
+def test_a_vm_reports_what_it_uses_and_nothing_while_it_is_down() -> None:
     engine = engines.engine(
         host("h1"),
         vm("v", "h1", memory_mb=1024, usage_mem_percent=25, usage_cpu_percent=40),

@@ -16,7 +16,7 @@ from tests.simulator.http.world import WORLD
 
 @pytest.fixture
 def engine() -> Engine:
-    """An engine that tells everything at once and in order."""
+    """An engine that reports everything at once and in order."""
     return Engine.from_snapshot(WORLD, clock=datetime(2026, 3, 1, 12, tzinfo=UTC), settings=PROMPT)
 
 

@@ -1,4 +1,4 @@
-"""The engine of which tests/data/search/found.jsonl tells what a real one finds, with names that are odd."""
+"""The engine of which tests/data/search/found.jsonl shows what a real one finds, with names that are odd."""
 
 from __future__ import annotations
 

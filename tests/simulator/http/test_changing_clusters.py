@@ -1,4 +1,4 @@
-"""A VM goes to another cluster: the engine takes it out of its groups and labels, and tells nobody."""
+"""A VM goes to another cluster: the engine takes it out of its groups and labels, and shows nobody."""
 
 from __future__ import annotations
 

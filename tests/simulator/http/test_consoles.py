@@ -34,7 +34,7 @@ def test_a_cd_is_in_for_now_or_from_the_next_start(sdk: Connection, engine: Engi
     assert [code for code in codes(engine) if code in (35, 38, 528)] == [38, 35, 528]
 
 
-def test_consoles_come_and_go_and_tell_where_they_are(sdk: Connection, engine: Engine) -> None:
+def test_consoles_come_and_go_and_report_where_they_are(sdk: Connection, engine: Engine) -> None:
     vm = sdk.system_service().vms_service().vm_service("web1")
     consoles = vm.graphics_consoles_service()
     assert [one.protocol.value for one in consoles.list()] == ["vnc"]

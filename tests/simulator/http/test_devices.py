@@ -10,7 +10,7 @@ from ovirt_simulator.core.engine import Engine
 from tests import builders as build
 
 
-def told(engine: Engine) -> tuple[int, str | None]:
+def reported(engine: Engine) -> tuple[int, str | None]:
     event = engine.queries.events()[0]
     return event.code, event.vm and event.vm.id
 
@@ -18,16 +18,16 @@ def told(engine: Engine) -> tuple[int, str | None]:
 def test_nics_come_change_and_go(sdk: Connection, engine: Engine) -> None:
     nics = sdk.system_service().vms_service().vm_service("web1").nics_service()
     nic = nics.add(types.Nic(name="nic1", vnic_profile=types.VnicProfile(id="vp1")))
-    assert (nic.vnic_profile.id, told(engine)) == ("vp1", (932, "web1"))
+    assert (nic.vnic_profile.id, reported(engine)) == ("vp1", (932, "web1"))
     renamed = nics.nic_service(nic.id).update(types.Nic(name="renamed"))
     assert (renamed.name, renamed.vnic_profile.id) == ("renamed", "vp1")
     with pytest.raises(Error, match="name is already in use"):
         nics.add(types.Nic(name="renamed"))
     assert nics.nic_service(nic.id).update(types.Nic(vnic_profile=types.VnicProfile())).vnic_profile is None
-    assert told(engine) == (934, "web1")
+    assert reported(engine) == (934, "web1")
     nics.nic_service(nic.id).deactivate()
     nics.nic_service(nic.id).remove()
-    assert (nics.list(), told(engine)) == ([], (930, "web1"))
+    assert (nics.list(), reported(engine)) == ([], (930, "web1"))
     with pytest.raises(NotFoundError):
         nics.add(types.Nic(name="nic1", vnic_profile=types.VnicProfile(id="nowhere")))
 
@@ -61,12 +61,12 @@ def test_disks_come_change_and_go(sdk: Connection, engine: Engine) -> None:
     identity = sdk.system_service().disks_service().add(one).id
     disk = types.Disk(id=identity, disk_profile=types.DiskProfile(id="fast"))
     added = disks.add(types.DiskAttachment(disk=disk, bootable=True))
-    assert (added.id, told(engine)) == (identity, (2016, "web1"))
+    assert (added.id, reported(engine)) == (identity, (2016, "web1"))
     disks.attachment_service(identity).update(types.DiskAttachment(bootable=False))
-    assert told(engine) == (88, "web1")
+    assert reported(engine) == (88, "web1")
     assert engine.snapshot().vm_by_id["web1"].disks == (Disk(id=identity, bootable=False, profile="fast"),)
     disks.attachment_service(identity).remove()
-    assert (disks.list(), told(engine)) == ([], (2018, "web1"))
+    assert (disks.list(), reported(engine)) == ([], (2018, "web1"))
     with pytest.raises(Error, match=r"disk\.id"):
         disks.add(types.DiskAttachment(bootable=True))
     with pytest.raises(NotFoundError, match="Entity not found: nobodys"):
@@ -86,4 +86,4 @@ def test_a_vm_is_created(engine: Engine) -> None:
     engine.vms.add(build.vm("new", "host1", owner="alice", disks=(Disk(id="d", bootable=True),)))
     vm = engine.queries.vm("new")
     assert vm is not None
-    assert (vm.host, vm.status, vm.owner, told(engine)) == (None, "down", "alice", (34, "new"))
+    assert (vm.host, vm.status, vm.owner, reported(engine)) == (None, "down", "alice", (34, "new"))

@@ -126,7 +126,9 @@ def test_the_state_can_be_taken_out(engine: Engine, server: Server) -> None:
         ("DELETE", "/advance", {}, 405),
     ],
 )
-def test_mistakes_are_told(server: Server, method: str, path: str, body: dict[str, Any], status: int) -> None:
+def test_mistakes_are_reported(
+    server: Server, method: str, path: str, body: dict[str, Any], status: int
+) -> None:
     reply = control(server, method, path, body)
     assert reply.status == status
     assert json.loads(reply.body)["error"]

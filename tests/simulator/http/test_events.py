@@ -136,17 +136,17 @@ def test_an_added_event_has_the_user_that_it_names(events: EventsService) -> Non
 def test_a_log_in_is_an_event_of_the_first_request_of_a_token(
     engine: Engine, server: Server, events: EventsService
 ) -> None:
-    def told() -> list[str]:
+    def reported() -> list[str]:
         return [event.description for event in engine.queries.events() if event.code == 30]
 
     events.list()
-    (first,) = told()
+    (first,) = reported()
     assert first.startswith("User admin@internal-authz connecting from '127.0.0.1' using session '")
     request(f"{server.api_url}/vms")
-    assert len(told()) == 1, "the same user's next log-in is not told within five seconds"
+    assert len(reported()) == 1, "the same user's next log-in is not told within five seconds"
     engine.advance(6)
     events.list()
-    assert len(told()) == 1, "a token is one session"
+    assert len(reported()) == 1, "a token is one session"
     request(f"{server.api_url}/vms", user="reader@internal:password")
     request(f"{server.api_url}/vms")
-    assert len(told()) == 3
+    assert len(reported()) == 3

@@ -25,40 +25,40 @@ def ask(server: Server, path: str, accept: str = JSON) -> Reply:
     return request(f"{server.api_url}/{path}", headers={"Accept": accept})
 
 
-def told(server: Server, path: str) -> Any:
+def reported(server: Server, path: str) -> Any:
     reply = ask(server, path)
     assert (reply.status, reply.headers["content-type"]) == (200, JSON)
     return json.loads(reply.body)
 
 
 def test_what_one_thing_and_many_look_like(server: Server) -> None:
-    vms = told(server, "vms")
+    vms = reported(server, "vms")
     assert list(vms) == ["vm"]
     assert len(vms["vm"]) == 11
-    (only,) = told(server, "vms?search=name=db1")["vm"]
+    (only,) = reported(server, "vms?search=name=db1")["vm"]
     assert only == next(vm for vm in vms["vm"] if vm["id"] == "db1")
     assert only["href"] == "/ovirt-engine/api/vms/db1"
-    assert told(server, "vms?search=name=nobody") == {}
+    assert reported(server, "vms?search=name=nobody") == {}
     assert "start" in {link["rel"] for link in only["actions"]["link"]}
 
 
 def test_values(server: Server) -> None:
     """Whole numbers and flags are strings, decimals numbers, times milliseconds."""
-    vm = told(server, "vms/db1")
+    vm = reported(server, "vms/db1")
     assert (vm["memory"], vm["high_availability"]["enabled"]) == ("8589934592", "false")
     assert (vm["description"], vm["cpu"]["topology"]["sockets"]) == ("", "4")
     assert vm["creation_time"] == datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp() * 1000
     assert vm["placement_policy"]["hosts"] == {
         "host": [{"href": "/ovirt-engine/api/hosts/host2", "id": "host2"}]
     }
-    group = told(server, "clusters/cluster1/affinitygroups/apart")
+    group = reported(server, "clusters/cluster1/affinitygroups/apart")
     assert group["priority"] == 2.5
     assert group["hosts"] == {}
     assert [each["id"] for each in group["vm_labels"]["affinity_label"]] == ["backend"]
-    assert told(server, "datacenters/dc1")["supported_versions"]["version"][0]["major"] == "4"
+    assert reported(server, "datacenters/dc1")["supported_versions"]["version"][0]["major"] == "4"
     used = next(
         one
-        for one in told(server, "hosts/host1/statistics")["statistic"]
+        for one in reported(server, "hosts/host1/statistics")["statistic"]
         if one["name"] == "cpu.current.idle"
     )
     assert isinstance(used["values"]["value"][0]["datum"], float)
@@ -130,8 +130,8 @@ def test_recorded_answers_come_back_from_json(collection: str) -> None:
     """What a real engine said in XML is in the JSON, and nothing else: read back, it has the same leaves."""
     document = (SMALL / f"{collection}.xml").read_bytes()
     tree = etree.fromstring(document, etree.XMLParser(remove_blank_text=True))
-    told = json.loads(json_form.to_json(etree.tostring(tree)))
-    assert leaves(json_form.from_json(json.dumps(told).encode(), collection)) == leaves(tree)
+    reported = json.loads(json_form.to_json(etree.tostring(tree)))
+    assert leaves(json_form.from_json(json.dumps(reported).encode(), collection)) == leaves(tree)
 
 
 def leaves(root: etree._Element) -> list[tuple[str, str]]:
@@ -153,8 +153,8 @@ def test_lists_and_times_are_those_of_the_api() -> None:
     """The SDK's writers know which elements are lists, whatever is in them, and which are times."""
     source = inspect.getsource(writers)
     for item, items in re.findall(r"write_many\([^,]+, writer, '(\w+)', '(\w+)'\)", source):
-        told = json.loads(json_form.to_json(f"<x><{items}><{item} id='a'/></{items}></x>".encode()))
-        assert told == {items: {item: [{"id": "a"}]}}
+        reported = json.loads(json_form.to_json(f"<x><{items}><{item} id='a'/></{items}></x>".encode()))
+        assert reported == {items: {item: [{"id": "a"}]}}
     for name in re.findall(r"write_date\(writer, '(\w+)'", source):
         moment = "2026-03-01T12:00:00.000Z"
         assert json.loads(json_form.to_json(f"<x><{name}>{moment}</{name}></x>".encode())) == {

@@ -55,7 +55,7 @@ def test_a_reboot_takes_it_up(sdk: Connection, engine: Engine) -> None:
     assert new_codes(engine, before) == [35, 73, 157, 61, 9611, 253, 506, 32]
 
 
-def test_it_is_asked_anew_each_time(vm: services.VmService) -> None:
+def test_it_is_asked_again_each_time(vm: services.VmService) -> None:
     cores = types.Cpu(topology=types.CpuTopology(cores=4))
     vm.update(types.Vm(cpu=cores))
     vm.update(types.Vm(type=types.VmType.DESKTOP), next_run=True)

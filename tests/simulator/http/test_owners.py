@@ -55,7 +55,7 @@ def test_who_is_removed_owns_nothing(sdk: Connection, engine: Engine) -> None:
     assert owners(engine)["web1"] is None
 
 
-def test_a_tag_names_the_owner_whoever_has_permissions(sdk: Connection, engine: Engine) -> None:
+def test_a_tag_names_the_owner_whatever_the_permissions(sdk: Connection, engine: Engine) -> None:
     for name in ("alice", "bob"):
         granted(sdk, "web1", "UserVmManager", user=types.User(id=name))
     system = sdk.system_service()

@@ -43,7 +43,7 @@ VMS = "Engine db1 idle manual remote silent spare stuck web1 web2 web3"
         ("next_run_config_exists=false", ""),
         ("next_run_config_exists!=false and name=web1", "web1"),
         ("has_illegal_images=false", "db1"),
-        # Only a guest agent would tell addresses.
+        # Only a guest agent would report addresses.
         ("ip=10.*", ""),
         ("ip!=10.* and fqdn!=web* and name=web*", "web1 web2 web3"),
         ("quota=quota1", "db1"),

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.search.broken_sql import refuse_broken_sql
 from ovirt_simulator.http.search.errors import SearchError, SearchFailure
 from ovirt_simulator.http.search.fields import Kind
 from ovirt_simulator.http.search.known import Known
+from ovirt_simulator.http.search.malformed_sql import refuse_malformed_sql
 from ovirt_simulator.http.search.objects import OBJECTS
 from ovirt_simulator.http.search.parse import parse
 from ovirt_simulator.http.search.scanner import Part, Scanner
@@ -45,14 +45,14 @@ def rows(name: str) -> Iterator[dict[str, Any]]:
 
 
 def test_fields_are_the_engines() -> None:
-    told: dict[str, set[str]] = {}
+    reported: dict[str, set[str]] = {}
     for row in rows("fields"):
         known = OBJECTS[row["object"]]
         if "references" in row:
             # Quotas and volumes are only referred to, and never asked what they refer to.
             assert known.name in ("QUOTA", "VOLUME") or known.references == set(row["references"]), known.name
             continue
-        told.setdefault(known.name, set()).add(row["field"])
+        reported.setdefault(known.name, set()).add(row["field"])
         field = known.fields[row["field"]]
         expected = (row["free_text"], row["hidden"], set(row["relations"] or ()))
         assert (field.free, field.hidden, set(field.relations or ())) == expected, row
@@ -62,7 +62,7 @@ def test_fields_are_the_engines() -> None:
             assert set(field.words) == set(row["words"]), row
         if row["type"] in _KINDS and (known.name, field.name) not in _TEXTS_IN_THE_DATABASE:
             assert field.kind is _KINDS[row["type"]], row
-    assert told == {name: set(known.fields) for name, known in OBJECTS.items()}
+    assert reported == {name: set(known.fields) for name, known in OBJECTS.items()}
 
 
 def understood(search: str, name: str) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_what_the_engines_sql_fails_on_fails_with_the_same_words() -> None:
     for row in rows("failing"):
         name, search, said = row["object"], row["search"], ""
         try:
-            refuse_broken_sql(search, name, parse(search, name))
+            refuse_malformed_sql(search, name, parse(search, name))
         except SearchFailure as failure:
             said = str(failure).removeprefix("ERROR: ")
         if said != row["error"]:

@@ -16,7 +16,7 @@ def names(found: list[types.Tag]) -> list[str]:
     return [tag.name for tag in found]
 
 
-def told(engine: Engine) -> tuple[int, str]:
+def reported(engine: Engine) -> tuple[int, str]:
     event = engine.queries.events()[0]
     return event.code, event.description
 
@@ -42,7 +42,7 @@ def test_a_changed_tag_stays_on_what_carries_it(sdk: Connection, engine: Engine)
     tags = system.tags_service()
     red = next(tag for tag in tags.list() if tag.name == "red")
     changed = tags.tag_service(red.id).update(types.Tag(name="crimson", description="dark"))
-    assert (changed.name, changed.description, told(engine)[0]) == ("crimson", "dark", 430)
+    assert (changed.name, changed.description, reported(engine)[0]) == ("crimson", "dark", 430)
     of_vm = system.vms_service().vm_service("web2").tags_service().list()
     assert [(tag.id, tag.name) for tag in of_vm] == [(red.id, "crimson")]
     with pytest.raises(Error, match="already exists"):
@@ -59,7 +59,7 @@ def test_a_removed_tag_takes_those_below_it_along(sdk: Connection, engine: Engin
     red = next(tag for tag in tags.list() if tag.name == "red")
     tags.add(types.Tag(name="pink", parent=types.Tag(id=red.id)))
     tags.tag_service(red.id).remove()
-    assert told(engine) == (434, "Tag red was removed by admin@internal-authz.")
+    assert reported(engine) == (434, "Tag red was removed by admin@internal-authz.")
     assert names(tags.list()) == ["blue", "ssd", "root"]
     assert names(system.vms_service().vm_service("web1").tags_service().list()) == ["blue"]
     with pytest.raises(NotFoundError):
@@ -69,21 +69,21 @@ def test_a_removed_tag_takes_those_below_it_along(sdk: Connection, engine: Engin
 def test_hosts_are_tagged(sdk: Connection, engine: Engine) -> None:
     of_host = sdk.system_service().hosts_service().host_service("host2").tags_service()
     added = of_host.add(types.Tag(name="red"))
-    assert told(engine) == (442, "Tag red was attached to Host(s) beta by admin@internal-authz.")
+    assert reported(engine) == (442, "Tag red was attached to Host(s) beta by admin@internal-authz.")
     of_host.add(types.Tag(id=added.id))
-    assert told(engine)[0] == 455
+    assert reported(engine)[0] == 455
     assert names(of_host.list()) == ["red"]
     assert engine.snapshot().hosts[1].tags == ("red",)
     of_host.tag_service(added.id).remove()
-    assert (of_host.list(), told(engine)[0]) == ([], 444)
+    assert (of_host.list(), reported(engine)[0]) == ([], 444)
     with pytest.raises(NotFoundError):
         of_host.tag_service(added.id).remove()
 
 
-def test_a_tag_that_a_vm_has_is_told_otherwise(sdk: Connection, engine: Engine) -> None:
+def test_a_tag_that_a_vm_has_is_reported_differently(sdk: Connection, engine: Engine) -> None:
     of_vm = sdk.system_service().vms_service().vm_service("web1").tags_service()
     of_vm.add(types.Tag(name="red"))
-    assert told(engine) == (454, "Tag red already attached to VM(s) web1.")
+    assert reported(engine) == (454, "Tag red already attached to VM(s) web1.")
 
 
 def test_only_who_manages_tags_may(server: Server) -> None:
@@ -105,15 +105,15 @@ def test_users_and_groups_are_tagged(sdk: Connection, engine: Engine, kind: str)
         service, codes, called = system.groups_service().group_service(one.id), [438, 453, 450], "Group(s)"
     tags, seen = service.tags_service(), []
     tag = tags.add(types.Tag(name="blue"))
-    assert told(engine)[1] == f"Tag blue was attached to {called} ann by admin@internal-authz."
-    seen.append(told(engine)[0])
+    assert reported(engine)[1] == f"Tag blue was attached to {called} ann by admin@internal-authz."
+    seen.append(reported(engine)[0])
     tags.add(types.Tag(id=tag.id))
-    seen.append(told(engine)[0])
+    seen.append(reported(engine)[0])
     system.tags_service().tag_service(tag.id).update(types.Tag(name="navy"))
     assert names(tags.list()) == names(service.get(query={"follow": "tags"}).tags) == ["navy"]
     assert tags.tag_service(tag.id).get().name == "navy"
     tags.tag_service(tag.id).remove()
-    seen.append(told(engine)[0])
+    seen.append(reported(engine)[0])
     assert (tags.list(), seen) == ([], codes)
     with pytest.raises(NotFoundError):
         tags.tag_service(tag.id).remove()

@@ -15,7 +15,7 @@ _CLUSTERS = ("c1000000-0000-4000-8000-000000000000", "c2000000-0000-4000-8000-00
 
 
 def ids(kind: str, count: int) -> st.SearchStrategy[list[str]]:
-    """Ids of engines; `kind` is a hexadecimal digit that tells them from others."""
+    """Ids of engines; `kind` is a hexadecimal digit that shows them from others."""
     return st.tuples(
         st.lists(st.sampled_from(_BEGINNINGS), min_size=count, max_size=count),
         st.lists(st.sampled_from("089f"), min_size=count, max_size=count),

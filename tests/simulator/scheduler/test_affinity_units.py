@@ -14,7 +14,7 @@ from tests.simulator.scheduler.test_capacity import Question
 
 
 def where(state: Snapshot, vm_id: str, cluster: str) -> set[str]:
-    """What getAllRunningByCluster, overlaid with pending VMs of anywhere, tells of a VM."""
+    """What getAllRunningByCluster, overlaid with pending VMs of anywhere, reports a VM."""
     coming = {entry.host for entry in state.pending if entry.vm == vm_id}
     vm = state.vm_by_id[vm_id]
     return coming or ({vm.host} if vm.host is not None and vm.cluster == cluster else set())
@@ -56,7 +56,7 @@ def priority(group: AffinityGroup) -> int:
 
 
 def test_the_weight_of_vm_affinity() -> None:
-    """It ranks by broken groups, then by peers that cannot leave, then by peers: those of the filter."""
+    """It ranks by violated groups, then by peers that cannot leave, then by peers: those of the filter."""
 
     @given(questions())
     def check(question: Question) -> None:

@@ -16,9 +16,9 @@ Question = tuple[Snapshot, list[Vm], list[Host]]
 
 def pending_on(snapshot: Snapshot, host: Host) -> list[Vm]:
     """Those whose resources are pending on the host: they migrate there or do not power up yet."""
-    told = {entry.vm for entry in snapshot.pending if entry.host == host.id}
+    reported = {entry.vm for entry in snapshot.pending if entry.host == host.id}
     waiting = {one.id for one in snapshot.vms if one.host == host.id and one.status == "wait_for_launch"}
-    return [one for one in snapshot.vms if one.id in told | waiting]
+    return [one for one in snapshot.vms if one.id in reported | waiting]
 
 
 def page_kib(vm: Vm) -> int:

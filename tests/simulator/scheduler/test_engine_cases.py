@@ -26,8 +26,8 @@ from tests.paths import DATA
 from tests.simulator.core.engines import EVENT_NAMES, START
 
 FOLDER = DATA / "engine-cases"
-#: What stands beside the state: the question, and who answered what.
-BESIDE = {"name", "engine_class", "request", "engine", "product", "simulator"}
+#: What stands next to the state: the question, and who answered what.
+ALONGSIDE = {"name", "engine_class", "request", "engine", "product", "simulator"}
 
 FILTERS: dict[str, Filter] = {
     "cpu-larger-vm-runs-there": filters.cpu,
@@ -63,7 +63,7 @@ def case(name: str) -> dict[str, Any]:
 
 
 def state(case: dict[str, Any]) -> Snapshot:
-    whole = {key: value for key, value in case.items() if key not in BESIDE}
+    whole = {key: value for key, value in case.items() if key not in ALONGSIDE}
     return state_file.loads(json.dumps(whole).encode())
 
 

@@ -53,7 +53,7 @@ class Table:
             self.append(key)
 
     def append(self, key: str) -> int:
-        """Chain a node at the end, and tell how many there were before."""
+        """Chain a node at the end, and report how many there were before."""
         at, before = self.hash(key) % len(self.bins), 0
         if self.bins[at] is None:
             self.bins[at] = [self.hash(key), key, None]

@@ -127,7 +127,7 @@ def test_enforcement_goes_on_in_a_cluster_that_is_being_upgraded() -> None:
     assert 67 in engines.codes(engine)
 
 
-def test_the_ha_check_alerts_and_tells_when_it_is_over() -> None:
+def test_the_ha_check_alerts_and_reports_when_it_is_over() -> None:
     engine = engines.engine(
         cluster(ha_reservation=True),
         host("h1"),

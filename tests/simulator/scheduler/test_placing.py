@@ -111,7 +111,7 @@ def test_records_that_cancel_each_other_leave_the_best_weight(proxy: Proxy) -> N
     assert {placed(start(proxy, seed=seed)) for seed in range(8)} == {"h3"}
 
 
-def test_no_answer_keeps_all_hosts_and_tells_once_a_minute(proxy: Proxy) -> None:
+def test_no_answer_keeps_all_hosts_and_reports_once_a_minute(proxy: Proxy) -> None:
     engine = start(proxy)
     proxy.run_filters = fail
     proxy.run_cost_functions = fail

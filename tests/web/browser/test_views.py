@@ -118,7 +118,7 @@ def test_tabs_share_one_stream_and_learn_of_the_sessions_end(chromium: Browser, 
         assert len(streams) == 1
         one.page.click("text=Log out")
         expect(one.page.locator("h1")).to_have_text("Log in")
-        # Its stream ends with the tab that had it; the other one takes over, and is told.
+        # Its stream ends with the tab that had it; the other one takes over, and is reported.
         expect(second.locator("#lost")).to_be_visible(timeout=60_000)
 
 

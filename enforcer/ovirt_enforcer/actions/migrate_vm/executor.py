@@ -178,7 +178,7 @@ class Executor:
             )
         except Rejection as rejection:
             cause = cause_of(rejection, chosen and host_name(chosen, task.snapshot))
-            # Of a group some may have gone before another was refused: their events will tell.
+            # Of a group some may have gone before another was refused: their events will show it.
             transition = self._store.lose if step.closure else self._store.fail
             return record(intents, transition, str(rejection).removesuffix("."), cause)
         except (EngineAway, EngineSetupError, Stale, LeaseLost, Paused, StoreAway) as obstacle:

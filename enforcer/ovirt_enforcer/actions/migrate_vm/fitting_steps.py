@@ -16,32 +16,32 @@ def fitting_steps(
     """Those of the steps `ahead`, by their places, that start where VMs are and repair what they say.
 
     Without one that does not, those fit neither that wait for it, that only make room for it, or that repair
-    a group together with it. If what is left would break a rule that holds, and that the whole plan was not
+    a group together with it. If what is left would violate a satisfied rule, and that the whole plan was not
     to break, nothing fits.
     """
     kept = frozenset(ahead)
-    # A step may repair what a later one breaks again, for a rule that counts more.
-    stays_broken = {group for rule in plan.remaining for group in rule.groups}
+    # A step may repair what a later one violates again, for a rule that counts more.
+    remains_violated = {group for rule in plan.remaining for group in rule.groups}
     while True:
         end, movable = _end(plan, kept, projection, frozen)
-        broken = broken_groups(end, plan.cluster)
+        violated = violated_groups(end, plan.cluster)
         lost = {group for place in ahead - kept for group in plan.steps[place].repairs}
         without = {*given_up, *(ahead - kept)}
         left = frozenset(
             place
             for place in movable
             if without.isdisjoint(plan.steps[place].after)
-            and (broken - stays_broken).isdisjoint(plan.steps[place].repairs)
+            and (violated - remains_violated).isdisjoint(plan.steps[place].repairs)
             and not _helps_nobody(plan, place, without, lost)
         )
         if left == kept:
-            allowed = stays_broken | broken_groups(projection, plan.cluster)
-            return kept if kept == ahead or broken <= allowed else frozenset()
+            allowed = remains_violated | violated_groups(projection, plan.cluster)
+            return kept if kept == ahead or violated <= allowed else frozenset()
         kept = left
 
 
-def broken_groups(snapshot: Snapshot, cluster: str) -> frozenset[str]:
-    """The groups of a cluster that are broken; none if it is gone."""
+def violated_groups(snapshot: Snapshot, cluster: str) -> frozenset[str]:
+    """The groups of a cluster that are violated; none if it is gone."""
     if cluster not in snapshot.cluster_by_id:
         return frozenset()
     return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)

@@ -1,6 +1,6 @@
 """Moves that go round in circles: repeated after somebody undid them, or undone by us, for no new cause.
 
-Whoever moved a VM back (the engine's balancing, its affinity enforcement, an administrator) will do so again.
+What moved a VM back (the engine's balancing, its affinity enforcement, an administrator) will do so again.
 To move it once more repairs nothing, so it is said who that was, and the VM is left alone: longer each time.
 """
 
@@ -52,7 +52,7 @@ def undone(
 ) -> dict[str, Undone]:
     """VMs that are elsewhere than we moved them, and that are left alone for that, by VM id.
 
-    For `first_seconds` since somebody else moved them, doubled each time, up to a day. `undone_after` tells
+    For `first_seconds` since somebody else moved them, doubled each time, up to a day. `undone_after` says
     how many seconds after the end of a migration of ours that was.
     """
     pauses = BackOff(first_seconds, _LONGEST_SECONDS)

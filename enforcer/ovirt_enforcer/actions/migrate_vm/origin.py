@@ -1,4 +1,4 @@
-"""Says who moved a VM, and when: the engine's events tell which user it was, or why the engine did it."""
+"""Says who moved a VM, and when: the engine's events show which user it was, or why the engine did it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Origins:
     def who_moved(self, vm: str, ours: Collection[str]) -> str:
         """The engine's sentence about the last migration of a VM that was none of ours, by correlation id."""
         begun = [event for event in self._begun(vm) if (event.correlation_id or "") not in ours]
-        return begun[-1].description.strip() if begun else "the engine's events do not tell by whom"
+        return begun[-1].description.strip() if begun else "the engine's events do not show by whom"
 
     def undone_after(self, intent: Intent, host: str | None) -> float:
         """How many seconds after a migration of ours somebody else last moved its VM, which is on `host` now.
 
-        0 where events do not tell. Both moments are those of the engine's clock, which is asked once.
+        0 where events do not show it. Both moments are those of the engine's clock, which is asked once.
         """
         if (intent.id, host) not in self._known:
             self._known[intent.id, host] = self._undone_after(intent)

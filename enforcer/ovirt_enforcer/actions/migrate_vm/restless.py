@@ -50,7 +50,7 @@ class _Way:
 
 def frozen(snapshot: Snapshot, restless: Mapping[str, Restless]) -> dict[str, str]:
     """The restless VMs that no hard rule needs elsewhere, with the reason: plans are made around them."""
-    broken = {
+    violated = {
         vm
         for cluster in {snapshot.vm_by_id[vm].cluster for vm in restless}
         for violation in find_violations(snapshot, cluster)
@@ -58,7 +58,7 @@ def frozen(snapshot: Snapshot, restless: Mapping[str, Restless]) -> dict[str, st
         for location in violation.locations
         for vm in (location.vm,)
     }
-    return {vm: one.reason(snapshot) for vm, one in restless.items() if vm not in broken}
+    return {vm: one.reason(snapshot) for vm, one in restless.items() if vm not in violated}
 
 
 def spared(snapshot: Snapshot, restless: Mapping[str, Restless]) -> dict[str, str]:
@@ -100,7 +100,7 @@ class Movements:
     def _note(self, vm: Vm, ours: Collection[tuple[str, str]], serving: Collection[str], now: float) -> None:
         before = self._hosts.get(vm.id)
         if vm.host is None:
-            self._hosts.pop(vm.id, None)  # whoever starts it places it again
+            self._hosts.pop(vm.id, None)  # its next start places it again
             self._ways.pop(vm.id, None)
             return
         self._hosts[vm.id] = vm.host

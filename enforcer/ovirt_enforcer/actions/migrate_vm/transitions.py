@@ -1,4 +1,4 @@
-"""Records what becomes of migrations, says so in the log, and tells who wants to know."""
+"""Records the results of migrations, logs them, and notifies the watchers."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
-from ovirt_enforcer.actions.migrate_vm.fitting_steps import broken_groups, fitting_steps
+from ovirt_enforcer.actions.migrate_vm.fitting_steps import fitting_steps, violated_groups
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.intents import Intent, IntentState
@@ -24,7 +24,7 @@ class UnderWay:
     running: dict[int, set[str]] = field(default_factory=dict)
     #: Steps that failed, and all that wait for them.
     given_up: set[int] = field(default_factory=set)
-    #: Done steps of which it is not known yet whether what they repair holds.
+    #: Done steps of which it is not known yet whether what they repair is satisfied.
     unproven: set[int] = field(default_factory=set)
 
     def ready(self) -> Iterator[int]:
@@ -73,15 +73,15 @@ class UnderWay:
         return bool(lost)
 
     def prove(self, snapshot: Snapshot) -> tuple[str, ...]:
-        """Which groups are broken still that done steps were to repair, as far as that is known now.
+        """Which groups are violated still that done steps were to repair, as far as that is known now.
 
         A step may repair a group together with steps before it: then it is reported once those are done.
         """
-        broken = broken_groups(snapshot, self.plan.cluster)
+        violated = violated_groups(snapshot, self.plan.cluster)
         ended = [place for place in self.unproven if self._alone(place)]
         self.unproven.difference_update(ended)
         wanted = [group for place in ended for group in self.plan.steps[place].repairs]
-        return tuple(dict.fromkeys(group for group in wanted if group in broken))
+        return tuple(dict.fromkeys(group for group in wanted if group in violated))
 
     def leave_out(self, projection: Snapshot, frozen: Set[str]) -> frozenset[int]:
         """Give up the steps ahead that do not fit the cluster any more, and what hangs on them; return them.

@@ -27,7 +27,7 @@ from ovirt_placement.planning.maintenance.data import MaintenanceOptions, Mainte
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_service.errors import UserError
 
-#: The exit status where some host gets no round, beside 0, and 2 for a mistake.
+#: The exit status where some host gets no round, besides 0, and 2 for a mistake.
 SOME_ARE_LEFT = 4
 
 #: How long planning may take, in seconds, where nobody says.

@@ -19,7 +19,7 @@ class FoundProblem(Record, frozen=True, omit_defaults=False):
     remedy: str
     #: The cluster that it concerns.
     cluster: Named | None
-    #: Whether a rule means nothing for it: `--event` tells the engine of such findings.
+    #: Whether a rule means nothing for it: `--event` reports such findings to the engine.
     rule: bool
 
 
@@ -35,13 +35,13 @@ class DoctorDocument(Document, frozen=True, kw_only=True, tag="doctor"):
     hints: tuple[str, ...]
 
 
-def doctor(configuration: Config, proxy: str | None = None, *, tell: bool = False) -> DoctorDocument:
+def doctor(configuration: Config, proxy: str | None = None, *, report: bool = False) -> DoctorDocument:
     """Examine all; the units of the `proxy` at this URL, too.
 
-    With `tell`, the engine gets an event for rules that mean nothing. Raises `UserError` if the configuration
-    does not say where the engine is.
+    With `report`, the engine gets an event for rules that mean nothing. Raises `UserError` if the
+    configuration does not say where the engine is.
     """
-    found = examine(configuration, proxy, tell=tell)
+    found = examine(configuration, proxy, report=report)
     return DoctorDocument(
         findings=tuple(
             FoundProblem(one.kind, one.what, one.remedy, one.cluster, one.rule) for one in found.findings

@@ -1,4 +1,4 @@
-"""Whether the engine's clock and ours tell the same time: events are judged by their age."""
+"""Whether the engine's clock and ours show the same time: events are judged by their age."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ovirt_placement.engine.parsing.users import Root
 _SKEW_SECONDS = 10.0
 #: A clock this many times as fast as ours belongs to a simulated engine; no other is wrong by so much.
 _FAST = 1.5
-#: Two readings tell how fast a clock runs if so much time is between them.
+#: Two readings show how fast a clock runs if so much time is between them.
 _APART_SECONDS = 1.0
 
 
@@ -35,7 +35,7 @@ class Reading(NamedTuple):
 
 
 def read(ask: Callable[[], Root]) -> tuple[Root, Reading]:
-    """Ask for the engine's root, and compare; an engine that tells no time has ours."""
+    """Ask for the engine's root, and compare; an engine that reports no time has ours."""
     began = time.time()
     root = ask()
     ended = time.time()
@@ -45,7 +45,7 @@ def read(ask: Callable[[], Root]) -> tuple[Root, Reading]:
 
 
 def read_again(ask: Callable[[], Root], first: Reading) -> Reading:
-    """Compare once more, long enough after the first time to tell how fast the engine's clock runs."""
+    """Compare once more, long enough after the first time to see how fast the engine's clock runs."""
     time.sleep(max(0.0, first.here + _APART_SECONDS - time.time()))
     return read(ask)[1]
 
@@ -60,7 +60,7 @@ def is_simulated(first: Reading, second: Reading) -> bool:
     return speed(first, second) > _FAST
 
 
-def told_as_hint(first: Reading, second: Reading) -> str:
+def reported_as_hint(first: Reading, second: Reading) -> str:
     return (
         f"the engine's clock runs {speed(first, second):.0f} times as fast as this one, as only a simulated"
         f" engine's does; that it is {first.ahead:.0f} s ahead is no fault"

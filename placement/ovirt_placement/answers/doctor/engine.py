@@ -22,7 +22,7 @@ _LATELY_SECONDS = 3600.0
 _STARTED_BY_SYSTEM = EventCode.VM_MIGRATION_START_SYSTEM_INITIATED
 
 #: The right that the enforcer needs on each cluster that it repairs, and the one that it needs on the system.
-_MIGRATE, _TELL = "migrate_vm", "inject_external_events"
+_MIGRATE, _REPORT = "migrate_vm", "inject_external_events"
 
 
 def examine_version(root: Root) -> Iterator[Finding]:
@@ -59,15 +59,15 @@ def examine_permissions(
 ) -> Iterator[Finding]:
     """Look whether our user may do what the enforcer does: migrate VMs in every cluster, and add events.
 
-    Raises `UserError` if the engine does not tell. What it has through a group is not counted.
+    Raises `UserError` if the engine does not report it. What it has through a group is not counted.
     """
     held = _permissions(connection, root)
     roles = parsing.roles(connection.get("/roles", follow="permits"))
-    if not any(permission.on is None and _TELL in roles.get(permission.role, ()) for permission in held):
+    if not any(permission.on is None and _REPORT in roles.get(permission.role, ()) for permission in held):
         yield Finding(
             kind="no_permit",
-            what=f"{connection.settings.username} itself has no permit {_TELL} on the system: ovirt-enforcer"
-            " cannot tell the engine's administrators which groups a VM has lost",
+            what=f"{connection.settings.username} itself has no permit {_REPORT} on the system:"
+            " ovirt-enforcer cannot report to the engine's administrators which groups a VM has lost",
             remedy="give the user the role ExternalEventsCreator on the system",
         )
     places = {permission.on for permission in held if _MIGRATE in roles.get(permission.role, ())}

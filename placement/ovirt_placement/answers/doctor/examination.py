@@ -60,10 +60,10 @@ class Examination:
             self.not_examined.append(f"{what}: {error}")
 
 
-def examine(configuration: Config, proxy: str | None = None, *, tell: bool = False) -> Examination:
+def examine(configuration: Config, proxy: str | None = None, *, report: bool = False) -> Examination:
     """Examine all; the units of the `proxy` at this URL, too.
 
-    With `tell`, the engine is notified of rules that mean nothing, by an event. Raises `UserError` if the
+    With `report`, the engine is notified of rules that mean nothing, by an event. Raises `UserError` if the
     configuration does not say where the engine is.
     """
     examination = Examination()
@@ -72,7 +72,7 @@ def examine(configuration: Config, proxy: str | None = None, *, tell: bool = Fal
         examination.add("this machine", lambda: machine.examine_machine(configuration))
         examination.add("the services' users", lambda: services.examine_services(configuration))
         try:
-            _examine_engine(connection, configuration, proxy, examination, tell=tell)
+            _examine_engine(connection, configuration, proxy, examination, report=report)
         except UserError as error:
             examination.findings.append(
                 Finding(
@@ -90,7 +90,7 @@ def _examine_engine(
     proxy: str | None,
     examination: Examination,
     *,
-    tell: bool,
+    report: bool,
 ) -> None:
     def read_root() -> Root:
         return users.root(connection.get(""))
@@ -119,13 +119,13 @@ def _examine_engine(
         examination.add(
             "permissions", lambda: engine.examine_permissions(connection, root, snapshot.clusters)
         )
-    if tell:
-        examination.findings.extend(_tell(connection, examination.findings, root))
+    if report:
+        examination.findings.extend(_report(connection, examination.findings, root))
 
 
 def _examine_clock(first: clock.Reading, second: clock.Reading, examination: Examination) -> None:
     if clock.is_simulated(first, second):
-        examination.hints.append(clock.told_as_hint(first, second))
+        examination.hints.append(clock.reported_as_hint(first, second))
     else:
         examination.findings.append(clock.finding(first))
 
@@ -178,8 +178,8 @@ def _examine_policies(
     yield from keys.examine_property(connection, by_keys)
 
 
-def _tell(connection: EngineConnection, findings: Sequence[Finding], root: Root) -> Iterator[Finding]:
-    """Tell the engine of rules that mean nothing: one event a cluster, and the same again only next day."""
+def _report(connection: EngineConnection, findings: Sequence[Finding], root: Root) -> Iterator[Finding]:
+    """Report to the engine rules that mean nothing: one event a cluster, the same again only next day."""
     day = root.time[:10] or datetime.now(UTC).strftime("%Y-%m-%d")
     by_cluster: dict[str, list[str]] = {}
     for finding in findings:
@@ -197,5 +197,7 @@ def _tell(connection: EngineConnection, findings: Sequence[Finding], root: Root)
             )
         except UserError as error:
             yield Finding(
-                kind="not_told", what=f"the engine was not told: {error}", remedy="give the user that role"
+                kind="not_reported",
+                what=f"no event was sent to the engine: {error}",
+                remedy="give the user that role",
             )

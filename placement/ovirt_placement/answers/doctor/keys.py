@@ -49,14 +49,14 @@ def examine_mistakes(snapshot: Snapshot) -> Iterator[Finding]:
             kind="mistaken_keys",
             what=f"{len(mistakes)} {'mistake' if len(mistakes) == 1 else 'mistakes'} in placement keys, which"
             " are ignored where they are wrong",
-            remedy="ovirt-placement keys check tells each",
+            remedy="ovirt-placement keys check lists them",
         )
 
 
 def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) -> Iterator[Finding]:
     """Look whether users can set keys on their VMs, where the policies of these clusters weigh keys.
 
-    Raises what `EngineConnection.get` raises; engines before 4.3 do not tell.
+    Raises what `EngineConnection.get` raises; engines before 4.3 do not report it.
     """
     try:
         declared = options.by_version(connection.get(f"/options/{_OPTION}"))

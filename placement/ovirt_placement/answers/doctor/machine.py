@@ -115,7 +115,7 @@ def _store(config: Config) -> Iterator[Finding]:
 
 
 def _ownership(path: Path | None) -> Iterator[Finding]:
-    """Look whether whoever owns the store's directory can write the store."""
+    """Check that the owner of the store's directory can write the store."""
     try:
         is_of_another = path is not None and ownership.is_of_another(path)
     except OSError:

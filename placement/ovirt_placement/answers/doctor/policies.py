@@ -74,7 +74,7 @@ def examine_policy(policy: InUse) -> Iterator[Finding]:
     for unit in policy.repeated:
         yield Finding(
             kind="unit_held_twice",
-            what=f"the engine holds {unit} twice in the policy {policy.name}, and refuses every change of it",
+            what=f"the engine has {unit} twice in the policy {policy.name}, and refuses every change of it",
             remedy="restart ovirt-engine, which forgets the second",
         )
     if not policy.balances:
@@ -86,8 +86,8 @@ def examine_policy(policy: InUse) -> Iterator[Finding]:
     for own, internal in ours.twins(UnitKind.FILTER).items():
         if own in policy.our_filters and internal not in policy.internal_filters:
             yield Finding(
-                kind="no_filter_beside",
-                what=f"the policy {policy.name} has {own} without the engine's filter {internal} beside it:"
+                kind="no_filter_alongside",
+                what=f"the policy {policy.name} has {own} without the engine's filter {internal}:"
                 " groups are moved VM by VM, and rules fall when the proxy is away",
                 remedy=setup,
             )
@@ -95,15 +95,15 @@ def examine_policy(policy: InUse) -> Iterator[Finding]:
         factor = policy.our_weights.get(own, 0)
         if factor > 0 and internal not in policy.internal_weights:
             yield Finding(
-                kind="no_weight_beside",
-                what=f"the policy {policy.name} has {own} without the engine's weight {internal} beside it:"
+                kind="no_weight_alongside",
+                what=f"the policy {policy.name} has {own} without the engine's weight {internal}:"
                 " of VMs that start at once ours can only guess where the others go, and rules fall when the"
                 " proxy is away",
                 remedy=setup,
             )
         elif factor > policy.internal_weights.get(internal, 0):
             yield Finding(
-                kind="weaker_weight_beside",
+                kind="weaker_weight_alongside",
                 what=f"in the policy {policy.name} the engine's weight {internal} has the factor"
                 f" {policy.internal_weights[internal]}, and {own} has {factor}: of VMs that start at once,"
                 " what ours guesses outvotes what the engine knows",

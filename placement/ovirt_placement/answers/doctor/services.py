@@ -109,7 +109,7 @@ def _may(user: User, status: os.stat_result, right: int) -> bool:
 
 
 def _files(config: Config) -> Iterator[Found]:
-    """Look at what there is; that a file is missing is reported by whoever reads it."""
+    """Look at what there is; the reader of a missing file reports it."""
     engine = config.engine
     for path in (Path(config.source), engine.password_file, engine.ca_file):
         if path is None:

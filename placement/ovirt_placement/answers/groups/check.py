@@ -101,9 +101,7 @@ def _foreign_labelled(snapshot: Snapshot, group: AffinityGroup) -> Iterator[str]
 
 def _hosts_missing(intended: Snapshot, group: AffinityGroup) -> Iterator[str]:
     if group.hosts_rule.enabled and group.hosts_rule.positive and not intended.group_hosts[group.id]:
-        means = (
-            "no host at all may take its VMs, says the engine" if group.hosts_rule.hard else "it is broken"
-        )
+        means = "the engine lets no host run its VMs" if group.hosts_rule.hard else "it is violated"
         yield f"the host rule is positive and there are no hosts: {means}"
 
 
@@ -145,7 +143,7 @@ def _contradictions(intended: Snapshot, group: AffinityGroup) -> Iterator[str]:
     for found in judge_groups(intended, group.cluster).contradictions:
         if group.id in found.groups:
             names = _list(sorted(_group_or_label_name(intended, one) for one in found.groups))
-            yield f"these hard groups cannot hold together: {names}"
+            yield f"these hard groups cannot be satisfied together: {names}"
 
 
 def _foreign(snapshot: Snapshot, group: AffinityGroup, ids: Iterable[str]) -> Iterator[tuple[str, str]]:

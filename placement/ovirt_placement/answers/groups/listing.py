@@ -1,4 +1,4 @@
-"""How each affinity group stands: where its members run, and which of its rules that breaks."""
+"""How each affinity group stands: where its members run, and which of its rules that violates."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ovirt_placement.rules.violations import Violation, find_violations
 HEADERS = ("group", "cluster", "state", "priority", "VM rule", "VMs", "host rule", "hosts")
 
 
-class BrokenRule(Record, frozen=True):
-    """A rule of the group that does not hold now."""
+class ViolatedRule(Record, frozen=True):
+    """A rule of the group that is violated now."""
 
     #: What it asks of its VMs: "together", "apart", "on its hosts" or "off its hosts".
     asks: str
     hard: bool
     #: Members that stand wrong.
     offenders: tuple[Named, ...]
-    #: Groups that shared members tie to this one: where it is broken only together with them.
+    #: Groups that shared members tie to this one: where it is violated only together with them.
     only_with: tuple[Named, ...] = ()
 
 
@@ -40,15 +40,15 @@ class ListedGroup(Group, frozen=True, omit_defaults=False, kw_only=True):
 
     #: Its state in words.
     sentence: str
-    broken: bool
-    broken_rules: tuple[BrokenRule, ...]
+    violated: bool
+    violated_rules: tuple[ViolatedRule, ...]
     #: Members that run, those that a label brings included.
     running: tuple[RunningMember, ...]
 
     @property
-    def state(self) -> Literal["broken", "kept", "disabled"]:
+    def state(self) -> Literal["violated", "satisfied", "disabled"]:
         """How it stands, in a word."""
-        return "broken" if self.broken else "kept" if self.enabled else "disabled"
+        return "violated" if self.violated else "satisfied" if self.enabled else "disabled"
 
 
 class GroupsListDocument(Document, frozen=True, kw_only=True, tag="groups_list"):
@@ -64,13 +64,13 @@ def groups_list(
     vm: str | None = None,
     host: str | None = None,
     group: str | None = None,
-    broken: bool = False,
+    violated: bool = False,
 ) -> GroupsListDocument:
-    """The groups of these clusters, or of them those with a VM or a host of this id, or that are broken.
+    """The groups of these clusters, or of them those with a VM or a host of this id, or that are violated.
 
     A host is one that the group lists, or on which a VM of the group runs.
     """
-    rules = {cluster.id: _broken_rules(snapshot, cluster.id) for cluster in clusters}
+    rules = {cluster.id: _violated_rules(snapshot, cluster.id) for cluster in clusters}
     return GroupsListDocument(
         groups=tuple(
             _listed(one, rules[one.cluster].get(one.id, ()), snapshot)
@@ -79,7 +79,7 @@ def groups_list(
             and group in (None, one.id)
             and (vm is None or vm in snapshot.group_vms[one.id])
             and (host is None or _is_on(host, one, snapshot))
-            and (not broken or one.id in rules[one.cluster])
+            and (not violated or one.id in rules[one.cluster])
         )
     )
 
@@ -90,29 +90,29 @@ def _is_on(host: str, group: AffinityGroup, snapshot: Snapshot) -> bool:
     return host in snapshot.group_hosts[group.id] or any(vm is not None and vm.host == host for vm in vms)
 
 
-def _listed(group: AffinityGroup, rules: Collection[BrokenRule], snapshot: Snapshot) -> ListedGroup:
+def _listed(group: AffinityGroup, rules: Collection[ViolatedRule], snapshot: Snapshot) -> ListedGroup:
     found = ListedGroup(
         **group_fields(group, snapshot),
         sentence="",
-        broken=bool(rules),
-        broken_rules=tuple(rules),
+        violated=bool(rules),
+        violated_rules=tuple(rules),
         running=tuple(_running(group, snapshot)),
     )
     return replace(found, sentence=", ".join(_state(found)))
 
 
-def _broken_rules(snapshot: Snapshot, cluster: str) -> dict[str, list[BrokenRule]]:
-    """By group, its rules that do not hold."""
-    broken: dict[str, list[BrokenRule]] = defaultdict(list)
+def _violated_rules(snapshot: Snapshot, cluster: str) -> dict[str, list[ViolatedRule]]:
+    """By group, its violated rules."""
+    violated: dict[str, list[ViolatedRule]] = defaultdict(list)
     for violation in find_violations(snapshot, cluster):
         for group in violation.groups:
-            broken[group].append(_broken_rule(violation, group, snapshot))
-    return broken
+            violated[group].append(_violated_rule(violation, group, snapshot))
+    return violated
 
 
-def _broken_rule(violation: Violation, group: str, snapshot: Snapshot) -> BrokenRule:
-    alone = group in violation.broken
-    return BrokenRule(
+def _violated_rule(violation: Violation, group: str, snapshot: Snapshot) -> ViolatedRule:
+    alone = group in violation.violated
+    return ViolatedRule(
         asks=violation.constraint.asks,
         hard=violation.hard,
         offenders=named_vms(violation.offenders, snapshot),
@@ -152,12 +152,12 @@ def rows(groups: Iterable[ListedGroup]) -> list[tuple[str, ...]]:
 
 
 def _state(group: ListedGroup) -> Iterator[str]:
-    """The state in a word, or each rule that is broken."""
-    if not group.broken:
+    """The state in a word, or each rule that is violated."""
+    if not group.violated:
         yield group.state
-    for rule in group.broken_rules:
+    for rule in group.violated_rules:
         tied = f" (with {', '.join(other.name for other in rule.only_with)})" if rule.only_with else ""
-        yield f"broken: {rule.asks}{tied}"
+        yield f"violated: {rule.asks}{tied}"
 
 
 def _rule(rule: AffinityRule) -> str:

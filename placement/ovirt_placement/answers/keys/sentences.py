@@ -27,7 +27,7 @@ _SENTENCES = {
     " #RAM_RATIO and #CPU_RATIO",
     Code.RATIO_OUT_OF_RANGE: "a contention ratio is greater than 0 and less than 1000",
     Code.SPECIAL_CLUSTER_VALUE_NOT_0: "on a cluster its value must be 0; only its weight is yours to choose",
-    Code.CUSTOMER_KEY_NOT_ALLOWED_HERE: "whoever set it may not set keys on this level",
+    Code.CUSTOMER_KEY_NOT_ALLOWED_HERE: "the user who set it may not set keys on this level",
     Code.STICKY_NOT_ON_NODE: "only keys of hosts can be sticky",
     Code.STICKY_WITHOUT_WEIGHT: "a sticky key needs a weight",
     Code.STICKY_AND_RESERVED: "a sticky key cannot be one that starts with _ or #",

@@ -35,7 +35,7 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
     _KIND.HOST_EACH: "its {count} running VMs need a host each, and only {available} can have one",
     _KIND.PLACES: "its {count} running VMs need {needed} places, and there are only {available}",
     _KIND.RESERVATION: (
-        "migrations of {vms} were left out: if {hosts} failed after them, {homeless} would not restart"
+        "migrations of {vms} were left out: if {hosts} failed after them, {unplaced} would not restart"
         " (over all failures {needed} VMs, now {available}; see ovirt-placement ha-check)"
     ),
     _KIND.NO_SEQUENCE: "no sequence of legal migrations repairs it",
@@ -51,7 +51,7 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
     _KIND.ELSEWHERE: "{vms} is {there}, not on {home}",
     _KIND.NOT_HERE: "it is gone, down, or in another cluster",
     _KIND.HOME_DOWN: "its former host {hosts} is not up",
-    _KIND.BREAKS: "it would break {groups}",
+    _KIND.VIOLATES: "it would violate {groups}",
     _KIND.RULES_CHANGED: "the rules have changed since it was made: it leads elsewhere for {groups}",
 }
 #: Of a VM that was named before: why it is not migrated back.
@@ -73,7 +73,7 @@ class NamedObstacle(Record, frozen=True, omit_defaults=False):
     hosts: tuple[Named, ...]
     groups: tuple[NamedGroup, ...]
     #: Highly available VMs that would not restart.
-    homeless: tuple[Named, ...]
+    unplaced: tuple[Named, ...]
     #: As a sentence.
     text: str
 
@@ -125,7 +125,7 @@ def _named(obstacle: Obstacle, snapshot: Snapshot) -> NamedObstacle:
         vms=named_vms(obstacle.vms, snapshot),
         hosts=named_hosts(obstacle.hosts, snapshot),
         groups=named_groups(obstacle.groups, snapshot),
-        homeless=named_vms(obstacle.homeless, snapshot),
+        unplaced=named_vms(obstacle.unplaced, snapshot),
         text=obstacle_text(obstacle, snapshot),
     )
 
@@ -140,7 +140,7 @@ def _text(template: str, obstacle: Obstacle, snapshot: Snapshot) -> str:
         there=f"on {hosts[1]}" if len(hosts) > 1 else "on no host",
         groups=groups,
         of_groups=f" ({groups})" if groups else "",
-        homeless=_and([vm_name(vm, snapshot) for vm in obstacle.homeless]),
+        unplaced=_and([vm_name(vm, snapshot) for vm in obstacle.unplaced]),
         asks=obstacle.asks,
         needed=obstacle.needed,
         available=obstacle.available,

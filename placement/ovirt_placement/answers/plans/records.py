@@ -24,7 +24,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import Plan, RefusedStep, Remaining, Reservation, Step, StepPurpose
 from ovirt_placement.rules.sentences import sentence
 
-#: What steps are for that concern no broken group.
+#: What steps are for that concern no violated group.
 _PURPOSES: Final = {
     StepPurpose.ROOM: "makes room for the next steps",
     StepPurpose.BACK: "goes back to where it was",
@@ -62,14 +62,14 @@ class PlannedStep(Record, frozen=True, omit_defaults=False):
     closure: bool
     #: Whether it is taken for the HA reservation.
     reserves: bool
-    #: Broken affinity groups, or legacy labels, that the VMs belong to.
+    #: Violated affinity groups, or legacy labels, that the VMs belong to.
     groups: tuple[NamedGroup, ...]
-    #: Those of them that hold afterwards.
+    #: Those of them that are satisfied afterwards.
     repairs: tuple[NamedGroup, ...]
 
 
 class RemainingRule(Record, frozen=True, omit_defaults=False):
-    """A broken rule that the steps do not repair."""
+    """A violated rule that the steps do not repair."""
 
     #: Affinity groups, or a legacy label; none of placement keys.
     groups: tuple[NamedGroup, ...]
@@ -124,7 +124,7 @@ class ClusterPlan(Record, frozen=True, omit_defaults=False):
     migrations: int
     #: Whether no plan repairs more, or as much with fewer migrations.
     proven: bool
-    #: Migrations that any plan has that leaves no more broken than this one.
+    #: Migrations that any plan has that leaves no more violated than this one.
     at_least: int
     #: How long it is thought to take.
     seconds: float
@@ -157,7 +157,7 @@ def plans_record(plans: Iterable[Plan], snapshot: Snapshot) -> Plans:
 
 
 def plan_record(plan: Plan, snapshot: Snapshot) -> ClusterPlan:
-    """The plan of one cluster: ids with names beside them."""
+    """The plan of one cluster: ids with names next to them."""
     return ClusterPlan(
         id=plan.id,
         cluster=named_cluster(plan.cluster, snapshot),
@@ -195,7 +195,7 @@ def step_record(step: Step, snapshot: Snapshot) -> PlannedStep:
 
 
 def remaining_record(rule: Remaining, snapshot: Snapshot) -> RemainingRule:
-    """One rule that remains broken, with names."""
+    """One rule that remains violated, with names."""
     obstacles = named_obstacles(rule.obstacles, snapshot)
     return RemainingRule(
         groups=named_groups(rule.groups, snapshot),

@@ -75,7 +75,7 @@ def title(groups: Iterable[NamedGroup]) -> str:
 def reservation_text(reservation: PlannedReservation) -> Iterator[str]:
     """What highly available VMs do not survive even then; nothing, where they survive all."""
     if reservation.holds is None:
-        yield "It is not known whether the HA reservation holds: not all failures could be judged"
+        yield "It is not known whether the HA reservation is satisfied: not all failures could be judged"
     if reservation.lost:
         yield "The HA reservation is not restored: " + (
             "no legal migrations restore it"
@@ -91,12 +91,14 @@ def reservation_text(reservation: PlannedReservation) -> Iterator[str]:
 def _summary(plan: ClusterPlan) -> str:
     if not plan.steps and not plan.remaining:
         lost = plan.reservation is not None and plan.reservation.lost
-        return "every affinity rule holds, but the HA reservation does not." if lost else "every rule holds."
+        if lost:
+            return "every affinity rule is satisfied, but the HA reservation is not."
+        return "every rule is satisfied."
     if not plan.steps:
         return (
-            "no migration repairs what is broken."
+            "no migration repairs the violated rules."
             if plan.proven
-            else "no way to repair what is broken was found."
+            else "no repair of the violated rules was found."
         )
     count = f"{plan.migrations} migration{'s' if plan.migrations > 1 else ''}"
     if plan.strategy == UNDO:

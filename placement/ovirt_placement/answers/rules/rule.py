@@ -33,7 +33,7 @@ class RuleRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     domains: tuple[RuleDomainRecord, ...]
     #: Whether it is satisfied; null if it is not in force.
     satisfied: bool | None
-    #: VMs that break it.
+    #: VMs that violate it.
     offenders: tuple[Named, ...]
     #: What is wrong with it, in sentences.
     problems: tuple[str, ...]

@@ -35,7 +35,7 @@ from ovirt_placement.rules.rule import UnitKind
 @dataclass(frozen=True)
 class SetupPlan:
     requests: tuple[PolicyRequest, ...]
-    #: What the administrator should know beside them.
+    #: What the administrator should know besides them.
     notes: tuple[str, ...]
     #: What clusters have afterwards, and the clusters; None where units only go.
     policy: Policy | None = None

@@ -26,7 +26,7 @@ def check_unspoilt(units: Mapping[str, PolicyUnit], policy: PolicyContent) -> No
     for unit, times in Counter(policy.units).items():
         if times > 1:
             raise UserError(
-                f"the engine holds {units[unit].name if unit in units else unit} twice in the policy"
+                f"the engine has {units[unit].name if unit in units else unit} twice in the policy"
                 f" {policy.head.name}"
                 " and refuses every change of it: restart ovirt-engine, which forgets the second"
             )

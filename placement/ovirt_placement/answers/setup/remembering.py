@@ -44,7 +44,7 @@ def description_to_be(
 def _units(
     seen: Seen, policy: PolicyContent, wanted: WantedUnits, properties: Mapping[str, str]
 ) -> FormerUnits | None:
-    """Whoever has some of our units already may have lost the engine's for them: those it does not lack.
+    """A policy with some of our units may have lost the engine's for them: those it does not lack.
 
     None if it has some, and nothing of it goes: which of the engine's units it had before nobody knows.
     """

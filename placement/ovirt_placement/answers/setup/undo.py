@@ -44,8 +44,8 @@ from ovirt_placement.rules.rule import UnitKind
 _NO_BALANCE = "None"
 
 _UNKNOWN = (
-    "nobody remembers which of the engine's units the policy had before ours: those beside ours stay, the"
-    " weights in whose place ours stand come back, and the balance is None"
+    "it is not recorded which of the engine's units the policy had before ours: those next to ours stay,"
+    " the weights that ours replace come back, and the balance is None"
 )
 
 

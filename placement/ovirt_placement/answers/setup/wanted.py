@@ -40,7 +40,7 @@ def numbers(entries: Sequence[Entry]) -> dict[str, int]:
 
 
 def _filters(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str, int]:
-    """Positions by unit: ours, the engine's beside them, and in our own all of the one that it is like."""
+    """Positions by unit: ours, the engine's next to them, and in our own all of the one that it is like."""
     wanted: dict[str, int] = {}
     for entry in seen.base.filters if is_own(policy) else ():
         if seen.name(entry.unit) not in ours.MANDATORY:
@@ -55,8 +55,8 @@ def _filters(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str,
 def _weights(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str, int]:
     """Factors by unit: one that is there keeps its own, unless another is asked for.
 
-    The engine's weight beside ours comes in with the factor that ours has there, since an earlier release put
-    ours in its place. Ours comes in with the factor of the engine's.
+    The engine's weight next to ours comes in with the factor that ours has there, since an earlier release
+    put ours in its place. Ours comes in with the factor of the engine's.
     """
     present, of_base = numbers(policy.weights), numbers(seen.base.weights)
     twins = ours.weight_twins(seen.units)
@@ -76,7 +76,8 @@ def _weights(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str,
 def _asked_factors(seen: Seen, choice: UnitChoice, twins: Mapping[str, str]) -> dict[str, int]:
     """Factors by unit; one that the policy lacks comes in, as after a change that was interrupted.
 
-    What is asked for a weight of ours is meant for the engine's beside it, too, if nothing is asked for that.
+    What is asked for a weight of ours is meant for the engine's next to it, too, if nothing is asked for
+    that.
     """
     by_name = {
         unit.name: unit_id

@@ -35,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--event",
         action="store_true",
-        help="tell the engine of rules that mean nothing, by an event a day and cluster",
+        help="report meaningless rules to the engine, as one event a day and cluster",
     )
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     # The SDK and SQLAlchemy take long to load: not for `--help`.
     from ovirt_placement.answers.doctor.answer import doctor, lines
 
-    answer = doctor(config.load(args.config), args.proxy, tell=args.event)
+    answer = doctor(config.load(args.config), args.proxy, report=args.event)
     if args.json:
         show_json(answer)
     else:

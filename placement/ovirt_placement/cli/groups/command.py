@@ -13,8 +13,8 @@ DESCRIPTION = "Look at the engine's affinity groups and change them. See docs/gr
 
 LIST = """\
 List affinity groups: all of them, those of a cluster, or those that a VM belongs to, itself or by a label.
-Beside the members that run stands their host, and with each group whether it is broken now, by the rules that
-"violations" asks. Of many groups the broken ones come first; --all lists each with all members.
+Running members are listed with their host, and each group with whether it is violated now, by the rules that
+"violations" asks. Of many groups the violated ones come first; --all lists each with all members.
 """
 ADD = """\
 Add an affinity group. What the engine would refuse is refused before it is asked, with the reason; of what
@@ -28,12 +28,12 @@ holds what it would refuse (members of other clusters, say) can only be changed 
 REMOVE = "Remove an affinity group, whatever its members."
 LOST = """\
 List of which affinity groups and labels VMs were members before they changed their cluster: the engine
-takes them out of all, and tells nobody. ovirt-enforcer keeps that list. An entry goes when the VM is a member
-again of a group or label of that name, and with --forget.
+takes them out of all, without a notice. ovirt-enforcer records that list. An entry goes when the VM is
+a member again of a group or label of that name, and with --forget.
 """
 
 LIST_EXAMPLES = """\
-  ovirt-placement groups list --cluster blue --broken
+  ovirt-placement groups list --cluster blue --violated
   ovirt-placement groups list --vm web1 --all
 """
 ADD_EXAMPLES = """\
@@ -91,7 +91,7 @@ def _add_listing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vm", metavar="VM", help="only groups that this VM belongs to, by name or id")
     parser.add_argument("--host", metavar="HOST", help="only those that list this host, or have a VM on it")
     parser.add_argument("--group", metavar="GROUP", help="only this one, by name or id")
-    parser.add_argument("--broken", action="store_true", help="only those that are broken now")
+    parser.add_argument("--violated", action="store_true", help="only those that are violated now")
     add_question(parser)
 
 

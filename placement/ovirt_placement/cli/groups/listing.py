@@ -1,4 +1,4 @@
-"""`ovirt-placement groups list`: affinity groups, whether they are broken, their rules, members and hosts."""
+"""`ovirt-placement groups list`: affinity groups with their state, rules, members and hosts."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def run(args: argparse.Namespace) -> int:
         vm=find_id(args.vm, "VM", snapshot.vms),
         host=find_id(args.host, "host", snapshot.hosts),
         group=find_id(args.group, "affinity group", snapshot.affinity_groups),
-        broken=args.broken,
+        violated=args.violated,
     )
     if args.json:
         show_answer(args, answer)
     elif answer.groups:
         _show(answer.groups, whole=args.all)
     else:
-        print("No affinity group is broken." if args.broken else "No affinity groups.")
+        print("No affinity group is violated." if args.violated else "No affinity groups.")
     return 0
 
 
@@ -48,12 +48,14 @@ def _read(args: argparse.Namespace) -> Snapshot:
 
 
 def _show(groups: Sequence[ListedGroup], *, whole: bool) -> None:
-    """Of many groups how many stand how, and those that are broken first."""
+    """Of many groups how many stand how, and those that are violated first."""
     if not whole and too_many(groups):
         counts = Counter(one.state for one in groups)
-        told = ", ".join(f"{counts[word]} {word}" for word in ("broken", "kept", "disabled") if counts[word])
-        print(f"{len(groups)} affinity groups: {told}\n")
-        groups = sorted(groups, key=lambda one: not one.broken)
+        reported = ", ".join(
+            f"{counts[word]} {word}" for word in ("violated", "satisfied", "disabled") if counts[word]
+        )
+        print(f"{len(groups)} affinity groups: {reported}\n")
+        groups = sorted(groups, key=lambda one: not one.violated)
     left_out = set() if len({one.cluster.id for one in groups}) > 1 else {HEADERS.index("cluster")}
     show([_without(left_out, row) for row in rows(groups)], _without(left_out, HEADERS), whole=whole)
 

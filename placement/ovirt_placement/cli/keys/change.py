@@ -30,7 +30,7 @@ from ovirt_service.errors import UserError
 SETTERS = {"operator": SYSTEM, "billing-entity": BILLING_ENTITY, "customer": CUSTOMER}
 
 #: How much of what speaks against a change is reported.
-_TOLD = 5
+_REPORTED = 5
 
 
 def define(args: argparse.Namespace) -> int:
@@ -118,7 +118,7 @@ def import_keys(args: argparse.Namespace) -> int:
 
 
 def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapshot], KeyChange]) -> int:
-    """Make the change that is decided on the engine's objects and the keys that are set, and tell of it.
+    """Make the change that is decided on the engine's objects and the keys that are set, and report it.
 
     While it is decided nobody else can write to the store: what may take time was read before. Raises
     `UserError` with all that speaks against the change; then nothing is changed.
@@ -155,10 +155,10 @@ def _refused(found: Sequence[Refusal], snapshot: Snapshot) -> str:
     """Why a change is not made, in one line."""
     reasons = [
         f"{mistake_place(one, snapshot)}: {', '.join(one.codes)}: {mistake_sentence(one)}"
-        for one in found[:_TOLD]
+        for one in found[:_REPORTED]
     ]
-    if len(found) > _TOLD:
-        reasons.append(f"and {len(found) - _TOLD} more like these")
+    if len(found) > _REPORTED:
+        reasons.append(f"and {len(found) - _REPORTED} more like these")
     if any(isinstance(one, MissingNodeKeys) for one in found):
         reasons.append("keys define, and keys unset --cluster, change a key on all hosts at once")
     return "; ".join(reasons)

@@ -1,4 +1,4 @@
-"""`ovirt-placement keys`: sets placement keys, tells what is wrong with them, and how they place a VM."""
+"""`ovirt-placement keys`: sets placement keys, and shows what is wrong with them and how they place a VM."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ of them may not be set, none is.
 """
 PRUNE = """\
 Remove the keys of objects that the engine has no more: clusters, hosts, VMs, data centers, networks, vNIC
-profiles, and disks and NICs that no VM has. Of templates, quotas and the like it does not tell. What is
+profiles, and disks and NICs that no VM has. Templates, quotas and the like are not listed. What is
 remembered of VMs that are gone (sticky copies) goes at once, too; by itself it goes after a week.
 """
 CHECK = """\

@@ -12,7 +12,7 @@ from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
 Make a scheduling policy with the units of ovirt-placement, or bring one up to date, and let clusters use it.
-A new policy has the filters and weights of the engine's policy none, our filters and weights beside its own
+A new policy has the filters and weights of the engine's policy none, our filters and weights next to its own
 for affinity and HA reservation, and our balance. What is there already is left alone, so that a second run
 changes nothing. A policy that an earlier release made, with our weights in place of the engine's, gets the
 engine's again. With --undo, take our units out again and give back what was before.
@@ -57,7 +57,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="append",
         default=[],
         help="how much a weight counts; repeatable; that of a weight of ours is also that of the engine's"
-        " beside it, unless you name that as well; else what is there, at first that of the engine's weight",
+        " next to it, unless you name that as well; else what is there, at first that of the engine's weight",
     )
     parser.add_argument(
         "--property",
@@ -98,8 +98,8 @@ def run(args: argparse.Namespace) -> int:
         for line in lines(answer, undo=args.undo, named=args.all_policies):
             print(line)
     if failed := [one for one in answer.policies if one.error is not None]:
-        told = "; ".join(f"{one.policy}: {one.error}" for one in failed)
-        raise UserError(f"{len(failed)} of {len(answer.policies)} policies stay as they are: {told}")
+        reported = "; ".join(f"{one.policy}: {one.error}" for one in failed)
+        raise UserError(f"{len(failed)} of {len(answer.policies)} policies stay as they are: {reported}")
     return 0
 
 

@@ -134,13 +134,13 @@ class EngineConnection:
             return self._idle.pop() if self._idle else None
 
     def _give_back(self, sdk: SdkConnection | None, *, usable: bool) -> None:
-        """Keep it for the next request; what has broken it may have broken those that rest, too."""
+        """Keep it for the next request; what has closed it may have closed those that rest, too."""
         with self._changed:
             self._in_use -= 1
             own = [] if sdk is None else [sdk]
-            broken, self._idle = ([], [*self._idle, *own]) if usable else ([*own, *self._idle], [])
+            unusable, self._idle = ([], [*self._idle, *own]) if usable else ([*own, *self._idle], [])
             self._changed.notify_all()
-        for one in broken:
+        for one in unusable:
             one.close(logout=False)
 
     def end(self) -> None:

@@ -142,7 +142,7 @@ class Dialogues(Generic[K]):
             self._waiting.append((answer.key, self._next_question(answer)))
         except StopIteration as end:
             self._end(answer.key, end.value, None)
-        except Exception as error:  # whoever takes the outcome has it raised
+        except Exception as error:  # raised to the taker of the outcome
             self._end(answer.key, None, error)
         self._ask()
 

@@ -1,7 +1,7 @@
 """One request by `requests` that ends in time, whatever the other side does, and trusts whom curl trusts.
 
 The time that requests is given is for each piece of an answer: one that trickles in, or a name that is looked
-up, takes as long as it likes. So a thread of its own asks, and the one that waits for it breaks it off.
+up, takes as long as it likes. So a thread of its own asks, and the one that waits for it interrupts it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def post(
 ) -> Answer:
     """Send a form and take the answer in; a redirection is an answer as any.
 
-    Raises `Unanswered`, also after so many seconds, and soon after `ended` says that nobody waits any more.
+    Raises `Unanswered`, also after this time, and soon after `ended` says that nobody waits any more.
     """
     return _asked(Question("POST", url, form, headers), trust, seconds, ended)
 
@@ -108,11 +108,11 @@ def _asked(question: Question, trust: Trust, seconds: float, ended: Callable[[],
     try:
         outcome = _awaited(outcomes, seconds, ended)
     finally:
-        adapter.break_off()
+        adapter.interrupt()
     if isinstance(outcome, requests.RequestException):
         raise of_requests(outcome, seconds) from None
     if isinstance(outcome, ValueError):
-        raise Unanswered(Cause.NO_ENGINE, f"the answer breaks HTTP's rules: {outcome}") from None
+        raise Unanswered(Cause.NO_ENGINE, f"the answer is not valid HTTP: {outcome}") from None
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
@@ -127,7 +127,7 @@ def _awaited(
             return outcomes.get(timeout=max(0.0, min(_LOOK_SECONDS, until - time.monotonic())))
         except queue.Empty:
             if ended():
-                raise Unanswered(Cause.BROKEN_OFF, "nobody waits for its answer any more") from None
+                raise Unanswered(Cause.INTERRUPTED, "nobody waits for its answer any more") from None
             if time.monotonic() >= until:
                 raise too_late(seconds) from None
 
@@ -151,7 +151,7 @@ def _exchange(session: requests.Session, question: Question, seconds: float) -> 
         for piece in answer.iter_content(_PIECE):
             body += piece
             if len(body) > _MOST:
-                raise Unanswered(Cause.BROKEN_OFF, f"its answer is larger than {_MOST // 2**20} MiB")
+                raise Unanswered(Cause.INTERRUPTED, f"its answer is larger than {_MOST // 2**20} MiB")
         return Answer(answer.status_code, body)
 
 
@@ -205,7 +205,7 @@ class _Adapter(HTTPAdapter):
         pool.ConnectionCls = remembered
         return pool
 
-    def break_off(self) -> None:
+    def interrupt(self) -> None:
         """End what is under way, for the thread that asks; for any thread."""
         for connected in self._sockets:
             with contextlib.suppress(OSError):

@@ -27,7 +27,7 @@ _CA_PATH = "/ovirt-engine/services/pki-resource?resource=ca-certificate&format=X
 class EngineAway(UserError):
     """The engine does not answer; asking again later may help.
 
-    `request_sent` tells whether the request may have reached it nevertheless.
+    `request_sent` shows whether the request may have reached it nevertheless.
     """
 
     def __init__(self, text: str, *, request_sent: bool) -> None:
@@ -131,7 +131,7 @@ def failure_of_transport(error: Exception, settings: EngineSettings) -> UserErro
 
 
 def _failure_without_answer(cause: Cause, text: str, settings: EngineSettings) -> UserError:
-    if cause is Cause.BROKEN_OFF:
+    if cause is Cause.INTERRUPTED:
         return EngineAway(f"{settings.url}: the engine is not listened to: {text}", request_sent=True)
     if cause in (Cause.UNSENT, Cause.LOST):
         return EngineAway(

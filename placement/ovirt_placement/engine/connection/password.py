@@ -50,7 +50,7 @@ def read_password(settings: EngineSettings, environment: Mapping[str, str] = os.
 
 
 def _mark(file: IO[str], path: str) -> str:
-    """Tell the file from what stands there after somebody has written it, or even touched it."""
+    """Distinguish the file from what stands there after somebody has written it, or even touched it."""
     found = os.fstat(file.fileno())
     if reason := refusal(found, os.geteuid(), path):
         raise UserError(reason)

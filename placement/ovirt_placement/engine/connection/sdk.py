@@ -73,8 +73,8 @@ class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc] # the SDK has n
             # As if a log-in had failed already: the base shall not try one.
             return super().wait(context, failed_auth=True)
         except ovirtsdk4.Error as error:
-            if self._transfer.broken_off:
-                raise Unanswered(Cause.BROKEN_OFF, self._transfer.broken_off) from None
+            if self._transfer.interrupted:
+                raise Unanswered(Cause.INTERRUPTED, self._transfer.interrupted) from None
             if isinstance(error.__context__, pycurl.error):
                 raise of_curl(error.__context__) from None
             raise

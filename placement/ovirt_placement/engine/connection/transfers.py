@@ -28,14 +28,14 @@ OF_ANSWERS: Final = Limits(128 * _MIB, 512 * _MIB)
 
 
 class Transfer:
-    """One answer: where its bytes go, and why it was broken off, if it was."""
+    """One answer: where its bytes go, and why it was cut off, if it was."""
 
     def __init__(self, ended: Callable[[], bool], limits: Limits) -> None:
         """`ended`: whether nobody waits for answers any more; asked about once a second."""
         self._ended = ended
         self._limits = limits
         #: Why we broke it off; empty if we did not.
-        self.broken_off = ""
+        self.interrupted = ""
 
     def take_over(self, curl: Any, body: io.BytesIO, headers: io.BytesIO) -> None:
         """Have curl ask here before it goes on."""
@@ -47,7 +47,7 @@ class Transfer:
     def _within(self, buffer: io.BytesIO, most: int, kind: str) -> Callable[[bytes], int]:
         def write(content: bytes) -> int:
             if buffer.tell() + len(content) > most:
-                self.broken_off = f"its answer is larger than {_size(most)} {kind}"
+                self.interrupted = f"its answer is larger than {_size(most)} {kind}"
                 return 0  # fewer bytes than were given: curl breaks off
             return buffer.write(content)
 
@@ -56,10 +56,10 @@ class Transfer:
     def _go_on(self, _expected: int, received: int, *_sent: int) -> int:
         """Curl breaks off after anything but 0."""
         if received > self._limits.received:
-            self.broken_off = f"its answer is larger than {_size(self._limits.received)}"
+            self.interrupted = f"its answer is larger than {_size(self._limits.received)}"
         elif self._ended():
-            self.broken_off = "nobody waits for its answer any more"
-        return 1 if self.broken_off else 0
+            self.interrupted = "nobody waits for its answer any more"
+        return 1 if self.interrupted else 0
 
 
 def _size(count: int) -> str:

@@ -37,7 +37,7 @@ class Cause(enum.Enum):
     #: What answers is no engine: its log-in is not that of an engine, or its answer breaks HTTP's rules.
     NO_ENGINE = enum.auto()
     #: We broke the answer off: it was too large, or nobody waits for it any more.
-    BROKEN_OFF = enum.auto()
+    INTERRUPTED = enum.auto()
 
 
 class Unanswered(Exception):

@@ -10,7 +10,7 @@ from ovirt_placement.engine.parsing import xml
 #: MiB of one monitor; and of the guest's own share where its system does not multiply that.
 _BASE_MB = 16
 _OTHER_MB = 8
-#: What QXL takes beside the guest's share, in bases.
+#: What QXL takes besides the guest's share, in bases.
 _QXL_BASES = 4
 #: How often the guest's share has the base, by the system.
 _LINUX_SHARE = 2

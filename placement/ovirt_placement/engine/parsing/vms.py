@@ -26,7 +26,7 @@ _HOSTED_ENGINE = {"hosted_engine", "managed_hosted_engine"}
 
 
 class FoundVm(NamedTuple):
-    """A VM without its owner, and the permissions that may tell of one."""
+    """A VM without its owner, and the permissions that may name one."""
 
     vm: Vm
     grants: tuple[Grant, ...] = ()

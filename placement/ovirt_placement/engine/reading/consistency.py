@@ -27,7 +27,7 @@ class _There(NamedTuple):
 
 
 class _Made(NamedTuple):
-    told: Snapshot
+    reported: Snapshot
     snapshot: Snapshot
     there: _There
 
@@ -43,30 +43,30 @@ class Consistency:
     def __init__(self) -> None:
         self._last: _Made | None = None
 
-    def of(self, told: Snapshot) -> Snapshot:
+    def of(self, reported: Snapshot) -> Snapshot:
         """Return what `consistent` does."""
-        self._last = (self._last and _made_after(self._last, told)) or _made(told)
+        self._last = (self._last and _made_after(self._last, reported)) or _made(reported)
         return self._last.snapshot
 
 
-def _made(told: Snapshot) -> _Made:
-    there = _there(told)
+def _made(reported: Snapshot) -> _Made:
+    there = _there(reported)
     parts = {
-        part: tuple(kept for one in getattr(told, part) if (kept := keep(one, there)) is not None)
+        part: tuple(kept for one in getattr(reported, part) if (kept := keep(one, there)) is not None)
         for part, keep in _KEEP.items()
     }
-    profiles = tuple(profile for profile in told.vnic_profiles if profile.id in there.profiles)
-    labels = tuple(_label(label, there) for label in told.affinity_labels)
-    return _Made(told, replace(told, **parts, vnic_profiles=profiles, affinity_labels=labels), there)
+    profiles = tuple(profile for profile in reported.vnic_profiles if profile.id in there.profiles)
+    labels = tuple(_label(label, there) for label in reported.affinity_labels)
+    return _Made(reported, replace(reported, **parts, vnic_profiles=profiles, affinity_labels=labels), there)
 
 
-def _made_after(last: _Made, told: Snapshot) -> _Made | None:
+def _made_after(last: _Made, reported: Snapshot) -> _Made | None:
     """None if more differs than some records: what came or went may be named anywhere."""
-    if any(getattr(told, part) != getattr(last.told, part) for part in _SELDOM_OTHERS):
+    if any(getattr(reported, part) != getattr(last.reported, part) for part in _SELDOM_OTHERS):
         return None
     parts: dict[str, Any] = {}
     for part, keep in _KEEP.items():
-        before, now, kept = (getattr(one, part) for one in (last.told, told, last.snapshot))
+        before, now, kept = (getattr(one, part) for one in (last.reported, reported, last.snapshot))
         if not len(before) == len(now) == len(kept):
             return None
         places = [at for at, other in enumerate(map(is_not, before, now)) if other]
@@ -75,7 +75,7 @@ def _made_after(last: _Made, told: Snapshot) -> _Made | None:
             return None
         parts[part] = _with(kept, others)
     same = {part: getattr(last.snapshot, part) for part in ("vnic_profiles", "affinity_labels")}
-    return _Made(told, replace(told, **parts, **same), last.there)
+    return _Made(reported, replace(reported, **parts, **same), last.there)
 
 
 def _with(records: tuple[Any, ...], others: Mapping[int, Any]) -> tuple[Any, ...]:
@@ -87,16 +87,16 @@ def _with(records: tuple[Any, ...], others: Mapping[int, Any]) -> tuple[Any, ...
     return tuple(found)
 
 
-def _there(told: Snapshot) -> _There:
-    clusters = {cluster.id for cluster in told.clusters}
-    networks = {network.id for network in told.networks}
+def _there(reported: Snapshot) -> _There:
+    clusters = {cluster.id for cluster in reported.clusters}
+    networks = {network.id for network in reported.networks}
     return _There(
-        data_centers={data_center.id for data_center in told.data_centers},
+        data_centers={data_center.id for data_center in reported.data_centers},
         clusters=clusters,
-        hosts={host.id for host in told.hosts if host.cluster in clusters},
-        vms={vm.id for vm in told.vms if vm.cluster in clusters},
-        profiles={profile.id for profile in told.vnic_profiles if profile.network in networks},
-        labels={label.id for label in told.affinity_labels},
+        hosts={host.id for host in reported.hosts if host.cluster in clusters},
+        vms={vm.id for vm in reported.vms if vm.cluster in clusters},
+        profiles={profile.id for profile in reported.vnic_profiles if profile.network in networks},
+        labels={label.id for label in reported.affinity_labels},
     )
 
 

@@ -6,7 +6,7 @@ from enum import Flag, auto
 
 
 class Detail(Flag):
-    """What to read of VMs beside themselves."""
+    """What to read of VMs besides themselves."""
 
     DISKS = auto()
     NICS = auto()

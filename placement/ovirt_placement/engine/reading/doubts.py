@@ -19,7 +19,7 @@ Kinds = Mapping[str, Collection[str]]
 
 
 class Implausible(EngineAway):
-    """What an answer lacks was there a moment ago; to ask again tells which is true."""
+    """What an answer lacks was there a moment ago; asking again shows which is true."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, request_sent=True)

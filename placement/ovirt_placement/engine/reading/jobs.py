@@ -1,4 +1,4 @@
-"""Reads the engine's jobs: what it is still working on, of which no event tells yet."""
+"""Reads the engine's jobs: what it is still working on, which no event reports yet."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from ovirt_placement.engine.parsing.vms import FoundVm
 from ovirt_placement.engine.reading import fallback
 from ovirt_placement.model import Vm
 
-#: What stands after it in the name of a VM's tag is the owner, whoever has permissions.
+#: What stands after it in the name of a VM's tag is the owner, whatever the permissions.
 OWNER_TAG = "pk-customer-"
 
 _NOTHING: frozenset[str] = frozenset()

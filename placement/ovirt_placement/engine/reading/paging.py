@@ -10,7 +10,7 @@ from ovirt_placement.engine.parsing.vms import FoundVm
 from ovirt_placement.engine.reading import fallback
 from ovirt_placement.engine.reading.requests import whole_answers
 
-#: A longer answer would keep the engine, and whoever parses it, from everything else for too long: of each VM
+#: A longer answer would keep the engine and its reader from everything else for too long: of each VM
 #: it looks up several things.
 DETAILED = 500
 #: One look-up for each VM.

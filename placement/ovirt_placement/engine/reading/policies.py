@@ -40,7 +40,7 @@ class Policy:
 
     #: Factors of the engine's own weight units, by the state file's names.
     factors: dict[str, int] = field(default_factory=dict)
-    #: The external units; None if the engine does not tell.
+    #: The external units; None if the engine does not report it.
     external: SchedulingPolicy | None = None
 
 

@@ -27,13 +27,13 @@ _SEARCHED = frozenset({"/vms", "/hosts"})
 
 @contextmanager
 def whole_answers(connection: EngineConnection) -> Iterator[None]:
-    """Say of broken XML what it means: something else than an engine answers."""
+    """Say of malformed XML what it means: something else than an engine answers."""
     try:
         yield
     except etree.XMLSyntaxError as error:
         if not error.lineno:  # no line was read: libxml2 has no other way to say that memory ran out
             raise MemoryError from error
-        raise EngineSetupError(f"{connection.url}: what answers there sends broken XML: {error}") from None
+        raise EngineSetupError(f"{connection.url}: what answers there sends malformed XML: {error}") from None
     except xml.Unexpected as error:
         raise EngineAway(
             f"{connection.url}: what answers there sends something else: {error}", request_sent=True

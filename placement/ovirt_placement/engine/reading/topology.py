@@ -29,18 +29,18 @@ def read_snapshot(
 ) -> Snapshot:
     """Read what rules of placement need: four requests for the topology, one for the data centers.
 
-    Scheduling policies cost a few more; whoever reads often gives a `PolicyReader`, which remembers them.
+    Scheduling policies cost a few more; a frequent reader gives a `PolicyReader`, which remembers them.
     With `statistics`, also how busy hosts and VMs are. With `devices`, also tags, disks, network
     interfaces and what those refer to, and the owners of VMs. Raises what `EngineConnection.get` raises.
     """
     policies = policies or PolicyReader()
-    told = read_as_told(connection, statistics=statistics, devices=devices, policies=policies)
+    reported = read_as_reported(connection, statistics=statistics, devices=devices, policies=policies)
     if devices:
-        told = detailed(connection, told, ALL_DETAILS)
-    return consistent(with_failover_hosts(told))
+        reported = detailed(connection, reported, ALL_DETAILS)
+    return consistent(with_failover_hosts(reported))
 
 
-def read_as_told(
+def read_as_reported(
     connection: EngineConnection,
     *,
     statistics: bool = False,

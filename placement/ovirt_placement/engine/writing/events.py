@@ -9,7 +9,7 @@ from ovirtsdk4 import types
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import SDK_ERRORS, EngineFault, EngineSetupError, failure_of
 
-#: By which the engine tells our events from others'.
+#: By which the engine distinguishes our events from others'.
 ORIGIN = "ovirt-placement"
 
 _LARGEST_ID = 0x7FFFFFFF

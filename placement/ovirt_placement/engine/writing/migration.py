@@ -65,7 +65,7 @@ def migrate(
     With `closure`, the VMs that a hard positive rule ties to it move along. The correlation id (letters,
     digits, `_` and `-`, at most 36) stands on every event of the migration. `check` is called right before
     the request is sent, after any log-in; what it raises prevents that. Raises a `Rejection`, or
-    `EngineAway`, whose `request_sent` tells whether the engine may have started it nevertheless.
+    `EngineAway`, whose `request_sent` shows whether the engine may have started it nevertheless.
     """
     if not _CORRELATION_ID.fullmatch(correlation_id):
         raise ValueError(f"the engine would not keep the correlation id {correlation_id!r}")
@@ -94,7 +94,7 @@ def _rejection(
     if fault.code == 403:
         return PermissionDenied(messages)
     if fault.code in (200, 400, 404):
-        # The sentence would tell, but in the engine's language and release.
+        # The sentence would show it, but in the engine's language and release.
         for kind, path in (("VM", f"/vms/{vm_id}"), ("host", f"/hosts/{host_id}")):
             if (kind == "VM" or host_id is not None) and _absent(connection, path):
                 return Gone((f"the engine has no {kind} {path.rsplit('/', 1)[1]}",))

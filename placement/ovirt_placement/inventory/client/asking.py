@@ -40,7 +40,7 @@ class Services:
         except Hangs:
             first = self._unheard.setdefault(directory, time.monotonic())
             if time.monotonic() - first < _HEARD_SECONDS and timeout < _SHORT_SECONDS:
-                raise NoAnswer from None  # who waits for a moment only cannot tell that from a busy machine
+                raise NoAnswer from None  # after a short wait it looks like a busy machine
             self._hanging[directory] = time.monotonic() + _HANGING_SECONDS
             if _said.is_news(directory):
                 _log.warning("the inventory at %s hangs: the engine is read without it", directory)

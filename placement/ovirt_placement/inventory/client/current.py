@@ -102,7 +102,7 @@ def snapshot(
     """Return the engine's state: no older than `max_age` seconds, and within `deadline` seconds from now.
 
     A published snapshot that is fresh enough costs no request: one is while the engine, asked a moment ago,
-    tells of no change. Else the inventory service is asked for a newer one, at the cost of one refresh that
+    reports no change. Else the inventory service is asked for a newer one, at the cost of one refresh that
     all who wait share; where no service runs, this process reads the engine itself. With a `max_age` of 0
     everything is read again, for who may not rely on events: the engine can log one late.
     Open intents of the store stand in `pending`, and so does what was decided on this machine a moment ago;
@@ -146,12 +146,12 @@ def read_base(
 ) -> Base:
     """What `known` returns, without what is expected; `until` is a moment of `time.monotonic`."""
     max_age = config.inventory.max_age_seconds if max_age is None else max_age
-    published, broken = _published(config.inventory.directory)
+    published, unreadable = _published(config.inventory.directory)
     lacks_vm = vm is not None and published is not None and vm not in published.snapshot.vm_by_id
     if published is None or published.age_seconds > max_age or lacks_vm:
         not_before = publication.now() - max_age
         try:
-            question = Refresh(not_before, whole=max_age <= 0, vm=vm, broken=broken)
+            question = Refresh(not_before, whole=max_age <= 0, vm=vm, unreadable=unreadable)
             published = _refreshed(config.inventory.directory, question, until)
         except NoService:
             as_of = publication.now() - max_age
@@ -222,10 +222,10 @@ def _refreshed(directory: Path, question: Refresh, until: float) -> Publication:
             raise NoSnapshot(
                 f"no fresh snapshot in time: the inventory at {directory} is still reading"
             ) from None
-        published, broken = _published(directory)
+        published, unreadable = _published(directory)
         if published is not None or reply.error is not None:
             break
-        question = replace(question, broken=broken or 0)
+        question = replace(question, unreadable=unreadable or 0)
     else:
         if _said.is_news((directory, "unreadable")):
             _log.warning("what the inventory at %s publishes cannot be read: the engine is", directory)

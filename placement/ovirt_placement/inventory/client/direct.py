@@ -53,7 +53,7 @@ class DirectReader:
         self._snapshot: Snapshot | None = None
         self._read_at = 0.0
         self._error: Exception | None = None
-        #: What the last snapshot holds of VMs beside themselves.
+        #: What the last snapshot holds of VMs besides themselves.
         self._details = NO_DETAILS
         self._measured = Measured.NOTHING
         self._host_tags = False

@@ -81,7 +81,7 @@ def loaded(url: str) -> bool:
         if not os.path.exists(f"{path}.made"):
             return False
     except OSError:
-        pass  # whoever opens it says what is wrong
+        pass  # opening it reports what is wrong
     for module in ("ovirt_placement.store.intents", "ovirt_placement.store.keys"):
         importlib.import_module(module)
     return True

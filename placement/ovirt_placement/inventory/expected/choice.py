@@ -110,6 +110,6 @@ def _first_of_the_best(
 
 def _units(cluster: Cluster, found: Mapping[str, Sequence[int]]) -> list[str]:
     """The weights of the policy, in the order in which the engine comes upon them."""
-    told = cluster.scheduling_policy.unit_ids if cluster.scheduling_policy else {}
-    name_by_id = {told.get(name) or _IDS.get(name, name): name for name in {**found, **cluster.policy}}
+    reported = cluster.scheduling_policy.unit_ids if cluster.scheduling_policy else {}
+    name_by_id = {reported.get(name) or _IDS.get(name, name): name for name in {**found, **cluster.policy}}
     return [name_by_id[unit] for unit in put_all(name_by_id)]

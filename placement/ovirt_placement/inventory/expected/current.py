@@ -80,7 +80,7 @@ def correct(vm: Vm, host: str | None, config: Config) -> None:
 
 
 def heard(vm: str, host: str | None, before: float, config: Config) -> None:
-    """An event tells on which host a VM starts, or that it does not: of what was decided before a moment."""
+    """An event reports on which host a VM starts, or that it does not, after a decision."""
     if (overlay := _overlay(config)) is not None:
         overlay.heard(vm, host, before, now())
 

@@ -19,7 +19,7 @@ _MEMORY, _CPU = "even_memory_weight", "even_cpu_weight"
 _WORST = 1 << 20
 #: Of more hosts than this it would take too long to weigh each again for each decision.
 _MANY_HOSTS = 64
-#: So many lists of hosts are followed, and so many weights of each: for starts with other numbers of CPUs.
+#: How many lists of hosts are followed, and how many weights of each: for starts with other numbers of CPUs.
 _MOST_TABLES = 8
 _MOST_WEIGHTS = 8
 #: After this many changes of what is promised all is made again.
@@ -67,7 +67,7 @@ class EnginesWeights:
 
 
 class _Weight:
-    """One weight of each host, and its points; the function tells a host's weight as it is now."""
+    """One weight of each host, and its points; the function gives a host's present weight."""
 
     def __init__(self, hosts: Sequence[Host], factor: int, weight: Callable[[Host], int], at: int) -> None:
         self._weight = weight

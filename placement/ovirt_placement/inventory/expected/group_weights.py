@@ -18,7 +18,7 @@ Scores = Callable[[Snapshot, Request], Mapping[str, int]]
 def group_points(
     base: Snapshot, laid: Callable[[], Snapshot], vm: Vm, hosts: tuple[str, ...]
 ) -> dict[str, Sequence[int]]:
-    """What the engine's weights of the policy give to the hosts, in their order, where they tell them apart.
+    """What the engine's weights of the policy give to the hosts, in their order, where they distinguish them.
 
     To the engine's VM affinity, VMs on their way count as there. Its HA weight counts what runs, which a VM
     does within a moment, as soon as its host has been asked to start it.

@@ -32,10 +32,10 @@ _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
 _MODE = 0o660
 #: A plugin can write here whatever it likes, and reading that must hold up nobody. Thousands of VMs that are
 #: outstanding at once need less than this; a list of hosts is the longest record; and only a writer that is
-#: killed leaves a broken one.
+#: killed leaves a damaged one.
 _LONGEST = 32 << 20
 _LONGEST_RECORD = 1 << 20
-_MOST_BROKEN = 100
+_MOST_DAMAGED = 100
 #: Others hold the lock for microseconds, or some ms to begin the journal again; who is stopped meanwhile must
 #: hold up nobody's decision.
 _PATIENCE_SECONDS = 0.1
@@ -63,7 +63,7 @@ class Journal:
         self.damaged = False
 
     def news(self) -> tuple[bool, list[bytes]]:
-        """Return what was appended since the last call, and whether all told before is to be forgotten."""
+        """Return what was appended since the last call, and whether all read before is to be forgotten."""
         known = self._file is not None
         try:
             found = os.lstat(self._path)
@@ -120,9 +120,9 @@ class Journal:
         places.make(self._folder)
         with self.locked(alone=True):
             if not self._is_usable():
-                self.begin_anew(())
+                self.begin_again(())
 
-    def begin_anew(self, records: Iterable[bytes]) -> None:
+    def begin_again(self, records: Iterable[bytes]) -> None:
         """Let these records be all that there is; for who holds the lock alone."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._new)
@@ -195,10 +195,10 @@ def _framed(record: bytes) -> bytes:
 def _whole(content: bytes) -> tuple[list[bytes], int]:
     """The whole records, and where the last of them ends: what follows may still be under way.
 
-    Raises `OSError` if too many are broken: nobody but us writes records, and who is killed breaks one.
+    Raises `OSError` if too many are damaged: only we write records, and a process that is killed damages one.
     """
     records: list[bytes] = []
-    end = at = broken = 0
+    end = at = damaged = 0
     while (at := content.find(_MARK, at)) >= 0 and at + _HEAD.size <= len(content):
         _, length, total = _HEAD.unpack_from(content, at)
         record = content[at + _HEAD.size : at + _HEAD.size + min(length, _LONGEST_RECORD)]
@@ -207,7 +207,7 @@ def _whole(content: bytes) -> tuple[list[bytes], int]:
             end = at = at + _HEAD.size + length
             continue
         at += 1
-        broken += 1
-        if broken > _MOST_BROKEN:
+        damaged += 1
+        if damaged > _MOST_DAMAGED:
             raise OSError(errno.EBADMSG, "damaged")
     return records, end

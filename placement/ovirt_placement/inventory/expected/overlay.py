@@ -25,7 +25,7 @@ _EVIDENCE = "evidence"
 
 
 class _Expected(NamedTuple):
-    """A VM on its way to a host, as far as the machine can tell."""
+    """A VM on its way to a host, as far as the machine knows."""
 
     vm: Vm
     pending: Pending
@@ -116,7 +116,7 @@ class ExpectedOverlay:
                 self._traces.leave(vm.id, Trace(_EVIDENCE, now, present, (host,), b"", 0))
 
     def heard(self, vm: str, host: str | None, before: float, now: float) -> None:
-        """Take what an event tells of a VM that was decided about before a moment: its host, or no start."""
+        """Take what an event reports of a VM after a decision: its host, or no start."""
         with self._lock:
             found = self._traces.latest(vm)
             if not found or found[-1].at > before:

@@ -20,20 +20,20 @@ _NAME_SIZE = 8
 
 
 @lru_cache(maxsize=64)
-def beside(directory: Path) -> Path:
-    """The folder beside what an inventory publishes."""
+def next_to(directory: Path) -> Path:
+    """The folder next to what an inventory publishes."""
     return directory / _FOLDER
 
 
 def find(config: Config) -> Path | None:
-    """Beside what the inventory publishes, if one may write there; else in memory, by user and engine.
+    """Next to what the inventory publishes, if one may write there; else in memory, by user and engine.
 
     None if somebody else has put something in that place.
     """
     directory = config.inventory.directory
-    for place in (beside(directory), directory):
+    for place in (next_to(directory), directory):
         if os.access(place, os.W_OK | os.X_OK):
-            return beside(directory)
+            return next_to(directory)
     place = _in_memory(config.engine.url, directory)
     return place if _is_ours(place) else None
 

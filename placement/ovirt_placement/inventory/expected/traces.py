@@ -173,10 +173,10 @@ class Traces:
         try:
             with open(open_regular(self._folder / _OUTCOMES, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_OUTCOMES))
-                told = file.read(_MOST_OUTCOMES)
+                reported = file.read(_MOST_OUTCOMES)
         except OSError:
             return Outcomes(0, 0, 0)
-        return Outcomes(*(told.count(outcome.value) for outcome in TraceOutcome))
+        return Outcomes(*(reported.count(outcome.value) for outcome in TraceOutcome))
 
     def _note(self, outcome: TraceOutcome) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
@@ -208,7 +208,7 @@ class Traces:
             with self._journal.locked(alone=True):
                 self._catch_up()
                 if self._mostly_over():
-                    self._journal.begin_anew(self._counting())
+                    self._journal.begin_again(self._counting())
 
     def _mostly_over(self) -> bool:
         return self._records >= 2 * sum(map(len, self.found.values()))
@@ -239,7 +239,7 @@ class Traces:
             self._changed |= self._take(records)
 
     def _take(self, records: Collection[bytes]) -> set[str]:
-        told: set[str] = set()
+        reported: set[str] = set()
         for content in records:
             try:
                 record = _decode(content)
@@ -250,11 +250,11 @@ class Traces:
             elif isinstance(record, _Left):
                 self._records += 1
                 self._add(record)
-                told.add(record.vm)
+                reported.add(record.vm)
             elif (found := self.found.get(record.vm)) and found[-1].at <= record.at:
                 self._put(record.vm, ())
-                told.add(record.vm)
-        return told
+                reported.add(record.vm)
+        return reported
 
     def _list(self, record: _Hosts) -> None:
         self._listed.add(record.key)

@@ -1,4 +1,4 @@
-"""What is to be read beside the topology, which costs the engine more: only what somebody asks for."""
+"""What is to be read besides the topology, which costs the engine more: only what somebody asks for."""
 
 from __future__ import annotations
 

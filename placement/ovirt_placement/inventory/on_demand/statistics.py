@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Measured(IntEnum):
     """How much of what is measured a question needs; each holds the one before."""
 
-    #: Whether rules hold: nothing.
+    #: Whether rules are satisfied: nothing.
     NOTHING = 0
     #: What units of a cluster's policy say, ours and the engine's filters: what these read.
     FOR_UNITS = 1

@@ -1,4 +1,4 @@
-"""Tells this run of the machine from the one before: what is published counts its moments from there."""
+"""Identifies this run of the machine: what is published counts its moments from there."""
 
 from __future__ import annotations
 

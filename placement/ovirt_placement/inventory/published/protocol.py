@@ -1,7 +1,7 @@
 """The service's socket: a reader asks for a newer snapshot, or to be woken by the next one.
 
 The service says at once that it has heard the question, by an empty line, and answers when it can: so a
-reader tells an engine that is slow, for which to wait, from a service that hangs.
+reader distinguishes a slow engine, for which to wait, from a service that hangs.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ovirt_placement.inventory.published.publication import SOCKET_NAME
 class Refresh(msgspec.Struct, tag="refresh", frozen=True):
     """Answer when a snapshot is published that holds at this moment or later.
 
-    Usually it is enough that engine and store tell of no change since. With `whole`, everything of the engine
+    Usually it is enough that engine and store report no change since. With `whole`, everything of the engine
     must have been read since: for who may not rely on events, which can be late. With `vm`, the engine must
-    have been asked for that VM lately if it is not among those that are known. `broken` is the version that
-    the reader found damaged.
+    have been asked for that VM lately if it is not among those that are known. `unreadable` is the version
+    that the reader found damaged.
     """
 
     not_before: float
     whole: bool = False
     vm: str | None = None
-    broken: int | None = None
+    unreadable: int | None = None
 
 
 class Wake(msgspec.Struct, tag="wake", frozen=True):

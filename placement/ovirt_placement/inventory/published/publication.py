@@ -39,12 +39,13 @@ class Moments(NamedTuple):
     store_asked_at: float = _NEVER
     #: When the placement keys were those of the store.
     keys_at: float = _NEVER
-    #: When all that placement keys refer to was last read of all VMs; what events told since is there, too.
+    #: When all that placement keys refer to was last read of all VMs; what events reported since is there,
+    #: too.
     details_at: float = _NEVER
 
     @property
     def as_of(self) -> float:
-        """What happened before this moment is there, as far as the engine and the store told of it.
+        """What happened before this moment is there, as far as the engine and the store reported it.
 
         A store that does not answer makes nothing older: what it said last counts.
         """
@@ -122,7 +123,7 @@ def read(directory: Path, known: Publication | None = None) -> Publication | Non
     """Read what is published; the known publication spares the decoding of what has not changed.
 
     None if there is nothing. Raises `Damaged`, also for what was left by an earlier run of the machine or is
-    of another release: only the service that publishes here can tell that from damage.
+    of another release: only the service that publishes here can distinguish that from damage.
     """
     try:
         file = open_regular(directory / FILE_NAME, os.O_RDONLY | os.O_NOFOLLOW)

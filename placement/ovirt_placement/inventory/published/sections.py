@@ -68,7 +68,7 @@ _PARTS_OF_A_LIST = 1 + _CHUNKS
 COUNT = 1 + _PARTS_OF_A_LIST * len(_LISTS)
 _PARTS_OF = tuple(slice(first, first + _PARTS_OF_A_LIST) for first in range(1, COUNT, _PARTS_OF_A_LIST))
 
-#: What a snapshot without records is made of, beside its frame.
+#: What a snapshot without records is made of, besides its frame.
 _EMPTY = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
 _NO_PARTS: tuple[_Part, ...] = (b"", *((),) * _CHUNKS) * len(_LISTS)
 
@@ -103,14 +103,14 @@ def _dealt(
         return parts
     changed = [at for at, other in enumerate(map(is_not, records, before)) if other]
     if len(records) != len(before) or any(by(records[at]) != by(before[at]) for at in changed):
-        return _dealt_anew(records, by)
+        return _dealt_again(records, by)
     order, *chunks = parts
     for number in {order[at] for at in changed}:
         chunks[number] = tuple(records[at] for at in _places(order, number))
     return order, *chunks
 
 
-def _dealt_anew(records: Sequence[_Part], by: Callable[[_Part], str]) -> Sequence[_Part]:
+def _dealt_again(records: Sequence[_Part], by: Callable[[_Part], str]) -> Sequence[_Part]:
     order = bytes(map(_chunk_number, map(by, records)))
     chunks: tuple[list[_Part], ...] = tuple([] for _ in range(_CHUNKS))
     for number, record in zip(order, records, strict=True):
@@ -192,7 +192,7 @@ def _collected(known: tuple[_Part, ...], before: Sequence[_Part], now: Sequence[
     """Bring the records of all chunks into their order; those of chunks that are as before stay in place."""
     order, *chunks = now
     if order != before[0]:
-        return _collected_anew(order, chunks)
+        return _collected_again(order, chunks)
     changed = [number for number, chunk in enumerate(chunks) if chunk is not before[1 + number]]
     if not changed:
         return known
@@ -203,7 +203,7 @@ def _collected(known: tuple[_Part, ...], before: Sequence[_Part], now: Sequence[
     return tuple(records)
 
 
-def _collected_anew(order: bytes, chunks: Sequence[Sequence[_Part]]) -> tuple[_Part, ...]:
+def _collected_again(order: bytes, chunks: Sequence[Sequence[_Part]]) -> tuple[_Part, ...]:
     waiting = [iter(chunk) for chunk in chunks]
     records = tuple(map(next, map(waiting.__getitem__, order)))
     if not len(records) == len(order) == sum(map(len, chunks)):

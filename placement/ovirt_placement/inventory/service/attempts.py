@@ -70,7 +70,7 @@ async def in_thread(work: Callable[[], _Result]) -> _Result:
     def run() -> None:
         try:
             done = partial(result.set_result, guarded(work))
-        except Exception as error:  # told to the loop
+        except Exception as error:  # raised in the loop
             done = partial(result.set_exception, error)
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(settle, done)

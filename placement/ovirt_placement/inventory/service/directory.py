@@ -31,8 +31,8 @@ def _lock(directory: Path) -> int:
     """Make the directory if need be, and lock it: the lock ends with this process, however that ends."""
     try:
         directory.mkdir(exist_ok=True)
-        places.make(places.beside(directory))
-        # A file of our own: whoever may read the directory could hold a lock on that for ever.
+        places.make(places.next_to(directory))
+        # A file of our own: any reader of the directory could hold a lock on that for ever.
         owner = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         if not os.access(directory, os.W_OK):
             raise PermissionError(0, "may not write there")

@@ -1,4 +1,4 @@
-"""What each event of the engine speaks of, and how to tell that its effect has come.
+"""What each event of the engine speaks of, and how to see that its effect has come.
 
 Source of the codes: the engine's AuditLogType. An event whose code is not listed is believed to concern the
 VM and the host that it names: one reading too many is cheap, one too few is a wrong decision.
@@ -45,9 +45,9 @@ _CLUSTER = {
     EventCode.USER_REMOVED_AFFINITY_GROUP,
     EventCode.USER_UPDATE_CLUSTER,
 }
-#: A tag has another name, or is gone: which VMs had it, they do not tell.
+#: A tag has another name, or is gone: which VMs had it, they do not report.
 TAGS_CHANGED = {EventCode.USER_UPDATE_TAG, EventCode.USER_REMOVE_TAG}
-#: These tell of what somebody found or failed to do, and change nothing: among them all external events.
+#: These report what somebody found or failed to do, and change nothing: among them all external events.
 _WITHOUT_EFFECT = {
     EventCode.EXTERNAL_EVENT_NORMAL,
     EventCode.EXTERNAL_EVENT_WARNING,
@@ -112,7 +112,7 @@ _HOST_STATUS: Mapping[int, str] = {
 
 
 @dataclass(frozen=True)
-class Told:
+class Reported:
     """One subject of an event; the effect is None where there is none to recognise."""
 
     subject: Subject
@@ -121,19 +121,19 @@ class Told:
     with_vms: bool = False
 
 
-def told_by(event: EngineEvent) -> Iterator[Told]:
+def reported_by(event: EngineEvent) -> Iterator[Reported]:
     """Say what an event speaks of. A `CLUSTER` without an id means all clusters."""
     code = event.code
     if code in _WITHOUT_EFFECT:
         return
     if code in _LABELS:
-        yield Told(Subject(SubjectKind.LABELS))
+        yield Reported(Subject(SubjectKind.LABELS))
     elif code in _NETWORKS:
-        yield Told(Subject(SubjectKind.NETWORKS))
+        yield Reported(Subject(SubjectKind.NETWORKS))
     elif code in _POLICIES:
-        yield Told(Subject(SubjectKind.POLICIES))
+        yield Reported(Subject(SubjectKind.POLICIES))
     elif code in _CLUSTER:
-        yield Told(Subject(SubjectKind.CLUSTER, event.cluster or ""))
+        yield Reported(Subject(SubjectKind.CLUSTER, event.cluster or ""))
     else:
         yield from _named_in(event)
 
@@ -145,15 +145,15 @@ def vms_named(event: EngineEvent) -> tuple[Detail, tuple[str, ...]]:
     return (NO_DETAILS, ()) if found is None else (detail, tuple(found["vms"].split(", ")))
 
 
-def _named_in(event: EngineEvent) -> Iterator[Told]:
+def _named_in(event: EngineEvent) -> Iterator[Reported]:
     if event.vm is not None:
-        yield Told(Subject(SubjectKind.VM, event.vm), _effect_on_vm(event))
+        yield Reported(Subject(SubjectKind.VM, event.vm), _effect_on_vm(event))
     elif event.host is not None:
         status = _HOST_STATUS.get(event.code)
         effect = None if status is None else _has_status(status)
-        yield Told(Subject(SubjectKind.HOST, event.host), effect, event.code in _WITH_ITS_VMS)
+        yield Reported(Subject(SubjectKind.HOST, event.host), effect, event.code in _WITH_ITS_VMS)
     elif event.cluster is not None:
-        yield Told(Subject(SubjectKind.CLUSTER, event.cluster))
+        yield Reported(Subject(SubjectKind.CLUSTER, event.cluster))
 
 
 def _effect_on_vm(event: EngineEvent) -> Effect | None:

@@ -1,4 +1,4 @@
-"""The engine's events without gaps and doubles, though ids can appear late: pure, told what was read when."""
+"""The engine's events without gaps and doubles, though ids can appear late; pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LATEST_SECONDS = 5.0
 _Mark = tuple[int, float]
 
 
-class FeedBroken(Exception):
+class FeedInterrupted(Exception):
     """Events were missed, or the engine has not the history any more that it had: all must be read again."""
 
 
@@ -51,7 +51,7 @@ class Feed:
         if self._anchor:
             known = self._seen[self._anchor][1]
             if not any(event.id == self._anchor and _mark(event) == known for event in page):
-                raise FeedBroken(
+                raise FeedInterrupted(
                     "the engine's events do not go on where they ended: its log was replaced, or too"
                     " much happened at once"
                 )
@@ -70,5 +70,5 @@ class Feed:
 
 
 def _mark(event: EngineEvent) -> _Mark:
-    """What tells an event from another one with the same id, in a log that was restored from a backup."""
+    """What distinguishes events with the same id, in a log that was restored from a backup."""
     return event.code, event.time

@@ -12,11 +12,17 @@ from ovirt_placement.engine.reading.events import EngineEvent, read_events
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.on_demand.needs import Needs
 from ovirt_placement.inventory.published.publication import Moments
-from ovirt_placement.inventory.service.effects import ENGINE_STARTED, TAGS_CHANGED, Told, told_by, vms_named
-from ovirt_placement.inventory.service.feed import Feed, FeedBroken
+from ovirt_placement.inventory.service.effects import (
+    ENGINE_STARTED,
+    TAGS_CHANGED,
+    Reported,
+    reported_by,
+    vms_named,
+)
+from ovirt_placement.inventory.service.feed import Feed, FeedInterrupted
 from ovirt_placement.inventory.service.rereading import PATIENCE_SECONDS, Rereading
 from ovirt_placement.inventory.service.rereads import Rereads, Subject, SubjectKind, places
-from ovirt_placement.inventory.service.starts import Heard, told_of_start
+from ovirt_placement.inventory.service.starts import Heard, reported_start
 from ovirt_placement.inventory.service.strangers import Strangers
 from ovirt_placement.inventory.service.view import Reading, View
 from ovirt_placement.model import Snapshot
@@ -90,7 +96,7 @@ class Follower:
 
     @property
     def needs(self) -> Needs:
-        """What the larger readings must take in, beside the topology."""
+        """What the larger readings must take in, besides the topology."""
         return Needs(self._view.statistics_needed, self._view.details_wanted)
 
     def snapshot(self) -> Snapshot:
@@ -136,8 +142,8 @@ class Follower:
             page = read_events(self._connection, after=feed.after, at_most=PAGE, but=feed.known)
             try:
                 return feed.take(page, began)
-            except FeedBroken as broken:
-                _log.info("reads everything again: %s", broken)
+            except FeedInterrupted as interrupted:
+                _log.info("reads everything again: %s", interrupted)
         self._history = read_events(self._connection, at_most=PAGE)
         self._feed = Feed(self._history, began)
         self._distrust(self._clock())
@@ -149,15 +155,15 @@ class Follower:
         self._rereading.policies.forget()
 
     def _hear(self, event: EngineEvent, now: float) -> None:
-        told_of_start(event, now, self._heard)
+        reported_start(event, now, self._heard)
         if event.code == ENGINE_STARTED:
             self._distrust(now)
         if event.code in TAGS_CHANGED and Detail.OWNER in self._view.details_wanted:
             self.details_needed = now
         before = None if event.vm is None else self._view.vm(event.vm)
-        self._view.tell(event, now)
-        for told in told_by(event):
-            self._ask_for(told, now)
+        self._view.report(event, now)
+        for reported in reported_by(event):
+            self._ask_for(reported, now)
         detail, names = vms_named(event)
         if detail & self._view.details_wanted:
             for vm in self._view.vms_named(names):
@@ -165,14 +171,14 @@ class Follower:
         if (named := event.vm) is not None:
             self._rereads.ask_for_hosts({event.host} | places(before) | places(self._view.vm(named)), now)
 
-    def _ask_for(self, told: Told, now: float) -> None:
-        for subject in self._meant(told.subject):
-            if told.effect is None:
+    def _ask_for(self, reported: Reported, now: float) -> None:
+        for subject in self._meant(reported.subject):
+            if reported.effect is None:
                 self._rereads.ask(subject, now)
             else:
-                self._rereads.await_effect(subject, told.effect, now)
-        if told.with_vms:
-            for vm in self._view.vms_on(told.subject.id):
+                self._rereads.await_effect(subject, reported.effect, now)
+        if reported.with_vms:
+            for vm in self._view.vms_on(reported.subject.id):
                 self._rereads.ask(Subject(SubjectKind.VM, vm), now)
 
     def _meant(self, subject: Subject) -> Iterable[Subject]:
@@ -194,7 +200,7 @@ class Follower:
             if reading.whole is not None:
                 self._whole_at = max(self._whole_at, reading.began)
                 for event in self._history:
-                    self._view.tell(event, now)
+                    self._view.report(event, now)
                 self._history = ()
 
     def _take_note_of(self, read: Detail, began: float, now: float) -> None:

@@ -1,7 +1,7 @@
 """Collects garbage when nobody waits for the service.
 
 Python would do so whenever much was read, about every other second while the engine is busy. All threads
-stand still meanwhile, for up to 0.1 s with ten thousand VMs, and with them whoever waits for a decision.
+stand still meanwhile, for up to 0.1 s with ten thousand VMs, and with them all that wait for a decision.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class KeyWatch:
         answered = self._stored.look(self._patience_seconds)
         self._error = self._stored.error if answered else "the store does not answer"
         records, read_at = self._stored.found, self._last.read_at if self._error else began
-        self._tell(records)
+        self._report(records)
         self._last = WatchedKeys(records, began, read_at)
         return self._last
 
@@ -63,7 +63,7 @@ class KeyWatch:
             return usual
         return max(usual, _FIRST_PATIENCE_SECONDS if self._last.asked_at == _NEVER else _PATIENCE_SECONDS)
 
-    def _tell(self, records: KeyRecords | None) -> None:
+    def _report(self, records: KeyRecords | None) -> None:
         instead = "decisions are made without them" if records is None else "those read last stay published"
         self._complaint.say(f"{self._error}; {instead}" if self._error else "")
         if self._last.asked_at == _NEVER and not self._error and records is None:

@@ -6,7 +6,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.doubts import Doubts, kinds_of
 from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.requests import whole_answers
-from ovirt_placement.engine.reading.topology import read_as_told, read_hosts
+from ovirt_placement.engine.reading.topology import read_as_reported, read_hosts
 from ovirt_placement.inventory.on_demand.details import read_details
 from ovirt_placement.inventory.on_demand.needs import Needs
 from ovirt_placement.inventory.on_demand.statistics import read_statistics
@@ -36,7 +36,7 @@ def read(connection: EngineConnection, scope: ReconciliationScope, needs: Needs,
     """Make one of the larger readings; raises what `EngineConnection.get` raises."""
     if scope is ReconciliationScope.WHOLE:
         # Policies that were remembered would undo what the follower has read since.
-        return Reading(began, whole=read_as_told(connection, policies=PolicyReader()))
+        return Reading(began, whole=read_as_reported(connection, policies=PolicyReader()))
     if scope is ReconciliationScope.HOSTS:
         with whole_answers(connection):
             return Reading(began, hosts=read_hosts(connection))

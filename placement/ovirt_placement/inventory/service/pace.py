@@ -9,7 +9,7 @@ BURST_FACTOR = 8.0
 
 
 class ReconciliationPace:
-    """Pure, told when readers ask for a newer snapshot; whatever the pace, those are answered at once."""
+    """Pure, given when readers ask for a newer snapshot; whatever the pace, those are answered at once."""
 
     def __init__(self, interval: float) -> None:
         """`interval` is the time between two questions to the engine at rest."""

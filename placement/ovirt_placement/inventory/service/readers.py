@@ -74,7 +74,7 @@ class Readers:
         self._connected = 0
         self._most = descriptors() - _OTHER_DESCRIPTORS - _backlog()
 
-    async def tell(self) -> None:
+    async def report(self) -> None:
         """Let all who wait look again: something was published, or an attempt has ended."""
         async with self._changed:
             self._changed.notify_all()
@@ -94,7 +94,7 @@ class Readers:
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one question; this is what a connection is for.
 
-        Whoever comes while there are too many finds nobody: what is published needs descriptors, too.
+        While there are too many, a new one is not answered: what is published needs descriptors, too.
         """
         if self._connected >= max(self._most, _FEWEST_READERS):
             writer.close()
@@ -124,7 +124,7 @@ class Readers:
 
     async def _refreshed(self, question: Refresh) -> Reply:
         """Answer all who wait after one turn, look and reading that began late enough for each of them."""
-        if question.broken is not None:
+        if question.unreadable is not None:
             await self._publisher.repair(reported=True)
         while not self._holds(question):
             if (error := self._failure(question)) is not None:

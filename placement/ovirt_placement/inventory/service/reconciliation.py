@@ -1,4 +1,4 @@
-"""When to make the larger readings, though events tell what changes: pure, told what was read and when."""
+"""When to make the larger readings, though events report what changes: pure, given what was read and when."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ReconciliationScope(Enum):
     """How much one larger reading takes in."""
 
     WHOLE = auto()
-    HOSTS = auto()  # memory and CPU, of which no event tells
+    HOSTS = auto()  # memory and CPU, which no event reports
     STATISTICS = auto()
     DETAILS = auto()  # disks, network interfaces and owners of VMs
 

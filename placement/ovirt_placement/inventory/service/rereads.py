@@ -1,4 +1,4 @@
-"""What to read again and when, after an event: pure, told what happened, what was read, and the time."""
+"""What to read again and when, after an event: pure, given what happened, what was read, and the time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Subject:
 
 #: What is read of a subject: None if it is gone. Only VMs and hosts have effects that can be recognised.
 Found = Vm | Host | None
-#: Whether what was read shows what the event told.
+#: Whether what was read shows what the event reported.
 Effect = Callable[[Found], bool]
 
 ONCE = (0.0,)

@@ -36,7 +36,7 @@ from ovirt_service.progress import Progress
 from ovirt_service.saying import Said
 from ovirt_service.systemd import Notifier
 
-#: How often the store is looked at for placement keys, beside when somebody waits for that.
+#: How often the store is looked at for placement keys, besides when somebody waits for that.
 _LOOK_SECONDS = 0.25
 #: So often at most is the engine asked for VMs that readers ask for and nobody knows.
 _SEEK_SECONDS = 0.25
@@ -185,7 +185,7 @@ class _Service:
             sought, self._follower.sought = self._follower.sought, ()
             await self._publish()
             self._follower.strangers.looked(sought, began)
-            await self._readers.tell()
+            await self._readers.report()
             if state is not None:
                 await self._attempt(self._following, self._follower.follow_up)
             if not self._following.wanted.is_set():
@@ -199,7 +199,7 @@ class _Service:
             # A turn that began a moment ago publishes them as well: who waits needs one version, not two.
             if self._turning_since < now() - _LOOK_SECONDS:
                 await self._publish()
-                await self._readers.tell()
+                await self._readers.report()
             await self._looking.pause(began + _LOOK_SECONDS - now())
 
     async def _keep_seeking(self) -> None:
@@ -224,7 +224,7 @@ class _Service:
                     due.done(scope, began)
                     self._follower.hand_in(found)
                     self._following.wanted.set()
-                await self._readers.tell()
+                await self._readers.report()
             await attempts.pause(due.pause(now(), self._needs))
 
     async def _publish(self) -> None:

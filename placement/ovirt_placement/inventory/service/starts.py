@@ -1,4 +1,4 @@
-"""What events tell of starts: on which host a VM really starts, or that it does not.
+"""What events report of starts: on which host a VM really starts, or that it does not.
 
 What was expected of it ends there, whatever the VM itself shows by now.
 """
@@ -27,8 +27,8 @@ _ENDED = frozenset(
 )
 
 
-def told_of_start(event: EngineEvent, began: float, heard: Heard) -> None:
-    """Hand on what an event tells that the engine showed when it was asked at the moment `began`."""
+def reported_start(event: EngineEvent, began: float, heard: Heard) -> None:
+    """Hand on what an event reports that the engine showed when it was asked at the moment `began`."""
     if event.vm is not None:
         if event.code in VM_STARTED and event.host is not None:
             heard(event.vm, event.host, began)

@@ -1,6 +1,6 @@
 """VMs that readers ask for and nobody knows: looked for in the engine, but seldom.
 
-Whoever can reach the proxy can ask about VMs that do not exist, as often as they like. That must cost the
+Any client of the proxy can ask about VMs that do not exist, as often as it likes. That must cost the
 engine, and those who ask about VMs that do, next to nothing.
 """
 

@@ -1,4 +1,4 @@
-"""Where migrations go: the engine shows no target of one, but for the events that tell of its start."""
+"""Where migrations go: the engine shows no target of one, but for the events that report its start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOOKS_FOR_ANOTHER = EventCode.VM_MIGRATION_TRYING_RERUN
 #: What the event of a migration's start says between the names of its source and its target, and next.
 _BEFORE_THE_TARGET = ", Destination: "
 _AFTER_THE_TARGET = (", User: ", ", Reason: ")
-#: The VM may show that it migrates so much later than the event tells.
+#: The VM may show that it migrates so much later than the event reports.
 _SHOWN_AFTER_SECONDS = 5.0
 #: How long the end of a migration is remembered, for events of its start that appear late.
 _REMEMBERED_SECONDS = 60.0
@@ -22,7 +22,7 @@ _REMEMBERED_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class _Known:
-    """The newest that events tell of a VM's migration; without a host it has ended."""
+    """The newest that events report of a VM's migration; without a host it has ended."""
 
     event: int
     host: str | None
@@ -30,17 +30,17 @@ class _Known:
 
 
 class MigrationTargets:
-    """The targets of migrations under way, by VM id, as far as events told them."""
+    """The targets of migrations under way, by VM id, as far as events reported them."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
         #: VMs that were read as migrating since their migration was reported.
         self._migrating: set[str] = set()
 
-    def tell(self, event: EngineEvent, vm_name: str, hosts: Mapping[str, str], now: float) -> None:
-        """Take what an event tells; hosts are ids by name.
+    def report(self, event: EngineEvent, vm_name: str, hosts: Mapping[str, str], now: float) -> None:
+        """Take what an event reports; hosts are ids by name.
 
-        Events may come in any order: what one with a higher id has told stands.
+        Events may come in any order: what one with a higher id has reported stands.
         """
         if event.vm is None or event.code not in STARTED | DONE | FAILED | CANCELLED | {_LOOKS_FOR_ANOTHER}:
             return

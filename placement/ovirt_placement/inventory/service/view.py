@@ -92,11 +92,11 @@ class View:
     def vms_named(self, names: Collection[str]) -> tuple[str, ...]:
         return tuple(vm.id for vm in self._vms.records.values() if vm.name in names) if names else ()
 
-    def tell(self, event: EngineEvent, now: float) -> None:
-        """Take what an event tells of the target of a migration."""
+    def report(self, event: EngineEvent, now: float) -> None:
+        """Take what an event reports about the target of a migration."""
         vm = None if event.vm is None else self._vms.records.get(event.vm)
         if vm is not None:
-            self._targets.tell(event, vm.name, self._host_ids, now)
+            self._targets.report(event, vm.name, self._host_ids, now)
             self._direct(vm)
 
     def put_vm(self, vm_id: str, vm: Vm | None, span: Span, *, detailed: bool = True) -> bool:
@@ -175,7 +175,7 @@ class View:
             if frame is None:
                 raise LookupError("nothing was read yet")
             clusters = self._clusters.records.values()
-            told = replace(
+            reported = replace(
                 frame,
                 clusters=tuple(cluster for cluster, _ in clusters),
                 hosts=tuple(self._hosts.records.values()),
@@ -185,7 +185,7 @@ class View:
                 networks=self._details.networks,
                 vnic_profiles=self._details.vnic_profiles,
             )
-            self._made = self._consistency.of(with_failover_hosts(told))
+            self._made = self._consistency.of(with_failover_hosts(reported))
         return self._made
 
     def _surround(self, whole: Snapshot, span: Span) -> tuple[Subject, ...]:

@@ -22,7 +22,7 @@ class Assignment:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.placement = ProblemPlacement(problem)
-        #: Hard goals that held at the start and are broken.
+        #: Hard goals that were satisfied at the start and are violated.
         self.lost: dict[int, Goal] = {}
         #: Hosts on which VMs do not fit, with the MiB that are missing.
         self.overfull: dict[str, int] = {}
@@ -131,7 +131,7 @@ class Assignment:
     def block(self, vm: str) -> tuple[str, ...]:
         """All VMs that move with one: a hard positive group that stands together."""
         for goal in self.problem.goals_of.get(vm, ()):
-            if goal.hard and goal.gathers and not self.placement.broken(goal):
+            if goal.hard and goal.gathers and not self.placement.violated(goal):
                 return goal.vms
         return (vm,)
 
@@ -158,7 +158,7 @@ class Assignment:
             self._arrived[host][vm] = None
         for goal in problem.goals_of.get(vm, ()):
             if goal.hard and goal.held:
-                if self.placement.broken(goal):
+                if self.placement.violated(goal):
                     self.lost[goal.number] = goal
                 else:
                     self.lost.pop(goal.number, None)

@@ -11,13 +11,13 @@ from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import Score
 from ovirt_placement.planning.value import Value
 
-#: Ends beside the best that are worth the time it takes to find ways to them.
+#: Ends besides the best that are worth the time it takes to find ways to them.
 MOST_OTHERS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyChoice:
-    """An end that keeps every hard rule that holds at the start and fits on every host."""
+    """An end that satisfies every hard rule that is satisfied at the start and fits on every host."""
 
     #: VMs that end elsewhere than they start, with their hosts.
     where: Mapping[str, str]
@@ -38,7 +38,7 @@ class Route:
     """Moves that are legal one after the other."""
 
     moves: tuple[Move, ...]
-    #: No legal sequence leaves less broken, and none as little with fewer migrations.
+    #: No legal sequence leaves less violated, and none as little with fewer migrations.
     proven: bool
 
 

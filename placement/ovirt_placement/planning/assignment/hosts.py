@@ -1,4 +1,4 @@
-"""Hosts for VMs that move together, the best first: what they would break there, room, then the emptiest."""
+"""Hosts for VMs that move together, the best first: violations there, room, then the emptiest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from heapq import nsmallest
 from ovirt_placement.planning.assignment.assignment import Assignment
 from ovirt_placement.planning.problem.goal import Goal
 
-#: More goals of one VM on one level than this are not told apart.
+#: More goals of one VM on one level than this are not distinguished.
 _MOST_GOALS = 1 << 16
 
 

@@ -37,7 +37,7 @@ class Random:
         """An end with VMs of one rule elsewhere, each by a legal migration; the start, if there is none."""
         dice = random.Random(self.seed)  # noqa: S311 - dice, not secrets
         assignment = Assignment(problem)
-        goals = [goal for goal in assignment.placement.broken_goals() if goal.wanted]
+        goals = [goal for goal in assignment.placement.violated_goals() if goal.wanted]
         dice.shuffle(goals)
         for goal in goals:
             if deadline.over or _tried(assignment, goal, dice):
@@ -46,10 +46,10 @@ class Random:
 
 
 def _tried(assignment: Assignment, goal: Goal, dice: random.Random) -> bool:
-    """Move VMs of a goal until it holds, each once; whether that was worth it. If not, nothing is moved."""
+    """Move VMs of a goal until it is satisfied, each once; whether that was worth it, else nothing moves."""
     cost, order = assignment.cost, EmptiestFirst(assignment)
     for vm in _in_turn(assignment, goal, dice):
-        if not assignment.placement.broken(goal):
+        if not assignment.placement.violated(goal):
             break
         host = next((host for host in order if _helps(assignment, goal, vm, host)), None)
         if host is not None:

@@ -136,7 +136,7 @@ class _Spreading:
         ]
 
     def _block(self, vm: str) -> Block:
-        """The VM with those that hold together with it on its host, whichever rule wants it."""
+        """The VM with those that can be satisfied together with it on its host, whichever rule wants it."""
         found, waiting, read = {vm}, [vm], set[int]()
         while waiting:
             for goal in self._gathered(waiting.pop()):
@@ -150,7 +150,7 @@ class _Spreading:
         return [
             goal
             for goal in self._assignment.problem.goals_of.get(vm, ())
-            if goal.gathers and (goal.wanted or goal.held) and not self._assignment.placement.broken(goal)
+            if goal.gathers and (goal.wanted or goal.held) and not self._assignment.placement.violated(goal)
         ]
 
     def _may_go_on(self, block: Block) -> bool:

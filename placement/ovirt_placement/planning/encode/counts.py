@@ -15,7 +15,8 @@ class Count(Protocol):
 
     #: By host; a host without members is not in it.
     crowd: Counter[str]
-    #: Hosts too many, places with too many members, or members on wrong hosts: 0 if the constraint holds.
+    #: Hosts too many, places with too many members, or members on wrong hosts: 0 if the constraint is
+    #: satisfied.
     faults: int
 
     def move(self, vm: str, source: str, target: str) -> None:
@@ -27,12 +28,12 @@ class Count(Protocol):
         ...
 
     def full(self, vms: Collection[str], hosts: Iterable[str]) -> Container[str]:
-        """Hosts on which these members, which are on `hosts`, would be too many beside those that stay."""
+        """Hosts on which these members, which are on `hosts`, would be too many besides those that stay."""
         ...
 
 
 def count(form: Form | None, placed: Collection[tuple[str, str]]) -> Count | None:
-    """The members where they are; None where only the constraint itself can tell what is broken."""
+    """The members where they are; None where only the constraint itself can judge what is violated."""
     if isinstance(form, Same):
         return _OnOneHost(placed)
     if isinstance(form, AtMost):

@@ -49,9 +49,9 @@ class Moves:
                 break
             legal &= self._admits(look, goal, vm, host)
             if goal.gathers and len(goal.vms) > 1:
-                legal &= look.broken(goal)  # from a group that stands together nobody leaves alone
+                legal &= look.violated(goal)  # from a group that stands together nobody leaves alone
             elif goal.form is None:
-                legal = self._breaks_nothing(look, goal, vm, host, legal)
+                legal = self._violates_nothing(look, goal, vm, host, legal)
         return legal
 
     def _admits(self, look: Look, goal: Goal, vm: str, host: str, along: tuple[str, ...] = ()) -> Flags:
@@ -71,11 +71,11 @@ class Moves:
             dtype=np.bool_,
         )
 
-    def _breaks_nothing(self, look: Look, goal: Goal, vm: str, host: str, legal: Flags) -> Flags:
+    def _violates_nothing(self, look: Look, goal: Goal, vm: str, host: str, legal: Flags) -> Flags:
         digit = self._space.hosts[vm].index(host)
         change = (digit - self._space.digits(vm, look.states)) * self._space.strides[vm]
         after = self._space.look(look.states + change)
-        return legal & (look.broken(goal) | ~after.broken(goal))
+        return legal & (look.violated(goal) | ~after.violated(goal))
 
     def _closures(self, look: Look, goal: Goal) -> Iterator[tuple[tuple[str, ...], Numbers]]:
         """What of a group may move at once, with the states in which it is all that is on its host."""
@@ -122,7 +122,7 @@ class Moves:
                 yield Move(closure, host), froms, froms + change
 
     def _may_go_at_once(self, closure: tuple[str, ...]) -> bool:
-        """Whether no rule parts them, nor is such that only it can tell."""
+        """Whether no rule parts them, and none is judged by itself alone."""
         return not any(
             other.form is None or other.parts(frozenset(closure))
             for vm in closure

@@ -71,7 +71,7 @@ class Look:
         self.states = states
         self.problem = space.problem
         self._places: dict[str, npt.NDArray[np.int16]] = {}
-        self._broken: dict[int, Flags] = {}
+        self._violated: dict[int, Flags] = {}
         self._there: dict[tuple[str, str], Flags] = {}
 
     def none(self) -> Flags:
@@ -124,10 +124,10 @@ class Look:
                     taken[host] += need[vm] * change
         return taken
 
-    def broken(self, goal: Goal) -> Flags:
-        known = self._broken.get(goal.number)
+    def violated(self, goal: Goal) -> Flags:
+        known = self._violated.get(goal.number)
         if known is None:
-            known = self._broken[goal.number] = self._breaks(goal)
+            known = self._violated[goal.number] = self._violates(goal)
         return known
 
     def pairs(self, goal: Goal) -> Numbers:
@@ -135,7 +135,7 @@ class Look:
         shared = [self.places(one) == self.places(other) for one, other in combinations(goal.vms, 2)]
         return np.asarray(np.sum(shared, axis=0), dtype=np.int64)
 
-    def _breaks(self, goal: Goal) -> Flags:
+    def _violates(self, goal: Goal) -> Flags:
         if goal.gathers:
             first = self.places(goal.vms[0])
             return _any([self.places(vm) != first for vm in goal.vms])
@@ -145,7 +145,7 @@ class Look:
         if goal.allowed is not None:
             right = np.array([goal.right(host) for host in self.space.number_of], dtype=np.bool_)
             return _any([~right[self.places(vm)] for vm in goal.vms])
-        return self._broken_one_by_one(goal)
+        return self._violated_one_by_one(goal)
 
     def load(self, limit: AtMost, vms: Iterable[str], place: str, *, arriving: bool) -> Numbers:
         """How many sets of some VMs are on a place; with `arriving`, those on their way there as well."""
@@ -157,8 +157,8 @@ class Look:
                 sets[limit.own_set(vm)] = sets.get(limit.own_set(vm), False) | there
         return sum((there.astype(np.int64) for there in sets.values()), np.zeros(len(self.states), np.int64))
 
-    def _broken_one_by_one(self, goal: Goal) -> Flags:
-        """Only the constraint itself can tell."""
+    def _violated_one_by_one(self, goal: Goal) -> Flags:
+        """Only the constraint itself can judge."""
         return np.array(
             [not goal.constraint.keeps(At(self.space, int(state))) for state in self.states], dtype=np.bool_
         )

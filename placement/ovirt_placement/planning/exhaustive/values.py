@@ -11,7 +11,7 @@ Value = tuple[int, ...]
 
 
 class Values:
-    """Broken goals by level and crowding, joined so that less is better."""
+    """Violated goals by level and crowding, joined so that less is better."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -43,7 +43,7 @@ class Values:
         look = self._space.look(states)
         levels = [np.zeros(len(states), dtype=np.int64) for _ in range(self._problem.levels)]
         for goal in self._counted:
-            levels[goal.level] += look.broken(goal)
+            levels[goal.level] += look.violated(goal)
         total = levels[0] * self._sizes[1]
         if self._crowds:
             total += self._headroom_deficit(look)

@@ -1,4 +1,4 @@
-"""The smallest set of elements that together keep a goal from holding: one after another is left out."""
+"""The smallest set of elements that together make a goal unsatisfiable: one after another is left out."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def core(problem: Problem, goal: Goal, deadline: Deadline) -> tuple[Element, ...
 
 
 class _Question:
-    """Whether a goal can hold in spite of some elements."""
+    """Whether a goal can be satisfied in spite of some elements."""
 
     def __init__(self, problem: Problem, goal: Goal, vms: Sequence[str]) -> None:
         self._problem = problem

@@ -1,4 +1,4 @@
-"""What the rules say to the VMs of a broken rule on each host that might repair it."""
+"""What the rules say to the VMs of a violated rule on each host that might repair it."""
 
 from __future__ import annotations
 

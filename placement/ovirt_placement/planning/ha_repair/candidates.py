@@ -51,14 +51,14 @@ class Candidates:
         """
         placement = self._placement
         by_room = sorted(placement.problem.hosts, key=lambda host: -placement.free_mb(host))
-        for loss in sorted(losses, key=lambda loss: -len(loss.homeless))[:_LOSSES]:
+        for loss in sorted(losses, key=lambda loss: -len(loss.unplaced))[:_LOSSES]:
             failing = [host for host in by_room if host in loss.hosts]
             others = [host for host in by_room if host not in loss.hosts]
             for host in others[:_HOMES]:
                 for vm in self._leaving(host, ha=False):
                     yield from self._to(vm, failing, _TARGETS)
             starting = (vm for host in failing for vm in self._on(host, ha=True))
-            for vm in islice(dict.fromkeys((*loss.homeless, *starting)), _STARTING):
+            for vm in islice(dict.fromkeys((*loss.unplaced, *starting)), _STARTING):
                 yield from self._to(vm, others, _TARGETS)
             for host in others[:_HOMES]:
                 for ha in (False, True):

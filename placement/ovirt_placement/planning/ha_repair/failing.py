@@ -36,13 +36,13 @@ class Failing:
         return any(one.unjudged or one.unknown for one in self.proven)
 
     @cached_property
-    def homeless(self) -> int:
+    def unplaced(self) -> int:
         """VMs without a home, over all failures that are lost."""
-        return sum(len(loss.homeless) for loss in self.losses)
+        return sum(len(loss.unplaced) for loss in self.losses)
 
     def no_worse_than(self, other: Failing) -> bool:
         """Whether nothing is lost that was not, and nothing is known less well."""
-        return self.sets <= other.sets and self.homeless <= other.homeless and not self.unknown
+        return self.sets <= other.sets and self.unplaced <= other.unplaced and not self.unknown
 
     @cached_property
     def sets(self) -> frozenset[tuple[tuple[str, ...], tuple[str, ...]]]:

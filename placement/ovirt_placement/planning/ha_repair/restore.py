@@ -37,8 +37,8 @@ class Asked(NamedTuple):
 def restored(plan: Plan, asked: Asked, deadline: Deadline) -> Plan:
     """The plan with migrations after its own that let every VM survive, or more of them than before.
 
-    What is lost at its end is judged exactly, by the same check as the watch makes. A rule that is kept
-    stays kept, and none is broken more; headroom is taken only where it holds in no other way.
+    What is lost at its end is judged exactly, by the same check as the watch makes. A satisfied rule
+    remains satisfied, and none is violated more; headroom is taken only where there is no other way.
     """
     snapshot, cluster = asked.snapshot, plan.cluster
     if not snapshot.cluster_by_id[cluster].ha_reservation:
@@ -47,7 +47,7 @@ def restored(plan: Plan, asked: Asked, deadline: Deadline) -> Plan:
     for step in plan.steps:
         end = apply(end, step)
     start = failing(end, cluster, asked.options.domains)
-    if not start.homeless:
+    if not start.unplaced:
         return replace(plan, reservation=_reservation(start, proven=not start.unknown))
     refused = asked.refused
     for _ in range(_MOST_REFUSALS):
@@ -67,10 +67,10 @@ def _search(
     if not (options.memory_headroom or options.cpu_headroom):
         return Search(end, problem, options.domains, roomy=False).run(start, deadline)
     roomy = Search(end, problem, options.domains, roomy=True).run(start, deadline.within(0.5))
-    if not roomy.end.homeless:
+    if not roomy.end.unplaced:
         return roomy
     found = Search(end, problem, options.domains, roomy=False).run(start, deadline)
-    return found if found.end.homeless < roomy.end.homeless else roomy
+    return found if found.end.unplaced < roomy.end.unplaced else roomy
 
 
 def _certify(plan: Plan, moves: Sequence[Move], asked: Asked) -> Certified:
@@ -89,7 +89,7 @@ def _extended(plan: Plan, found: Found, certified: Certified, asked: Asked, all_
     if not found.moves:
         return replace(plan, reservation=reservation)
     end = pose(certified.end, plan.cluster, asked.frozen, options=asked.options)
-    broken = {
+    violated = {
         (goal.constraint.family, goal.constraint.groups, goal.hard) for goal in end.goals if not goal.held
     }
     placement = ProblemPlacement(pose(asked.snapshot, plan.cluster, asked.frozen, options=asked.options))
@@ -98,7 +98,7 @@ def _extended(plan: Plan, found: Found, certified: Certified, asked: Asked, all_
     return replace(
         plan,
         steps=steps,
-        remaining=tuple(one for one in plan.remaining if (one.family, one.groups, one.hard) in broken),
+        remaining=tuple(one for one in plan.remaining if (one.family, one.groups, one.hard) in violated),
         crowded=crowded(placement),
         proven=plan.proven and proven and not plan.steps,
         at_least=sum(len(move.vms) for move in found.moves) if proven and not plan.steps else plan.at_least,
@@ -109,6 +109,6 @@ def _extended(plan: Plan, found: Found, certified: Certified, asked: Asked, all_
 
 def _reservation(end: Failing, *, proven: bool) -> Reservation:
     lost = tuple(
-        LostReservation(hosts=one.hosts, domains=one.domains, vms=one.homeless) for one in end.losses
+        LostReservation(hosts=one.hosts, domains=one.domains, vms=one.unplaced) for one in end.losses
     )
     return Reservation(lost=lost, known=not end.unknown, proven=proven)

@@ -1,4 +1,4 @@
-"""Searches the fewest migrations after which an HA reservation holds, or at least more of it."""
+"""Searches the fewest migrations after which an HA reservation is satisfied, or at least more of it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Search:
             _, _, state = heappop(queue)
             if state.migrations > self._known[state.places]:
                 continue
-            if not state.judged.homeless:
+            if not state.judged.unplaced:
                 return self._found(state, deadline, proven=self._candidates.all)
             for new in self._next(state, searching):
                 # On the way, too, no more failures are lost than at the start.
@@ -86,9 +86,9 @@ class Search:
 
     def _rank(self, state: _State) -> tuple[int, int, int]:
         """A lower bound of the migrations of the whole way, in a small cluster; elsewhere a guess."""
-        homeless = state.judged.homeless
-        ahead = min(1, homeless) if self._candidates.all else homeless
-        return state.migrations + ahead, homeless, self._moved_mb(state)
+        unplaced = state.judged.unplaced
+        ahead = min(1, unplaced) if self._candidates.all else unplaced
+        return state.migrations + ahead, unplaced, self._moved_mb(state)
 
     def _moved_mb(self, state: _State) -> int:
         return sum(self._problem.memory_mb[vm] for vm, _ in state.places)
@@ -103,7 +103,7 @@ class Search:
             new = self._after(state, move)
             if new is not None:
                 found.append(new)
-                if not self._candidates.all and new.judged.homeless < state.judged.homeless:
+                if not self._candidates.all and new.judged.unplaced < state.judged.unplaced:
                     break
         return found
 
@@ -132,15 +132,15 @@ class Search:
         return judged
 
     def _keeps_rules(self) -> bool:
-        """Whether no rule, hard or soft, is broken more than at the start, and headroom is left."""
+        """Whether no rule, hard or soft, is violated more than at the start, and headroom is left."""
         placement = self._placement
         goals = {goal.number: goal for vm in placement.moved for goal in self._problem.goals_of.get(vm, ())}
-        if any(placement.broken(goal) and not self._as_before(goal) for goal in goals.values()):
+        if any(placement.violated(goal) and not self._as_before(goal) for goal in goals.values()):
             return False
         return not (self._roomy and crowded(placement))
 
     def _as_before(self, goal: Goal) -> bool:
-        """Whether a broken goal was broken as much at the start."""
+        """Whether a violated goal was violated as much at the start."""
         if goal.held:
             return False
         return self._placement.faults(goal) <= self._start.faults(goal)
@@ -162,7 +162,7 @@ class Search:
             judged = self._replayed(shorter)
             if judged is not None and judged.no_worse_than(end):
                 moves, end = shorter, judged
-        one_is_needed = not end.homeless and sum(len(move.vms) for move in moves) == 1
+        one_is_needed = not end.unplaced and sum(len(move.vms) for move in moves) == 1
         return Found(moves, end, proven=one_is_needed)
 
     def _replayed(self, moves: Sequence[Move]) -> Failing | None:
@@ -176,4 +176,4 @@ class Search:
 
 
 def _worth(state: _State) -> tuple[int, int]:
-    return state.judged.homeless, state.migrations
+    return state.judged.unplaced, state.migrations

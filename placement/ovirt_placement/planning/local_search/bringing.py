@@ -18,7 +18,7 @@ _DEPTH = 3
 
 
 class Bringing:
-    """By chance among what looks good: whoever tries again gets another way."""
+    """By chance among what looks good: each new try gets another way."""
 
     def __init__(self, walk: Walk, dice: random.Random) -> None:
         self._walk = walk

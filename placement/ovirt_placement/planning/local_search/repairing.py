@@ -1,4 +1,4 @@
-"""Repairs one rule from where a walk has led: moves each VM that stands wrong to where the rule holds."""
+"""Repairs one rule from where a walk has led: moves each VM that stands wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HOSTS = 4
 
 
 def repaired(walk: Walk, goal: Goal, dice: random.Random) -> bool:
-    """Whether a broken goal holds now, and less is broken than before; if not, all is as before."""
+    """Whether a violated goal is satisfied now, and less is violated; if not, all is as before."""
     before, mark = walk.value[:-1], walk.mark
     bringing = Bringing(walk, dice)
     way = _gather if goal.gathers else _to_admitting_hosts
@@ -53,13 +53,13 @@ def _to_admitting_hosts(walk: Walk, bringing: Bringing, goal: Goal, dice: random
     wrong = list(goal.constraint.offenders(walk.placement))
     wrong.sort(key=lambda vm: (not problem.targets[vm], dice.random()))
     for vm in wrong:
-        if not walk.placement.broken(goal):
+        if not walk.placement.violated(goal):
             return True
         if vm in goal.constraint.offenders(walk.placement):
             hosts = {host for host in problem.targets[vm] if walk.placement.admits(goal, vm, host)}
             if not _comes_to_one(bringing, vm, hosts, settled) and goal.allowed is not None:
                 return False
-    return not walk.placement.broken(goal)
+    return not walk.placement.violated(goal)
 
 
 def _comes_to_one(bringing: Bringing, vm: str, hosts: Collection[str], settled: frozenset[str]) -> bool:

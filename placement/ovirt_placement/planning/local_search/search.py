@@ -1,4 +1,4 @@
-"""Again and again from another point: what leaves less broken is kept, as long as time and patience last."""
+"""One restart after the other from another point: the best is kept, as long as time and patience last."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_VMS = 60
 
 
 def improved(problem: Problem, moves: tuple[Move, ...], bound: Value, deadline: Deadline) -> tuple[Move, ...]:
-    """Moves that leave less broken than those given, or these; no end is better than `bound`."""
+    """Moves that leave less violated than those given, or these; no end is better than `bound`."""
     best, worth = moves, value(problem, moves)
     if worth[:-1] <= bound[:-1] or not _open_goals(_begun(problem, best, 0).placement):
         return moves
@@ -82,7 +82,7 @@ def _round(walk: Walk, dice: random.Random, deadline: Deadline) -> bool:
 
 
 def _repaired(walk: Walk, goal: Goal, dice: random.Random, deadline: Deadline) -> bool:
-    if deadline.over or not walk.placement.broken(goal):
+    if deadline.over or not walk.placement.violated(goal):
         return False
     walk.tries = _FOR_A_RULE
     return repaired(walk, goal, dice)
@@ -96,9 +96,9 @@ def _by_lot(walk: Walk, dice: random.Random) -> list[Goal]:
 
 
 def _open_goals(placement: ProblemPlacement) -> list[Goal]:
-    """Broken rules that some end could repair, as far as can be seen, and that are not too large to try."""
+    """Violated rules that some end could repair, as far as can be seen, and that are not too large to try."""
     return [
         goal
-        for goal in placement.broken_goals()
+        for goal in placement.violated_goals()
         if (goal.wanted or goal.held) and len(goal.vms) <= _MOST_VMS and not fixed(placement.problem, goal)
     ]

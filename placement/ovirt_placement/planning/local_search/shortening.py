@@ -15,7 +15,7 @@ _MOST = 150
 
 
 def shortened(problem: Problem, moves: tuple[Move, ...], deadline: Deadline) -> tuple[Move, ...]:
-    """Legal moves that leave no more broken, and no more of them."""
+    """Legal moves that leave no more violated, and no more of them."""
     moves = min(moves, _straight(problem, moves), key=lambda one: value(problem, one))
     shorter = True
     while shorter and len(moves) <= _MOST:

@@ -72,12 +72,12 @@ def _of_reserve(site: Site, reserve: Reserve, host: str, plan: Plan, state: Snap
     if found is None or reserve.start is None or not found.losses:
         yield Obstacle(ObstacleKind.NOT_FOUND, hosts=(host,))
         return
-    worst = max(found.losses, key=lambda loss: len(loss.homeless))
+    worst = max(found.losses, key=lambda loss: len(loss.unplaced))
     yield Obstacle(
         ObstacleKind.RESERVATION,
         tuple(vm for step in plan.steps for vm in step.vms),
         worst.hosts,
-        homeless=worst.homeless,
-        needed=found.homeless,
-        available=reserve.start.homeless,
+        unplaced=worst.unplaced,
+        needed=found.unplaced,
+        available=reserve.start.unplaced,
     )

@@ -26,12 +26,12 @@ class Reserve:
     def worse(self, state: Snapshot) -> Failing | None:
         """What is lost in a state, if it is more than at the beginning: failures, or VMs in sum over all.
 
-        What nobody can tell for lack of steps counts as lost, unless it was so at the beginning.
+        What nobody can report for lack of steps counts as lost, unless it was so at the beginning.
         """
         if self.start is None:
             return None
         found = self._failing(state)
-        if len(found.sets) <= len(self.start.sets) and found.homeless <= self.start.homeless:
+        if len(found.sets) <= len(self.start.sets) and found.unplaced <= self.start.unplaced:
             return found if found.unknown and not self.start.unknown else None
         return found
 

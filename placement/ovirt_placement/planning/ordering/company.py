@@ -46,7 +46,7 @@ class Company:
         """Let the move that is looked at wait for a peer, and that peer for it.
 
         The peer also shows that the group does not stand whole on the host that is left, so that nothing
-        that holds is broken. A group that moves as a whole has no peers beside it.
+        that holds is violated. A group that moves as a whole has no peers besides it.
         """
         at, target = its[0].at, its[0].target
         moving = {trip.vm for trip in its}

@@ -91,7 +91,7 @@ def _limited(problem: Problem, vm: str) -> Iterator[tuple[Goal, AtMost]]:
 
 
 def _untold(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterator[tuple[int, int]]:
-    """What a rule asks that only it can tell was tried in this sequence alone."""
+    """A rule without a form was tried in this sequence alone."""
     last: dict[int, int] = {}
     for its in travelling:
         for trip in its:

@@ -28,7 +28,7 @@ class Found:
     """A legal way from the placement that the search began with."""
 
     moves: tuple[Move, ...]
-    #: Whether it leads all VMs of the scope to their hosts; else it is the way to the fewest broken rules.
+    #: Whether it leads all VMs of the scope to their hosts; else it is the way to the fewest violated rules.
     arrives: bool
     #: Where it arrives: no way is shorter that keeps to the scope. Else: none arrives.
     exhausted: bool

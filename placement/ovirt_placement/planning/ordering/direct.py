@@ -36,7 +36,7 @@ def direct_moves(
 
 
 def _repairs(placement: ProblemPlacement, vm: str) -> bool:
-    return any(goal.hard and placement.broken(goal) for goal in placement.problem.goals_of.get(vm, ()))
+    return any(goal.hard and placement.violated(goal) for goal in placement.problem.goals_of.get(vm, ()))
 
 
 def straight(placement: ProblemPlacement, vm: str, where: Mapping[str, str]) -> Move | None:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from ovirt_placement.model import Vm
 
-#: A guest that writes faster than can be sent is slowed down, or stopped for the rest, after so many rounds.
+#: A guest that writes faster than can be sent is slowed down, or stopped for the rest, after this number of
+#: rounds.
 _MOST_ROUNDS = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pace:
-    """What a migration has at its disposal. The engine does not tell; these are cautious assumptions."""
+    """What a migration has at its disposal. The engine does not report it; these are cautious assumptions."""
 
     #: MiB per second that a host sends or receives, shared by the migrations that it makes at once: a network
     #: of 1 Gbit/s, less what its frames take.

@@ -23,5 +23,5 @@ class Order:
     #: the sake of one that does not.
     stuck: frozenset[str]
     #: No legal way with fewer migrations leads all VMs to their hosts; where some are stuck, none leads there
-    #: at all, and none leaves less broken.
+    #: at all, and none leaves less violated.
     proven: bool

@@ -166,7 +166,7 @@ def _around(
 
 
 def _better(problem: Problem, one: Sequence, other: Sequence) -> Sequence:
-    """That which leaves less broken, then that which strands fewer VMs, then the shorter one."""
+    """That which leaves less violated, then that which strands fewer VMs, then the shorter one."""
 
     def merit(tried: Sequence) -> tuple[object, ...]:
         return *score(_end(problem, tried.moves))[:4], len(tried.stuck), tried.migrations
@@ -207,6 +207,6 @@ def _gathers(problem: Problem, vm: str) -> bool:
 
 
 def _guessed(problem: Problem, where: Mapping[str, str]) -> bool:
-    """Whether rules are about that only they themselves can tell."""
+    """Whether rules without a form take part."""
     goals = (goal for vm in where for goal in problem.goals_of.get(vm, ()))
     return problem.guessed or any(goal.hard and goal.form is None for goal in goals)

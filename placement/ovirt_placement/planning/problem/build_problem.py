@@ -26,11 +26,11 @@ from ovirt_placement.rules.rule import Rule
 
 
 class Repair(StrEnum):
-    """Which rules a plan repairs; the others it only does not break."""
+    """Which rules a plan repairs; the others it only does not violate."""
 
     HARD = "hard"
     SOFT = "soft"
-    #: Hard negative groups that cannot hold are spread as far as they can be.
+    #: Hard negative groups that cannot be satisfied are spread as far as they can be.
     PARTLY = "partly"
 
 
@@ -50,13 +50,13 @@ class PlanOptions:
     keys: bool = False
     #: What is asked in addition to the rules of the cluster, as that hosts are to be empty.
     constraints: tuple[Constraint, ...] = ()
-    #: Whether migrations are planned that restore an HA reservation which does not hold, and the failure
-    #: domains that are to be survived beside hosts.
+    #: Whether migrations are planned that restore a violated HA reservation, and the failure
+    #: domains that are to be survived besides hosts.
     reserve: bool = False
     domains: tuple[Domain, ...] = ()
 
 
-#: Of such a rule that cannot hold, fewer pairs that share a host are better than more.
+#: Of such a rule that cannot be satisfied, fewer pairs that share a host are better than more.
 _APART = AtMost(most=1)
 NOTHING_REFUSED: frozenset[tuple[str, str]] = frozenset()
 DEFAULT_OPTIONS = PlanOptions()

@@ -14,7 +14,7 @@ class CandidateHosts:
     """Hosts on which each VM may end, its own first; found when asked for."""
 
     def __init__(self, problem: Problem, *, other: bool = False) -> None:
-        """`other` says whether VMs may move with rules of which only the constraint can tell."""
+        """`other` says whether VMs of rules without a form may move."""
         self._problem = problem
         self._other = other
         self._known: dict[str, tuple[str, ...]] = {}
@@ -102,13 +102,13 @@ def company(problem: Problem, goal: Goal) -> frozenset[str]:
 
     The engine sends a VM alone only to those that it shares a group with. Those that are tied to the others
     by a VM that is down alone get to a host without one of them only at once, from one host: where they
-    stand whole, or beside a member of another circle, whose peers then count for them.
+    stand whole, or besides a member of another circle, whose peers then count for them.
     """
     hosts = places(problem, goal.vms)
     for circle in circles(problem, goal):
         homes = {problem.where[vm] for vm in circle}
-        beside = any(problem.where[vm] in homes for vm in goal.vms if vm not in circle)
-        if len(homes) > 1 and not beside:
+        elsewhere = any(problem.where[vm] in homes for vm in goal.vms if vm not in circle)
+        if len(homes) > 1 and not elsewhere:
             hosts &= places(problem, circle)
     return hosts
 

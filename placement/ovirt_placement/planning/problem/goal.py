@@ -19,16 +19,16 @@ class Goal:
     number: int
     #: Trimmed to the members that run in the cluster.
     constraint: Constraint
-    #: What it asks; None where only the constraint can tell: then plans are found by trying.
+    #: What it asks; None where only the constraint can judge it: then plans are found by trying.
     form: Form | None
     level: int
-    #: Whether the plan is to repair it where it is broken; else it is only not to be broken.
+    #: Whether the plan is to repair it where it is violated; else it is only not to be violated.
     wanted: bool
-    #: Whether it holds at the start.
+    #: Whether it is satisfied at the start.
     held: bool
-    #: How many of its VMs must move at least, where it is broken at the start.
+    #: How many of its VMs must move at least, where it is violated at the start.
     surplus: int = 0
-    #: Of a hard negative group: whether fewer pairs that share a host are better, though it remains broken.
+    #: Of a hard negative group: whether fewer pairs that share a host are better, though it remains violated.
     partly: bool = False
 
     @property
@@ -63,7 +63,7 @@ class Goal:
         return sum(count * (count - 1) // 2 for count in crowd.values()) if self.partly else 0
 
     def rivals(self, vms: Set[str]) -> Iterable[str]:
-        """Members beside some VMs that count against them where they share a place with one."""
+        """Members besides some VMs that count against them where they share a place with one."""
         limit = self.limit
         if limit is None:
             return ()

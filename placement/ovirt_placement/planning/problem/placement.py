@@ -1,4 +1,4 @@
-"""Where the VMs of a problem are after some moves, kept up to date: what is broken, and what is legal."""
+"""Where the VMs of a problem are after some moves, kept up to date: what is violated, and what is legal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ProblemPlacement:
         self._moved: dict[str, str] = {}
         self._free_mb: dict[str, int] = dict(problem.free_mb)
         self._counts: dict[int, Count | None] = {}
-        self._broken = {goal.number for goal in problem.goals if not goal.held}
+        self._violated = {goal.number for goal in problem.goals if not goal.held}
         self._violations = [0] * problem.levels
         for goal in problem.goals:
             self._violations[goal.level] += goal.wanted and not goal.held
@@ -53,25 +53,25 @@ class ProblemPlacement:
         return known.crowd if known is not None else Counter(self.where(vm) for vm in goal.vms)
 
     def full(self, goal: Goal, vms: Collection[str]) -> Container[str]:
-        """Hosts on which VMs would be too many for a goal that limits them, beside those that stay."""
+        """Hosts on which VMs would be too many for a goal that limits them, besides those that stay."""
         known, members = self._count(goal), [vm for vm in goal.vms if vm in vms]
         return () if known is None else known.full(members, map(self.where, members))
 
-    # -- what is broken
+    # -- what is violated
 
-    def broken(self, goal: Goal) -> bool:
-        return goal.number in self._broken
+    def violated(self, goal: Goal) -> bool:
+        return goal.number in self._violated
 
     def faults(self, goal: Goal) -> int:
-        """How much of a goal is broken; of a rule that only its constraint knows, whether it is."""
+        """How much of a goal is violated; of a rule that only its constraint knows, whether it is."""
         known = self._count(goal)
-        return known.faults if known is not None else self.broken(goal)
+        return known.faults if known is not None else self.violated(goal)
 
-    def broken_goals(self) -> tuple[Goal, ...]:
-        return tuple(self.problem.goals[number] for number in sorted(self._broken))
+    def violated_goals(self) -> tuple[Goal, ...]:
+        return tuple(self.problem.goals[number] for number in sorted(self._violated))
 
     def violations(self) -> tuple[int, ...]:
-        """Broken goals that count, by level: wanted ones, and those that held at the start."""
+        """Violated goals that count, by level: wanted ones, and those that were satisfied at the start."""
         return tuple(self._violations)
 
     @property
@@ -79,7 +79,8 @@ class ProblemPlacement:
         """Pairs of VMs that share a host, of negative groups that are spread as far as they can be."""
         return self._pairs
 
-    # -- what is legal: every filter of ours and of the engine lets it pass, and no hard rule is newly broken
+    # -- what is legal: every filter of ours and of the engine lets it pass, and no hard rule is newly
+    # violated
 
     def allows(self, move: Move) -> bool:
         """Whether a move is legal now."""
@@ -95,7 +96,7 @@ class ProblemPlacement:
             and self.free_mb(host) >= self.problem.memory_mb[vm]
             and all(self.admits(goal, vm, host) for goal in self.problem.goals_of.get(vm, ()) if goal.hard)
             and self._joins(self.problem.peers.get(vm, ()), host)
-            and not self._newly_breaks(Move((vm,), host))
+            and not self._newly_violates(Move((vm,), host))
         )
 
     def admits(self, goal: Goal, vm: str, host: str) -> bool:
@@ -121,7 +122,7 @@ class ProblemPlacement:
         return tuple(member for member in goal.vms if self.where(member) == host)
 
     def legal_closure(self, vms: tuple[str, ...], host: str) -> bool:
-        """Whether the closure of a VM, as `closure` tells it, may migrate at once to `host`."""
+        """Whether the closure of a VM, as `closure` returns it, may migrate at once to `host`."""
         problem = self.problem
         moving = frozenset(vms)
         goals = {goal.number: goal for vm in vms for goal in problem.goals_of.get(vm, ()) if goal.hard}
@@ -132,7 +133,7 @@ class ProblemPlacement:
             and moving == frozenset(self.closure(vms[0]))
             and self._joins(outside, host)
             and not any(self._parts(goal, vms, host) for goal in goals.values())
-            and not self._newly_breaks(Move(vms, host))
+            and not self._newly_violates(Move(vms, host))
         )
 
     def move(self, vms: Iterable[str], host: str) -> None:
@@ -161,19 +162,19 @@ class ProblemPlacement:
     def _recount(self, goal: Goal, vm: str, source: str, target: str) -> None:
         known = self._counts[goal.number]
         if known is None:
-            self._note(goal, broken=not goal.constraint.keeps(self))
+            self._note(goal, violated=not goal.constraint.keeps(self))
             return
         if goal.partly:
             self._pairs += known.crowd.get(target, 0) - (known.crowd[source] - 1)
         known.move(vm, source, target)
-        self._note(goal, broken=known.faults > 0)
+        self._note(goal, violated=known.faults > 0)
 
-    def _note(self, goal: Goal, *, broken: bool) -> None:
-        if broken is (goal.number in self._broken):
+    def _note(self, goal: Goal, *, violated: bool) -> None:
+        if violated is (goal.number in self._violated):
             return
-        (self._broken.add if broken else self._broken.discard)(goal.number)
+        (self._violated.add if violated else self._violated.discard)(goal.number)
         if goal.wanted or goal.held:
-            self._violations[goal.level] += 1 if broken else -1
+            self._violations[goal.level] += 1 if violated else -1
 
     def _count(self, goal: Goal) -> Count | None:
         """Counted when it is first asked for, which must be before a member moves."""
@@ -214,18 +215,18 @@ class ProblemPlacement:
         there = {vm for vm in goal.vms if any(place_of(one) == place for one in self.occupied(vm))}
         return len(goal.limit.sets(there.union(vms).intersection(goal.vms))) > goal.limit.most
 
-    def _newly_breaks(self, move: Move) -> bool:
-        """Whether a hard goal that holds now would be broken; the filters see most of that, but not all."""
+    def _newly_violates(self, move: Move) -> bool:
+        """Whether a satisfied hard goal would be violated; the filters see most of that, but not all."""
         goals = {goal.number: goal for vm in move.vms for goal in self.problem.goals_of.get(vm, ())}
-        holding = [goal for goal in goals.values() if goal.hard and not self.broken(goal)]
+        holding = [goal for goal in goals.values() if goal.hard and not self.violated(goal)]
         if not holding:
             return False
         sources = [self.where(vm) for vm in move.vms]
         self.move(move.vms, move.host)
-        breaks = any(map(self.broken, holding))
+        violates = any(map(self.violated, holding))
         for vm, source in zip(move.vms, sources, strict=True):
             self.move((vm,), source)
-        return breaks
+        return violates
 
 
 def are_legal(problem: Problem, moves: Iterable[Move]) -> bool:

@@ -14,12 +14,12 @@ class Score(NamedTuple):
     Headroom stands before soft rules: it is given up for hard rules alone, and no more of it than must be.
     """
 
-    #: Broken hard rules that count.
+    #: Violated hard rules that count.
     hard: int
     #: By how much what was placed cuts into the headroom of its targets: MiB, and percent of a core.
     headroom_deficit_mb: int
     headroom_deficit_cpu: int
-    #: Broken soft rules that count, by level, the highest priority first.
+    #: Violated soft rules that count, by level, the highest priority first.
     soft: tuple[int, ...]
     #: Pairs of VMs that share a host, of hard negative groups that are to be spread as far as they can be.
     pairs: int

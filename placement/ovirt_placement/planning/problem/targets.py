@@ -16,7 +16,7 @@ class ProblemTargets(Mapping[str, frozenset[str]]):
     """Hosts by VM. Of VMs that may not move there are none; what was refused is left out.
 
     Of a VM with a list of hosts, only these: the engine would let one that may be migrated go elsewhere, but
-    whoever made the list does not want it there.
+    the author of the list does not want it there.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class ProblemTargets(Mapping[str, frozenset[str]]):
         for vm, host in refused:
             self._refused[vm].add(host)
         rules = [rule for rule in filters_of(snapshot, cluster) if not rule.computed]
-        # Their answers may change as other VMs move, and no goal tells a plan how.
+        # Their answers may change as other VMs move, and no goal describes how.
         self._fixed = frozenset(rule for rule in rules if rule.is_fixed(snapshot, cluster))
         swayed = [rule for rule in rules if rule not in self._fixed and rule.constraints is None]
         self._filters = (*(rule for rule in rules if rule in self._fixed), *swayed)

@@ -1,14 +1,14 @@
 """What hard groups, legacy labels and pinning ask of VMs, as blocks: who goes together, apart, and where.
 
-Who asks chooses the bindings and the VMs: some bindings and all their VMs to see whether rules can hold,
-all bindings and the VMs of failed hosts to see whether these can restart.
+Who asks chooses the bindings and the VMs: some bindings and all their VMs to see whether rules can be
+satisfied, all bindings and the VMs of failed hosts to see whether these can restart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ovirt_placement.lookups.index import once_whoever_runs_where
+from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.host_groups import configured, legacy_groups, listed_hosts
@@ -29,7 +29,7 @@ class Binding(Record, frozen=True):
     never: frozenset[str]
 
 
-@once_whoever_runs_where
+@once_for_members
 def bindings(snapshot: Snapshot) -> tuple[Binding, ...]:
     """Of each group that has VMs and a hard rule; legacy labels come last."""
     groups = (*snapshot.affinity_groups, *legacy_groups(snapshot))
@@ -39,7 +39,7 @@ def bindings(snapshot: Snapshot) -> tuple[Binding, ...]:
     )
 
 
-@once_whoever_runs_where
+@once_for_members
 def bindings_of(snapshot: Snapshot) -> Mapping[str, Sequence[Binding]]:
     """All that bind a VM, by its id."""
     return by_vm(bindings(snapshot))

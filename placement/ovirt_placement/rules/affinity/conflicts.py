@@ -1,7 +1,7 @@
 """Conflicts among the affinity groups of a cluster, by the engine's types, each reported only if it matters.
 
 What the engine reports although it can be satisfied is left out, and what two hard groups make
-impossible blocks saving (docs/rules.md, C1 to C4). Whether all hard groups can hold together is
+impossible blocks saving (docs/rules.md, C1 to C4). Whether all hard groups can be satisfied together is
 answered by `feasibility`.
 """
 
@@ -185,7 +185,7 @@ def _no_common_host(on_hosts: Sequence[_Flat]) -> Iterator[Conflict]:
 def _together_against_apart(
     snapshot: Snapshot, flat: Sequence[_Flat], unified: Sequence[UnifiedGroup]
 ) -> Iterator[Conflict]:
-    """VMs that one group keeps apart and others, in a chain if need be, hold together.
+    """VMs that one group keeps apart and others, in a chain if need be, can be satisfied together.
 
     One for each negative group and unified positive group; it blocks saving if the negative group and
     one that holds together are hard (C1).

@@ -1,4 +1,4 @@
-"""What the hosts that the engine offers tell of VMs that it has just decided about.
+"""What the hosts that the engine offers show about VMs that it has just decided about.
 
 The engine's own filter for VM affinity has judged by where these VMs really are. So an expected placement
 that does not fit the hosts offered is refuted, and corrected where one place is left.
@@ -19,7 +19,7 @@ _ENGINES_FILTER = "VmAffinityGroups"
 def refuted(snapshot: Snapshot, request: Request) -> dict[str, str | None]:
     """Unconfirmed peers that cannot be where the snapshot expects them, and where one is, if that is known.
 
-    Only hard groups of the VM itself tell, and only where the engine's own filter is in the policy.
+    Only hard groups of the VM itself count, and only where the engine's own filter is in the policy.
     """
     (vm, *_) = request.vms
     if not snapshot.unconfirmed or not _engine_judges(snapshot, vm):

@@ -1,4 +1,4 @@
-"""Whether all hard groups of a cluster can hold together at all, and which smallest set of them cannot.
+"""Whether all hard groups of a cluster can be satisfied together, and which smallest set of them cannot.
 
 All members count, those that are down too, and all hosts of the cluster, whatever their status: the
 question is about the rules, not about today. Positive VM groups put their VMs on one host; negative
@@ -23,7 +23,7 @@ DEFAULT_BUDGET = 500_000
 
 
 class Contradiction(Record, frozen=True):
-    """Hard groups that cannot hold together, though any of them could be left out to make the rest hold."""
+    """Hard groups that cannot be satisfied together, but all of them less any one can."""
 
     #: Ids of affinity groups, or of legacy labels.
     groups: tuple[str, ...]
@@ -35,14 +35,14 @@ class Contradiction(Record, frozen=True):
 class Feasibility(Record, frozen=True):
     """What is proven about the hard groups of a cluster."""
 
-    #: One for each part of the cluster (groups that share VMs) that cannot hold.
+    #: One for each part of the cluster (groups that share VMs) that cannot be satisfied.
     contradictions: tuple[Contradiction, ...]
     #: Parts for which the work budget ended before an answer, as ids of their groups.
     unknown: tuple[tuple[str, ...], ...]
 
     @property
     def feasible(self) -> bool | None:
-        """Whether all can hold together; None if that is not known."""
+        """Whether all can be satisfied together; None if that is not known."""
         return False if self.contradictions else None if self.unknown else True
 
 
@@ -86,12 +86,12 @@ class _Problem:
             yield [self._bindings[number] for number in sorted(found)]
 
     def holds(self, groups: Sequence[Binding], budget: Budget) -> bool:
-        """Whether the groups can hold together. Raises `BudgetSpentError`."""
+        """Whether the groups can be satisfied together. Raises `BudgetSpentError`."""
         budget.spend(len(groups))
         return can_be_coloured(self._blocks(groups), self._hosts, budget)
 
     def smallest(self, groups: Sequence[Binding], budget: Budget) -> Contradiction:
-        """The smallest set of the groups that cannot hold; a minimal one if the budget ends in the search.
+        """The smallest set of groups that cannot be satisfied; a minimal one if the budget ends.
 
         Leaving out one group after the other that is not needed gives a minimal set; then every
         smaller set of groups that hang together is tried. Raises `BudgetSpentError` if the budget does

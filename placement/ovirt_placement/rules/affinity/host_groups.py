@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from ovirt_placement.lookups.index import once_whoever_runs_where
+from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Snapshot
 from ovirt_placement.rules.affinity.membership import hosts, members
 
@@ -12,7 +12,7 @@ from ovirt_placement.rules.affinity.membership import hosts, members
 _LABELS_ACT_NO_MORE = (4, 4)
 
 
-@once_whoever_runs_where
+@once_for_members
 def hard_host_groups_of(snapshot: Snapshot) -> dict[str, tuple[AffinityGroup, ...]]:
     """Groups that restrict a VM to hosts, or keep it off them, by VM id; legacy labels come last.
 
@@ -30,7 +30,7 @@ def hard_host_groups_of(snapshot: Snapshot) -> dict[str, tuple[AffinityGroup, ..
     return {vm: tuple(groups) for vm, groups in by_vm.items()}
 
 
-@once_whoever_runs_where
+@once_for_members
 def legacy_groups(snapshot: Snapshot) -> tuple[AffinityGroup, ...]:
     """Labels that act as hard positive host groups, one per label and cluster below 4.4.
 

@@ -1,4 +1,4 @@
-"""The weight of VM-to-host affinity: which host breaks the least important soft host rules."""
+"""The weight of VM-to-host affinity: which host violates the least important soft host rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.host_groups import listed_hosts
 from ovirt_placement.rules.affinity.membership import groups_of
 from ovirt_placement.rules.affinity.on_hosts import OnHosts, on_and_off_hosts
-from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_HERE, fixed_point
+from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_HERE, fixed_point
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule, UnitKind
@@ -19,35 +19,35 @@ from ovirt_placement.rules.verdict import Request, Weight
 def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """Rank each candidate host by the soft host rules of the requested VMs.
 
-    One VM compares the priorities of the rules broken on each host from the highest down, as VM
+    One VM compares the priorities of the rules violated on each host from the highest down, as VM
     affinity does. Several VMs add up the number of hosts that are better for each, as the engine
-    does. A rule that lists no host is broken everywhere and so decides nothing.
+    does. A rule that lists no host is violated everywhere and so decides nothing.
     """
     sums: Counter[str] = Counter()
     reasons: dict[str, tuple[Reason, ...]] = dict.fromkeys(request.candidate_hosts, ())
     for vm in request.vms:
         rules = [group for group in groups_of(snapshot).get(vm, ()) if group.hosts_rule.soft]
         if rules:
-            broken = {host: tuple(_broken(snapshot, rules, host)) for host in request.candidate_hosts}
-            sums.update(_better_hosts(broken))
-            for host, groups in broken.items():
+            violated = {host: tuple(_violated(snapshot, rules, host)) for host in request.candidate_hosts}
+            sums.update(_better_hosts(violated))
+            for host, groups in violated.items():
                 reasons[host] += tuple(
-                    Reason(GROUP_BROKEN_HERE, group.id, number=group.priority) for group in groups
+                    Reason(GROUP_VIOLATED_HERE, group.id, number=group.priority) for group in groups
                 )
     return ranked(snapshot, request.candidate_hosts, sums, reasons, unburdened=0)
 
 
-def _broken(snapshot: Snapshot, rules: list[AffinityGroup], host: str) -> Iterator[AffinityGroup]:
+def _violated(snapshot: Snapshot, rules: list[AffinityGroup], host: str) -> Iterator[AffinityGroup]:
     for group in rules:
         if (host in listed_hosts(snapshot, group)) is not group.hosts_rule.positive:
             yield group
 
 
-def _better_hosts(broken: dict[str, tuple[AffinityGroup, ...]]) -> dict[str, int]:
+def _better_hosts(violated: dict[str, tuple[AffinityGroup, ...]]) -> dict[str, int]:
     """How many hosts are strictly better than each."""
     priorities = {
         host: tuple(sorted((fixed_point(group.priority) for group in groups), reverse=True))
-        for host, groups in broken.items()
+        for host, groups in violated.items()
     }
     crowd = Counter(priorities.values())
     better = {}

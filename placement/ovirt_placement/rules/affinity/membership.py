@@ -13,20 +13,20 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
-from ovirt_placement.lookups.index import once_whoever_runs_where
+from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, Snapshot, Vm
 
 _cluster_of = attrgetter("cluster")
 
 
-@once_whoever_runs_where
+@once_for_members
 def members(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     """Ids of a group's VMs that are in the group's cluster, by group id."""
     vms, group_vms = snapshot.vm_by_id, snapshot.group_vms
     return {group.id: _own(group, group_vms[group.id], vms) for group in snapshot.affinity_groups}
 
 
-@once_whoever_runs_where
+@once_for_members
 def groups_of(snapshot: Snapshot) -> Mapping[str, Sequence[AffinityGroup]]:
     """The groups that count a VM among their members, by VM id."""
     by_vm: defaultdict[str, list[AffinityGroup]] = defaultdict(list)
@@ -37,7 +37,7 @@ def groups_of(snapshot: Snapshot) -> Mapping[str, Sequence[AffinityGroup]]:
     return dict(by_vm)
 
 
-@once_whoever_runs_where
+@once_for_members
 def hosts(snapshot: Snapshot) -> dict[str, frozenset[str]]:
     """Ids of a group's hosts, by group id."""
     return {group: frozenset(listed) for group, listed in snapshot.group_hosts.items()}

@@ -1,4 +1,4 @@
-"""How groups that would be broken on a host are reported and compared: by their priorities."""
+"""How groups that would be violated on a host are reported and compared: by their priorities."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from math import floor
 
 from ovirt_placement.rules.reasons import ReasonKind
 
-GROUP_BROKEN_HERE = ReasonKind("group_broken_here", "breaks {group} of priority {number:g}")
+GROUP_VIOLATED_HERE = ReasonKind("group_violated_here", "violates {group} of priority {number:g}")
 #: A negative group, with the first of its members there.
-GROUP_BROKEN_BY_VM = ReasonKind("group_broken_here", "breaks {group} of priority {number:g}: VM {vm} is here")
+GROUP_VIOLATED_BY_VM = ReasonKind(
+    "group_violated_here", "violates {group} of priority {number:g}: VM {vm} is here"
+)
 
 #: The engine keeps priorities with seven decimals.
 _STEPS_PER_UNIT = 10**7

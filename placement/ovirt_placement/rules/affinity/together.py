@@ -44,7 +44,7 @@ class Together(Constraint, frozen=True, kw_only=True):
         peers = {there for peer in self.vms if peer != vm for there in placement.destinations(peer)}
         return not peers or host in peers
 
-    def broken_groups(self, placement: Placement) -> tuple[str, ...]:
+    def violated_groups(self, placement: Placement) -> tuple[str, ...]:
         """None, if they are split only through a VM that is down."""
         return tuple(group for group in self.groups if self._is_split(group, placement))
 

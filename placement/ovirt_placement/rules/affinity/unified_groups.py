@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ovirt_placement.lookups.index import once_whoever_runs_where
+from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.membership import members
@@ -21,7 +21,7 @@ class UnifiedGroup(Record, frozen=True):
 def unify(snapshot: Snapshot, groups: Iterable[AffinityGroup]) -> tuple[UnifiedGroup, ...]:
     """Merge enabled positive groups that share a VM; every other VM that is mentioned stays alone.
 
-    VMs that are down take part and link. Whoever asks chooses the groups:
+    VMs that are down take part and link. The caller chooses the groups:
     hard positive ones to place and enforce, all enabled ones to look for conflicts.
     """
     enabled = [group for group in groups if group.vms_rule.enabled]
@@ -36,7 +36,7 @@ def unify(snapshot: Snapshot, groups: Iterable[AffinityGroup]) -> tuple[UnifiedG
     return tuple(UnifiedGroup(vms, tuple(ids[number])) for number, vms in enumerate(sets))
 
 
-@once_whoever_runs_where
+@once_for_members
 def hard_positive_groups(snapshot: Snapshot) -> tuple[UnifiedGroup, ...]:
     """What must run together, in every cluster."""
     return unify(
@@ -45,7 +45,7 @@ def hard_positive_groups(snapshot: Snapshot) -> tuple[UnifiedGroup, ...]:
     )
 
 
-@once_whoever_runs_where
+@once_for_members
 def hard_positive_group_of(snapshot: Snapshot) -> dict[str, UnifiedGroup]:
     """The unified hard positive group of a VM, by VM id; a VM of no such group is not in it."""
     return {vm: unified for unified in hard_positive_groups(snapshot) for vm in unified.vms}

@@ -1,4 +1,4 @@
-"""The weight of VM-to-VM affinity: which host breaks the least, then which gathers the most.
+"""The weight of VM-to-VM affinity: which host violates the least, then which gathers the most.
 
 The engine's order comes first and stands; only where it sees a tie is it refined, by the number of
 members that a negative group would then share the host with.
@@ -13,7 +13,7 @@ from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.apart import Apart, apart
 from ovirt_placement.rules.affinity.membership import groups_of, members
-from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_BY_VM, GROUP_BROKEN_HERE, fixed_point
+from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_BY_VM, GROUP_VIOLATED_HERE, fixed_point
 from ovirt_placement.rules.affinity.together import Together, soft_together
 from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.ranks import ranked
@@ -27,10 +27,10 @@ FIXED_PEERS_HERE = ReasonKind("fixed_peers_here", "of these cannot be moved: {nu
 #: The filter behind which hard groups need no rank of their own.
 _FILTER = "AffinityFilter"
 
-#: Hardness and priority of a broken group: the larger, the worse.
-Break = tuple[bool, int]
-#: Breaks from the worst, fixed positive peers (negated), positive peers (negated), negative peers.
-Burden = tuple[tuple[Break, ...], int, int, int]
+#: Hardness and priority of a violated group: the larger, the worse.
+ViolatedBy = tuple[bool, int]
+#: Violations from the worst, fixed positive peers (negated), positive peers (negated), negative peers.
+Burden = tuple[tuple[ViolatedBy, ...], int, int, int]
 
 
 class _Others(Record, frozen=True):
@@ -43,7 +43,7 @@ class _Others(Record, frozen=True):
 def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """Rank each candidate host by all enabled VM groups of the requested VMs, hard and soft alike.
 
-    The burden of a host, compared part by part: the priorities of the groups broken there, from the
+    The burden of a host, compared part by part: the priorities of the groups violated there, from the
     highest down (any number of lower breaks beats one that is higher; fewer is better where all are
     alike); positive peers there that cannot be moved, more being better; positive peers there, more
     being better; negative peers there, fewer being better.
@@ -54,13 +54,16 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     hard_above_soft = _lacks_the_filter(snapshot, request)
     groups = tuple(_others(snapshot, request))
     occupied = dict.fromkeys(host for others in groups for host in others.by_host)
-    judged = {host: tuple(_breaks(groups, host, hard_above_soft=hard_above_soft)) for host in (*occupied, "")}
+    judged = {
+        host: tuple(_violations(groups, host, hard_above_soft=hard_above_soft)) for host in (*occupied, "")
+    }
     burdens: dict[str, Burden] = {
-        host: (tuple(sorted((key for key, _ in broken), reverse=True)), *_peers(snapshot, groups, host))
-        for host, broken in judged.items()
+        host: (tuple(sorted((key for key, _ in violated), reverse=True)), *_peers(snapshot, groups, host))
+        for host, violated in judged.items()
     }
     reasons = {
-        host: (*(reason for _, reason in broken), *_gains(burdens[host])) for host, broken in judged.items()
+        host: (*(reason for _, reason in violated), *_gains(burdens[host]))
+        for host, violated in judged.items()
     }
     every = {host: reasons.get(host, reasons[""]) for host in request.candidate_hosts}
     return ranked(snapshot, request.candidate_hosts, burdens, every, unburdened=burdens[""])
@@ -82,16 +85,16 @@ def _others(snapshot: Snapshot, request: Request) -> Iterator[_Others]:
         yield _Others(group, dict(by_host))
 
 
-def _breaks(
+def _violations(
     groups: tuple[_Others, ...], host: str, *, hard_above_soft: bool
-) -> Iterator[tuple[Break, Reason]]:
+) -> Iterator[tuple[ViolatedBy, Reason]]:
     for others in groups:
         there = others.by_host.get(host, [])
         if bool(there) is not others.group.vms_rule.positive:
             priority = others.group.priority
             key = (hard_above_soft and others.group.vms_rule.enforcing, fixed_point(priority))
             peer = there[0] if there else None
-            kind = GROUP_BROKEN_HERE if peer is None else GROUP_BROKEN_BY_VM
+            kind = GROUP_VIOLATED_HERE if peer is None else GROUP_VIOLATED_BY_VM
             yield key, Reason(kind, others.group.id, peer, number=priority)
 
 

@@ -15,7 +15,7 @@ from ovirt_placement.rules.locations import destinations
 
 
 def peers_by_host(snapshot: Snapshot, group: AffinityGroup, vms: Sequence[str]) -> dict[str, list[str]]:
-    """The members of a group beside some VMs of one cluster, by the host that they count on."""
+    """The members of a group besides some VMs of one cluster, by the host that they count on."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     first = snapshot.vm_by_id.get(vms[0]) if vms else None
     for peer in snapshot.group_vms[group.id]:

@@ -1,4 +1,4 @@
-"""The engine's own filter VmAffinityGroups, which stands beside our `AffinityFilter` and sees no chains.
+"""The engine's own filter VmAffinityGroups, which stands next to our `AffinityFilter` and sees no chains.
 
 Only VMs that share a group count, and a VM on its way counts only where it is going. One that runs in another
 cluster is not seen. What is planned must pass this filter as well as ours.
@@ -19,17 +19,17 @@ from ovirt_placement.rules.verdict import Request, Verdict
 
 #: A host of `vm`, a peer, would do.
 ENGINE_WANTS_PEER = ReasonKind(
-    "engine_wants_peer", "the engine keeps it with VM {vm}, which is on host {host} ({group})", veto=True
+    "engine_wants_peer", "the engine runs it with VM {vm}, which is on host {host} ({group})", veto=True
 )
 #: It can never come here; once it runs the engine sees it no more.
 ENGINE_WANTS_FOREIGN_PEER = ReasonKind(
     "engine_wants_foreign_peer",
-    "the engine keeps it with VM {vm} of another cluster, which is on its way to host {host} ({group})",
+    "the engine runs it with VM {vm} of another cluster, which is on its way to host {host} ({group})",
     veto=True,
 )
 ENGINE_WANTS_APART = ReasonKind(
     "engine_wants_apart",
-    "the engine keeps it away from VM {vm}, which is on host {host} ({group})",
+    "the engine runs it apart from VM {vm}, which is on host {host} ({group})",
     veto=True,
 )
 
@@ -75,7 +75,7 @@ def _must_part(snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, 
 def _peers(
     snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, ...], *, positive: bool
 ) -> dict[str, list[Reason]]:
-    """Members of the groups of one sign beside the requested VMs, by the host that they count on.
+    """Members of the groups of one sign besides the requested VMs, by the host that they count on.
 
     Of positive groups, the first on each host is enough: large ones are asked about again and again.
     """

@@ -1,7 +1,7 @@
 """The engine's own weight VmAffinityGroups, in whose place our `SoftAffinityWeight` stands.
 
 Source: VmAffinityWeightPolicyUnit. All enabled groups count, hard and soft alike, whatever their cluster; of
-their members those that run in the cluster of the VM, and whoever is pending, whom the engine takes to be
+their members those that run in the cluster of the VM, and pending ones, which the engine takes to be
 movable.
 """
 
@@ -15,7 +15,7 @@ from ovirt_placement.rules.built_in.peers import peers_by_host
 from ovirt_placement.rules.ranks import competition_ranks
 from ovirt_placement.rules.verdict import Request
 
-#: Priorities of broken groups from the highest down, fixed positive peers and positive peers, both negated.
+#: Priorities of violated groups from the highest down, fixed positive peers and positive peers, both negated.
 Burden = tuple[tuple[int, ...], int, int]
 
 
@@ -41,11 +41,11 @@ def _burden(
     snapshot: Snapshot, groups: dict[str, AffinityGroup], here: Mapping[str, Sequence[str]]
 ) -> Burden:
     """The burden of a host with these peers of each group."""
-    broken = [
+    violated = [
         fixed_point(group.priority)
         for name, group in groups.items()
         if (name in here) is not group.vms_rule.positive
     ]
     joined = {vm for name, peers in here.items() if groups[name].vms_rule.positive for vm in peers}
     fixed = sum(vm not in snapshot.pending_hosts and not snapshot.vm_by_id[vm].movable for vm in joined)
-    return tuple(sorted(broken, reverse=True)), -fixed, -len(joined)
+    return tuple(sorted(violated, reverse=True)), -fixed, -len(joined)

@@ -1,7 +1,7 @@
 """The engine's own filter VmToHostsAffinityGroups: a positive group without hosts shuts out every host.
 
-It stands beside our `HostAffinityFilter`, for which such a group is not configured. What is planned must pass
-this filter as well as ours.
+It stands next to our `HostAffinityFilter`, for which such a group is not configured. What is planned must
+pass this filter as well as ours.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 
 ENGINE_KEEPS_OFF = ReasonKind(
-    "engine_keeps_off", "the engine keeps VM {vm} off this host by the hosts of {group}", veto=True
+    "engine_keeps_off", "the engine does not allow VM {vm} on this host by the hosts of {group}", veto=True
 )
 #: Every host is kept from it.
 ENGINE_MISSES_HOSTS = ReasonKind(
     "engine_misses_hosts",
-    "the engine keeps VM {vm} off this host: {group} ties it to hosts and lists none",
+    "the engine does not allow VM {vm} on this host: {group} ties it to hosts and lists none",
     veto=True,
 )
 

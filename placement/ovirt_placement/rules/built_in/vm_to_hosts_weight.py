@@ -20,7 +20,7 @@ def scores(snapshot: Snapshot, request: Request) -> dict[str, int]:
 
 
 def ranks_for(snapshot: Snapshot, vm: str, hosts: Sequence[str]) -> dict[str, int]:
-    """For one VM, the best first: 1, and how many hosts break soft groups of less priority or fewer."""
+    """For one VM, the best first: 1, and how many hosts violate soft groups of less priority or fewer."""
     listed = [
         (snapshot.group_hosts[group.id], group.hosts_rule.positive, fixed_point(group.priority))
         for group in snapshot.groups_of_vm.get(vm, ())

@@ -41,7 +41,7 @@ def _vms_first(cluster: Cluster) -> bool:
 
 
 def _first_difference(levels: Iterable[int]) -> int:
-    """More than 0 is a gain, less is a loss, by the highest priority that tells the hosts apart."""
+    """More than 0 is a gain, less is a loss, by the highest priority in which the hosts differ."""
     return next((level for level in levels if level), 0)
 
 
@@ -54,7 +54,7 @@ def _by_priority(groups: Iterable[AffinityGroup]) -> Iterator[list[AffinityGroup
 def _host_levels(
     snapshot: Snapshot, groups: Iterable[AffinityGroup], source: str, target: str
 ) -> Iterator[int]:
-    """By priority, how many groups fewer are broken on the target."""
+    """By priority, how many groups fewer are violated on the target."""
     soft = [group for group in groups if group.hosts_rule.soft and listed_hosts(snapshot, group)]
     for same in _by_priority(soft):
         yield sum(_right(snapshot, group, target) - _right(snapshot, group, source) for group in same)

@@ -52,20 +52,20 @@ def candidates(
 
 
 def tiers(
-    broken: Collection[Constraint],
+    violated: Collection[Constraint],
     placement: Placement,
     movable: Collection[str],
     *,
     as_engine: bool = False,
 ) -> Iterator[tuple[bool, Tier]]:
-    """The VMs of broken rules in the order in which they are tried, and whether a hard rule asks for it.
+    """The VMs of violated rules in the order in which they are tried, and whether a hard rule asks for it.
 
     A VM may come again, and some cannot move. With `as_engine`, members that may go are those that the
     engine itself lets go (see `buckets`), and only what it draws lots about comes together: VMs on wrong
     hosts come one by one, and crowds that are equal one after the other, in the order of its tables.
     """
     for hard in (True, False):
-        mine = [one for one in broken if one.hard is hard]
+        mine = [one for one in violated if one.hard is hard]
         host_tiers, vm_tiers = _host_tiers(mine, placement), _vm_tiers(mine, placement, movable, as_engine)
         if as_engine:
             host_tiers = ((vm,) for tier in host_tiers for vm in tier)
@@ -89,7 +89,7 @@ def cycle(snapshot: Snapshot, schedulable: Schedulable, best_host: BestHost) -> 
 def buckets(
     rule: Constraint, placement: Placement, movable: Collection[str], *, as_engine: bool = False
 ) -> Iterator[Tier]:
-    """The members of a broken VM rule that may go: of equal crowds together, those on whom it depends first.
+    """The members of a violated VM rule that may go: of equal crowds, those on whom it depends first.
 
     A positive group gathers: the smallest crowd goes first, and one with a member that cannot go stays. A
     negative group parts: only crowds go, the largest first; the engine itself lets none go of which a member
@@ -118,12 +118,12 @@ def buckets(
 
 
 def _host_tiers(rules: Iterable[Constraint], placement: Placement) -> Iterator[Tier]:
-    """VMs on wrong hosts: those that break fewest rules first, as the engine has it, as in its table."""
-    broken = Counter(
+    """VMs on wrong hosts: those with the fewest violated rules first, as in the engine's table."""
+    violated = Counter(
         vm for rule in rules if rule.family == "host_affinity" for vm in rule.offenders(placement)
     )
-    for count in sorted(set(broken.values())):
-        yield tuple(vm for vm in put_all(broken) if broken[vm] == count)
+    for count in sorted(set(violated.values())):
+        yield tuple(vm for vm in put_all(violated) if violated[vm] == count)
 
 
 def _vm_tiers(

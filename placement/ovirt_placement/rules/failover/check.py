@@ -2,7 +2,7 @@
 
 "Safe" means that starts are let through: for every failure there is an order of starts of which each passes
 every filter. "Unsafe" means that there is none. What the engine's own check would say, were it exact, is
-told beside it.
+reported with it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEFAULT_BUDGET = 4_000_000
 
 
 class CheckQuestion(Record, frozen=True):
-    """All that whoever examines failures elsewhere must know."""
+    """All that an examiner of failures elsewhere must know."""
 
     snapshot: Snapshot
     cluster: str
@@ -71,7 +71,7 @@ def check(
     With `domains`, every set of at most this many of those (by default one): each fails whole. Only hosts
     that are up count, as failing ones and as homes; a dedicated failover host is a home as any other.
     What the budget leaves open is counted, never guessed, and the worst sets are looked for. The answer is
-    the same whoever examines failures (by default this process).
+    the same with any examiner of failures (by default this process).
     """
     if failures is None:
         failures = snapshot.cluster_by_id[cluster_id].ha_failures if domains is None else 1

@@ -120,7 +120,7 @@ class _Taken:
             del self.vms_of[home]
 
     def has_room(self, vm: str, home: str, room: Resources) -> bool:
-        """Whether a VM may come beside those that are there already."""
+        """Whether a VM may come besides those that are there already."""
         if home not in self.vms_of:
             return True
         if not self.rest(home, room).cover(self._need(self._snapshot.vm_by_id[vm])):

@@ -50,12 +50,12 @@ class Examined(Record, frozen=True):
     steps: int
 
 
-#: Examines tasks and tells of each, in their order: whoever asks may stop listening at any time.
+#: Examines tasks and reports each, in their order: the caller may stop listening at any time.
 Examiner = Callable[[Iterable[ExaminationTask]], Iterator[Examined]]
 
 
 def examine(measure: Measure, task: ExaminationTask, steps: int) -> Examined:
-    """Judge one failure in about so many steps at most: one, one for each VM to place, and those of a search.
+    """Judge one failure in about this many steps: one, one for each VM to place, and those of a search.
 
     What takes more ends as unknown.
     """

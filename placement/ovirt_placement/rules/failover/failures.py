@@ -36,7 +36,7 @@ def judge_failures(
     """Judge every set of at most this many units (by default the hosts); the steps bound the work.
 
     What they leave open is counted, never guessed; with `tightest`, the worst sets are then looked for. The
-    answer is the same whoever examines.
+    answer is the same with any examiner.
     """
     units = single_hosts(measure.hosts) if units is None else units
     sweep = _Sweep(snapshot, measure, units, steps, examiner or one_by_one(measure, steps))
@@ -127,14 +127,14 @@ class _Sweep:
         units = len(self._units)
         smaller = [one for one in self._losses if len(one) < size]
         whole = sets_without(units, size, smaller)
-        told = sum(len(one) == size for one in (*self._losses, *self._unknown))
+        reported = sum(len(one) == size for one in (*self._losses, *self._unknown))
         left = self._open.get(size, ())
         if left is not None:
             unjudged = sum(not self._contains_loss(one) and one not in self._losses for one in left)
-            return Size(size, max(0, whole - told - unjudged), unjudged)
+            return Size(size, max(0, whole - reported - unjudged), unjudged)
         apart = sets_without(units, size, (*smaller, *self._not_apart()))
         survived = min(whole, apart + sum(len(one) == size > 1 for one in self._survivals))
-        return Size(size, survived, max(0, whole - survived - told))
+        return Size(size, survived, max(0, whole - survived - reported))
 
     def _examine(self, meeting: dict[Chosen, tuple[Chosen, ...]]) -> Iterator[tuple[Chosen, Outcome]]:
         """What came of the sets, in their order, until the steps end."""

@@ -31,12 +31,12 @@ class Fitting:
 
     def fit(self, failed: tuple[str, ...], blocks: Sequence[Block], left: Hosts, budget: Budget) -> Outcome:
         """Find homes on the hosts that are left. A loss is proven, and names what a greedy try left over."""
-        homeless = tuple(blocks)
+        unplaced = tuple(blocks)
         for order in self._orders(failed):
             homes, rest = first_fit(blocks, left, order)
             if homes is not None:
                 return _survival(failed, blocks, homes)
-            homeless = min(homeless, rest, key=len)
+            unplaced = min(unplaced, rest, key=len)
         if not proves_impossible(blocks, left):
             try:
                 with budget.share(SEARCH_BUDGET) as share:
@@ -45,7 +45,7 @@ class Fitting:
                 return Unknown(failed)
             if homes is not None:
                 return _survival(failed, blocks, homes)
-        return Loss(failed, tuple(vm for block in homeless for vm in block.vms))
+        return Loss(failed, tuple(vm for block in unplaced for vm in block.vms))
 
     def _orders(self, failed: tuple[str, ...]) -> Iterator[list[str]]:
         """In which order to try hosts: first from a place of its own for each failing host.

@@ -21,7 +21,7 @@ class Loss(Record, frozen=True):
     """Hosts that must not fail together, and VMs that a best effort leaves without a home."""
 
     hosts: tuple[str, ...]
-    homeless: tuple[str, ...]
+    unplaced: tuple[str, ...]
     domains: tuple[str, ...] = ()
 
 

@@ -110,7 +110,7 @@ class Starts:
                 )
         except BudgetSpentError:
             return Unknown(failed)
-        return Loss(failed, tried.homeless) if tried.homeless else Survival(failed, tried.homes)
+        return Loss(failed, tried.unplaced) if tried.unplaced else Survival(failed, tried.homes)
 
 
 def _narrowed(block: Block, open_to: Sequence[frozenset[str]]) -> Block:

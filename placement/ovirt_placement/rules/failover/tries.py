@@ -17,7 +17,7 @@ class Tried(Record, frozen=True):
     """The most VMs that could be started one after the other, and those that are left."""
 
     homes: dict[str, str]
-    homeless: tuple[str, ...]
+    unplaced: tuple[str, ...]
 
 
 def try_all(

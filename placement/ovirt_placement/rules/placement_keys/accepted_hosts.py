@@ -1,6 +1,6 @@
 """VMs whose placement keys refuse the host that they run on, as constraints: on a host that these accept.
 
-What keys accept hangs on where all other VMs are, so such a constraint holds for the moment only.
+What keys accept hangs on where all other VMs are, so such a constraint is satisfied for the moment only.
 """
 
 from __future__ import annotations

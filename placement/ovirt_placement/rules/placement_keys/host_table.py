@@ -27,7 +27,7 @@ class HostTable(Record, frozen=True, dict=True):
     ids: Sequence[str]
     capacities: Sequence[Capacity]
     lists: NodeLists
-    #: What must stay free beside a VM.
+    #: What must stay free besides a VM.
     overhead_mb: int
     #: The table that it differs from at a few places only, if there is one, and these places.
     origin: HostTable | None = None

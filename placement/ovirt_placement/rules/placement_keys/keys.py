@@ -88,7 +88,7 @@ def key_kind(key: PlacementKey) -> KeyKind:
 def validate(key: PlacementKey) -> tuple[Code, ...]:
     """All that is wrong with a key that is meant for a placement; nothing, if it is fine."""
     checks = _ON_NODE if key.level == NODE else _ON_RESOURCE
-    return tuple(code for code, broken in checks if broken(key))
+    return tuple(code for code, fails in checks if fails(key))
 
 
 def ignored_because(key: PlacementKey) -> tuple[Code, ...]:

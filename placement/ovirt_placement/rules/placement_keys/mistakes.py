@@ -65,7 +65,7 @@ def refusals(
     """Why the keys of the snapshot may not be changed so: keys with mistakes, hosts that would lack some.
 
     A key of hosts exists on all of a cluster or on none. A host that lacks one already, since it joined
-    later, may go on so: `find_mistakes` tells of it.
+    later, may remain: `find_mistakes` reports it.
     """
     mistaken = (MistakenKey(key, codes) for key in put if (codes := validate(key)))
     return (*mistaken, *_newly_missing(snapshot, put, removed))

@@ -20,7 +20,7 @@ from ovirt_placement.rules.placement_keys.presence import (
     recorded_sets,
 )
 
-#: Parts of a snapshot that the present keys of a VM depend on, beside the VM itself.
+#: Parts of a snapshot that the present keys of a VM depend on, besides the VM itself.
 _PRESENT_SETS_DEPEND_ON = ("placement_keys", "clusters", "vnic_profiles")
 
 _Keys: TypeAlias = defaultdict[str, defaultdict[Written, list[int]]]

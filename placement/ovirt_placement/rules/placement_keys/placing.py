@@ -29,7 +29,7 @@ def decide_vm(
 ) -> KeyDecision:
     """All steps for a VM of the snapshot and these hosts, as if it were on none of them.
 
-    For a migration leave the source out; with it, the answer tells whether the VM is well placed. Hosts
+    For a migration leave the source out; with it, the answer shows whether the VM is well placed. Hosts
     that are not in the snapshot are left out. With local storage, whatever the engine offers is the
     host of the disk, and is taken.
     """
@@ -53,12 +53,12 @@ def filter_hosts(
     """
     judgements = _judgements(snapshot, request, settings)
     if explained:
-        told = [judged.by_host for judged in judgements]
+        reported = [judged.by_host for judged in judgements]
         return tuple(
             Verdict.of(
                 host,
-                tuple(reason for one in told for reason in vetoes(one.get(host))),
-                _details(told, host),
+                tuple(reason for one in reported for reason in vetoes(one.get(host))),
+                _details(reported, host),
             )
             for host in request.candidate_hosts
         )
@@ -96,21 +96,21 @@ def rank_hosts(
         return tuple(
             Weight(host, ranks[key]) for host, key in zip(request.candidate_hosts, keys, strict=True)
         )
-    told = [judged.by_host for judged in judgements]
+    reported = [judged.by_host for judged in judgements]
     return tuple(
         Weight(
             host,
             ranks[key],
-            tuple(note for one in told for note in notes(one.get(host))),
-            _details(told, host),
+            tuple(note for one in reported for note in notes(one.get(host))),
+            _details(reported, host),
         )
         for host, key in zip(request.candidate_hosts, keys, strict=True)
     )
 
 
-def _details(told: Sequence[Mapping[str, HostDecision]], host: str) -> HostDecision | None:
+def _details(reported: Sequence[Mapping[str, HostDecision]], host: str) -> HostDecision | None:
     """How far a host came, of a request for one VM."""
-    return told[0].get(host) if len(told) == 1 else None
+    return reported[0].get(host) if len(reported) == 1 else None
 
 
 def _judgements(snapshot: Snapshot, request: Request, settings: KeySettings) -> list[KeyJudgement]:

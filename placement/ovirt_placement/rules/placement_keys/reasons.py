@@ -1,4 +1,4 @@
-"""Tells why a host is refused or ranks as it does, for those who ask."""
+"""Explains why a host is refused or ranks as it does."""
 
 from __future__ import annotations
 

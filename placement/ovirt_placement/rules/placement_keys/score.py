@@ -28,7 +28,7 @@ class Match(Record, frozen=True):
 
 
 class Score(Record, frozen=True):
-    """What one host is worth by one list of keys, unbounded; `matches` tells what it is made of."""
+    """What one host is worth by one list of keys, unbounded; `matches` lists its parts."""
 
     total: Fraction
     keys: tuple[CompiledKey, ...]

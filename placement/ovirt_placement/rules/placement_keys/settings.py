@@ -18,7 +18,7 @@ class KeySettings(Record, frozen=True, kw_only=True):
     initial: Fraction = Fraction(80)
     final: Fraction = Fraction(-10)
     steps: int = 10
-    #: What must stay free beside the VM for the host's own software, in MiB.
+    #: What must stay free besides the VM for the host's own software, in MiB.
     overhead_mb: int = 1024
     #: How often memory and CPUs may be handed out on hosts that have no ratio of their own; None: as the
     #: cluster's overcommit says.

@@ -35,7 +35,7 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
     family: ClassVar[str] = "placement_rules"
     positive: ClassVar[bool] = False
 
-    #: Whether migrations must not break it either; otherwise it is repaired afterwards.
+    #: Whether migrations must not violate it either; otherwise it is repaired afterwards.
     continuous: bool = True
 
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
@@ -60,7 +60,7 @@ class RuleKind:
     name: str
     #: What it asks, in a line.
     summary: str
-    #: Fields of a rule that it needs, and those that it may have beside them.
+    #: Fields of a rule that it needs, and those that it may have besides them.
     needs: tuple[str, ...]
     takes: tuple[str, ...] = ()
     #: Whether it needs failure domains.

@@ -20,7 +20,7 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Refuse hosts that any hard rule of any requested VM refuses, by what is confirmed.
 
     Of several VMs each counts as being there for the next. A rule that is to be satisfied in the end lets
-    VMs that run migrate: the enforcer repairs what that breaks.
+    VMs that run migrate: the enforcer repairs what that violates.
     """
     asking = [(vm, tuple(_hard(snapshot, vm))) for vm in request.vms]
     if not any(rules for _, rules in asking):

@@ -1,11 +1,11 @@
-"""The unit that prefers hosts by placement rules: that break fewer, and then emptier failure domains."""
+"""The unit that prefers hosts by placement rules: that violate fewer, and then emptier failure domains."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_HERE, fixed_point
+from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_HERE, fixed_point
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.placement_rules.in_force import constraints_in, constraints_of
 from ovirt_placement.rules.placement_rules.kind import PlacementConstraint
@@ -16,14 +16,14 @@ from ovirt_placement.rules.verdict import Request, Weight
 
 #: As the engine's own weight for VM-to-host affinity: load is not to outvote rules.
 _USUAL_FACTOR = 20
-#: Of rules that a host would break: whether it is hard, and its priority; the larger, the worse.
+#: Of rules that a host would violate: whether it is hard, and its priority; the larger, the worse.
 _Break = tuple[bool, int]
 
 
 def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """Rank hosts by the rules of the requested VMs, hard and soft, with what is expected.
 
-    The rules that a VM would break are compared from the worst down: hard before soft, then by priority.
+    The rules that a VM would violate are compared from the worst down: hard before soft, then by priority.
     Among equals, failure domains with fewer members of rules that spread them are better.
     """
     placement = SnapshotPlacement(snapshot)
@@ -35,10 +35,10 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     reasons: dict[str, tuple[Reason, ...]] = {}
     burdens: dict[str, tuple[tuple[_Break, ...], int]] = {}
     for host in request.candidate_hosts if asking else ():
-        broken = [rule for rule, judge, _ in asking if judge(host) is not None]
+        violated = [rule for rule, judge, _ in asking if judge(host) is not None]
         near = sum(company(host) for _, _, company in asking)
-        burdens[host] = tuple(sorted(map(_break, broken), reverse=True)), near
-        reasons[host] = tuple(_said(broken))
+        burdens[host] = tuple(sorted(map(_break, violated), reverse=True)), near
+        reasons[host] = tuple(_said(violated))
     return ranked(snapshot, request.candidate_hosts, burdens, reasons, unburdened=((), 0))
 
 
@@ -46,9 +46,9 @@ def _break(rule: PlacementConstraint) -> _Break:
     return rule.hard, fixed_point(rule.priority)
 
 
-def _said(broken: list[PlacementConstraint]) -> Iterator[Reason]:
-    for rule in broken:
-        yield Reason(GROUP_BROKEN_HERE, rule.groups[0], number=rule.priority)
+def _said(violated: list[PlacementConstraint]) -> Iterator[Reason]:
+    for rule in violated:
+        yield Reason(GROUP_VIOLATED_HERE, rule.groups[0], number=rule.priority)
 
 
 def soft_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[PlacementConstraint]:

@@ -22,8 +22,8 @@ def by_reason(found: Iterable[tuple[Rule, Reason]]) -> dict[Reason, tuple[Rule, 
             for twin in rule.twins:
                 ours[(twin, *_cause(reason))].append(reason)
         same = ours.get((rule.name, *_cause(reason))) if reason.kind.veto else None
-        for told in same or (reason,):
-            rules[told][rule] = None
+        for reported in same or (reason,):
+            rules[reported][rule] = None
     return {reason: tuple(givers) for reason, givers in rules.items()}
 
 

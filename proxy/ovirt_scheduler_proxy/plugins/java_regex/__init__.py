@@ -1,4 +1,4 @@
-"""Tells which regular expressions Java would not compile: the engine judges the values of parameters by them.
+"""Finds regular expressions that Java would not compile: the engine judges the values of parameters by them.
 
 It follows the grammar of java.util.regex.Pattern. What it refuses, Java refuses too. It lets pass what hangs
 on more than the grammar (names of Unicode scripts, blocks, properties and characters; how far a look-behind

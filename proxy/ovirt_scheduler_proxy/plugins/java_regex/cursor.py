@@ -13,7 +13,7 @@ class Refused(Exception):
 
 
 class LetPass(Exception):
-    """Only Java can tell."""
+    """Only Java can judge."""
 
 
 class Cursor:

@@ -1,7 +1,7 @@
 """Permissions on VMs, clusters and what else has them: listed with those inherited, and granted.
 
 The engine shows an inherited permission as if it were on the object itself; only its id, which it has
-wherever it is shown, tells it from one that is.
+wherever it is shown, distinguishes it from one that is.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _CUT_AFTERWARDS = {"DISK"}
 
 
 def known(call: Call) -> Known:
-    """Give what the engine has beside the state's records, once for the request."""
+    """Give what the engine has besides the state's records, once for the request."""
     return call.once("known", lambda: Known(call.queries, call.user_name))
 
 

@@ -1,4 +1,4 @@
-"""Users and groups, taken from a directory and removed; what they have is beside this (see `held`).
+"""Users and groups, taken from a directory and removed; what they have stands in `held`.
 
 They are who asks, who was taken from a directory, and who has permissions on something.
 

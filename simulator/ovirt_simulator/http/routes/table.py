@@ -1,4 +1,4 @@
-"""What answers each method of an address: the form of the tables beside this file."""
+"""What answers each method of an address: the form of the tables next to this file."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _joined(
     part: Part | None,
     pair: Callable[[Expression, Expression], Expression],
 ) -> tuple[list[Expression], list[Part | None]]:
-    """Put together what this part joins; `joins` tells what follows each operand."""
+    """Put together what this part joins; `joins` says what follows each operand."""
     found: list[Expression] = []
     left: list[Part | None] = []
     for operand, join in zip(operands, joins, strict=True):

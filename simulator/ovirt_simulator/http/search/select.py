@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from ovirt_simulator.core.queries import Queries
-from ovirt_simulator.http.search.broken_sql import refuse_broken_sql
 from ovirt_simulator.http.search.errors import SearchError, SearchFailure, invalid
 from ovirt_simulator.http.search.expression import Expression, Search, conditions
 from ovirt_simulator.http.search.fields import Field, Kind, SearchObject
 from ovirt_simulator.http.search.ids import ids_in, is_uuid
 from ovirt_simulator.http.search.judging import Judge
 from ovirt_simulator.http.search.known import Known
+from ovirt_simulator.http.search.malformed_sql import refuse_malformed_sql
 from ovirt_simulator.http.search.objects import OBJECTS
 from ovirt_simulator.http.search.parse import parse
 from ovirt_simulator.http.search.rows import Rows
@@ -51,7 +51,7 @@ def select(
     found = list(records)
     # Events have numbers, and name what has ids.
     _refuse_what_is_no_id(search.where, queries.hosts() if object_name == "EVENT" else found)
-    refuse_broken_sql(asked.text, object_name, search)
+    refuse_malformed_sql(asked.text, object_name, search)
     if search.page == 0 and limit > 0:
         raise SearchFailure("ERROR: OFFSET must not be negative")
     if search.where is not None:

@@ -1,4 +1,4 @@
-"""A small cluster with a broken pair: daemons on a simulated clock, and an executor for single steps."""
+"""A small cluster with a violated pair: daemons on a simulated clock, and an executor for single steps."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.broken_rules import BrokenRuleStore
 from ovirt_placement.store.intents import IntentState
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_placement.store.violated_rules import ViolatedRuleStore
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import CLUSTER
 from tests.enforcer.actions.migrate_vm import bench as benches
@@ -54,25 +54,25 @@ def test_no_age_of_a_migration_is_negative(bench: Bench) -> None:
 def test_all_that_gates_remember_counts_as_of_now(bench: Bench) -> None:
     parts = [
         part(bench.config.store.url, engine="default", patience_seconds=5)
-        for part in (PauseStore, ApprovalStore, BrokenRuleStore)
+        for part in (PauseStore, ApprovalStore, ViolatedRuleStore)
     ]
-    pauses, approvals, broken = parts
+    pauses, approvals, violated = parts
     assert isinstance(pauses, PauseStore)
     assert isinstance(approvals, ApprovalStore)
-    assert isinstance(broken, BrokenRuleStore)
+    assert isinstance(violated, ViolatedRuleStore)
     bench.now = 100.0
     pauses.pause(CLUSTER, cluster_name=CLUSTER, reason="", set_by="me", seconds=60)
     pauses.resume(ALL_CLUSTERS, set_by="me")
     approvals.order(CLUSTER, "plan", (), set_by="me")
-    broken.look(CLUSTER, ["rule"], cycle_seconds=10, enough=3)
+    violated.look(CLUSTER, ["rule"], cycle_seconds=10, enough=3)
     bench.set_back = HOUR
     assert bench.store.settle_clock()
     assert not bench.store.settle_clock()
     assert approvals.approvals()[0].age_seconds == pytest.approx(0, abs=0.01)
     assert pauses.resumed()[ALL_CLUSTERS] == pytest.approx(0, abs=0.01)
     bench.now += 10
-    broken.look(CLUSTER, ["rule"], cycle_seconds=10, enough=3)
-    assert broken.cycles() == {"rule": 2}
+    violated.look(CLUSTER, ["rule"], cycle_seconds=10, enough=3)
+    assert violated.cycles() == {"rule": 2}
     assert len(pauses.pauses()) == 1
     bench.now += 51
     assert pauses.pauses() == ()

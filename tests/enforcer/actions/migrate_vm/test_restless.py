@@ -1,4 +1,4 @@
-"""Which VMs somebody else moves to and fro: told from those that move once, and from our own migrations."""
+"""Which VMs somebody else moves to and fro, unlike those that move once, and our own migrations."""
 
 from __future__ import annotations
 

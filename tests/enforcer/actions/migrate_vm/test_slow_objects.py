@@ -41,10 +41,10 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 def run_until_repaired(bench: Bench, daemon: Daemon) -> None:
     for _ in range(60):
         bench.run(daemon, bench.now + 5.0)
-        broken = {name for one in find_violations(bench.engine.snapshot(), CLUSTER) for name in one.groups}
-        if broken <= {"pair-a"} and {intent.vm for intent in bench.store.open_intents()} <= {"a"}:
+        violated = {name for one in find_violations(bench.engine.snapshot(), CLUSTER) for name in one.groups}
+        if violated <= {"pair-a"} and {intent.vm for intent in bench.store.open_intents()} <= {"a"}:
             return
-    raise AssertionError(f"not repaired: {broken}")
+    raise AssertionError(f"not repaired: {violated}")
 
 
 def test_a_migration_that_is_asked_for_and_not_answered_holds_up_no_other(bench: Bench) -> None:

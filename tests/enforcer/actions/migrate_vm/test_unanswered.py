@@ -92,7 +92,7 @@ def test_a_vm_on_its_target_has_arrived_though_no_event_says_so(bench: Bench) ->
 
 
 def test_what_the_engine_still_works_on_is_not_given_up(bench: Bench) -> None:
-    """Its scheduler may wait for other migrations, and for an external filter, before any event tells."""
+    """Its scheduler may wait for other migrations, and for an external filter, before any event reports."""
     lost = unanswered(bench)
     job = bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="asked"))
     bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="another"))

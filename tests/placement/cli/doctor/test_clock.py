@@ -26,7 +26,7 @@ def passing(engine: Engine, times: float) -> AbstractContextManager[None]:
     return repeating(pass_time, every=0.02)
 
 
-def test_a_simulated_engine_s_fast_clock_is_told_and_no_fault(starting: Starting) -> None:
+def test_a_simulated_engine_s_fast_clock_is_reported_and_no_fault(starting: Starting) -> None:
     with (
         starting(EMPTY, clock=datetime.now(UTC) + timedelta(hours=1)) as live,
         passing(live.engine, 20.0),

@@ -136,7 +136,7 @@ def test_engine_that_is_too_old(starting: Starting, monkeypatch: pytest.MonkeyPa
     assert what.startswith("the engine is 4.3, older than 4.4")
 
 
-def test_engine_that_enforces_beside_us(starting: Starting) -> None:
+def test_engine_that_enforces_alongside_us(starting: Starting) -> None:
     """The engine says why it migrated; our own migrations and its balancing are none of that."""
     state = snapshot(*RULED.clusters, *RULED.hosts, *RULED.vms)
     with starting(state, more=ENFORCE) as live:
@@ -162,14 +162,14 @@ def test_where_the_enforcer_acts_a_simulation_is_advised_and_is_no_finding(start
 
 
 MOVES = "me@internal itself has no permit migrate_vm on cluster blue"
-TELLS = "me@internal itself has no permit inject_external_events on the system"
+REPORTS = "me@internal itself has no permit inject_external_events on the system"
 
 
 @pytest.mark.parametrize(
     ("permits", "lacking"),
     [
-        ((), [MOVES, TELLS]),
-        ((Permit.MIGRATE_VM,), [TELLS]),
+        ((), [MOVES, REPORTS]),
+        ((Permit.MIGRATE_VM,), [REPORTS]),
         ((Permit.INJECT_EXTERNAL_EVENTS,), [MOVES]),
         ((Permit.MIGRATE_VM, Permit.INJECT_EXTERNAL_EVENTS), []),
     ],

@@ -69,7 +69,7 @@ def test_mistakes_are_counted(starting: Starting, tmp_path: Path) -> None:
         keys.close()
         (found,) = about_keys(live)
     assert found["sentence"].startswith("2 mistakes in placement keys")  # two hosts lack it
-    assert found["remedy"] == "ovirt-placement keys check tells each"
+    assert found["remedy"] == "ovirt-placement keys check lists them"
 
 
 def test_a_hosts_ratio_that_cannot_be_is_a_mistake(starting: Starting, tmp_path: Path) -> None:
@@ -100,10 +100,10 @@ def test_parameters_that_cannot_be_meant(starting: Starting, properties: dict[st
 
 def test_factor_that_other_weights_can_outvote(starting: Starting) -> None:
     """The usual other weights sum up to 134; on three hosts each can be two ranks apart."""
-    for factor, told in ((268, True), (269, False)):
+    for factor, reported in ((268, True), (269, False)):
         with starting(by_keys(factor)) as live:
             out = " ".join(each["sentence"] for each in live.data(1, "doctor")["findings"])
-            assert ("PlacementKeyWeight has the factor 268, and with 3 hosts it takes 269" in out) is told
+            assert ("PlacementKeyWeight has the factor 268, and with 3 hosts it takes 269" in out) is reported
 
 
 def test_factor_of_setup_suffices(starting: Starting) -> None:
@@ -120,7 +120,7 @@ PATTERN = (
 
 
 def property_findings(declared: dict[str, str] | None, *versions: str) -> list[tuple[str, str]]:
-    """What is said where clusters of these versions weigh by keys; None for an engine that does not tell."""
+    """The answer where clusters of these versions weigh by keys; None if the engine has none."""
     values = "".join(
         f"<system_option_value><value>{value}</value><version>{version}</version></system_option_value>"
         for version, value in (declared or {}).items()
@@ -162,7 +162,7 @@ def test_property_that_is_declared_otherwise() -> None:
     assert f"='other=x=y;placement_keys={PATTERN}' --cver=4.7" in remedy
 
 
-def test_an_engine_that_does_not_tell_is_not_asked_to() -> None:
+def test_an_engine_that_does_not_report_is_not_asked_to() -> None:
     assert property_findings(None, "4.7") == []
     assert property_findings({"4.7": ""}) == []
     assert property_findings({"4.6": ""}, "4.7") == []

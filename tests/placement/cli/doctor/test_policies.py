@@ -73,8 +73,8 @@ def test_groups_that_ask_for_nothing_need_no_unit(starting: Starting) -> None:
         assert findings(live) == []
 
 
-def test_event_tells_the_engine_once_a_day(starting: Starting) -> None:
-    def told(engine: Engine) -> list[tuple[str, str, str | None]]:
+def test_event_reports_the_engine_once_a_day(starting: Starting) -> None:
+    def reported(engine: Engine) -> list[tuple[str, str, str | None]]:
         return [
             (event.severity, event.description, event.cluster.id if event.cluster else None)
             for event in engine.queries.events()
@@ -84,22 +84,22 @@ def test_event_tells_the_engine_once_a_day(starting: Starting) -> None:
     with starting(RULED, clock=datetime.now(UTC)) as live:
         live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=0")
         findings(live)
-        assert told(live.engine) == []
+        assert reported(live.engine) == []
         findings(live, "--event")
-        ((severity, text, cluster_id),) = told(live.engine)
+        ((severity, text, cluster_id),) = reported(live.engine)
         assert (severity, cluster_id) == ("warning", "c1")
         assert text.startswith("cluster blue: soft rules of the groups near mean nothing")
         (event,) = (event for event in live.engine.queries.events() if event.origin == "ovirt-placement")
         findings(live, "--event")
         live.engine.events.remove(event.id)
         findings(live, "--event")  # nor again after it was dismissed
-        assert told(live.engine) == []
+        assert reported(live.engine) == []
         live.engine.advance(24 * 3600)
         assert any("the engine's clock is" in what for what in findings(live, "--event"))
-        assert len(told(live.engine)) == 1
+        assert len(reported(live.engine)) == 1
 
 
-def test_who_may_not_add_events_is_told_so(starting: Starting) -> None:
+def test_who_may_not_add_events_is_reported(starting: Starting) -> None:
     users = {**default_users("password"), "reader@internal": User(password="password", admin=True)}
     ruled = snapshot(cluster("c1", name="blue", policy={"vm_affinity_weight": 0}), *RULED.vms, *RULED.hosts,
                      *RULED.affinity_groups)  # fmt: skip
@@ -107,25 +107,25 @@ def test_who_may_not_add_events_is_told_so(starting: Starting) -> None:
         assert any("needs the permit inject_external_events" in what for what in findings(live, "--event"))
 
 
-def test_our_filters_without_the_engines_beside_them(starting: Starting) -> None:
+def test_our_filters_without_the_engines_alongside_them(starting: Starting) -> None:
     with starting(EMPTY) as live:
         live.run(0, "setup", "--cluster", "blue")
         live.engine.policies.remove_unit(
             policy_id(live.engine), unit_id(live.engine, UnitType.FILTER, "VmAffinityGroups")
         )
         (what,) = findings(live)
-    assert "has AffinityFilter without the engine's filter VmAffinityGroups beside it" in what
+    assert "has AffinityFilter without the engine's filter VmAffinityGroups" in what
 
 
 @pytest.mark.parametrize(("ours", "engines"), TWINS.items())
-def test_our_weights_without_the_engines_beside_them(starting: Starting, ours: str, engines: str) -> None:
+def test_our_weights_without_the_engines_alongside_them(starting: Starting, ours: str, engines: str) -> None:
     """As an earlier release made policies; setup adds it again."""
     with starting(EMPTY) as live:
         live.run(0, "setup", "--cluster", "blue")
         policy = policy_id(live.engine)
         live.engine.policies.remove_unit(policy, unit_id(live.engine, UnitType.WEIGHT, engines))
         found = about_weights(live)
-        assert f"has {ours} without the engine's weight {engines} beside it" in found["sentence"]
+        assert f"has {ours} without the engine's weight {engines}" in found["sentence"]
         carry_out(live, found["remedy"])
         assert findings(live) == []
 
@@ -145,7 +145,7 @@ def test_the_engines_weight_counts_for_less_than_ours(starting: Starting) -> Non
         assert findings(live) == []
 
 
-def test_a_weight_of_ours_that_counts_for_nothing_needs_none_beside_it(starting: Starting) -> None:
+def test_a_weight_of_ours_that_counts_for_nothing_needs_none_alongside_it(starting: Starting) -> None:
     with starting(EMPTY) as live:
         live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=0")
         policy = policy_id(live.engine)
@@ -178,7 +178,7 @@ def spoilt(engine: Engine) -> None:
     ("spoil", "what"),
     [
         (without_balance, "the policy ovirt-placement has no balance: that stops the load balancing of all"),
-        (spoilt, "the engine holds Memory twice in the policy ovirt-placement, and refuses every change"),
+        (spoilt, "the engine has Memory twice in the policy ovirt-placement, and refuses every change"),
     ],
 )
 def test_traps_of_the_engine_in_a_policy(

@@ -68,10 +68,10 @@ def test_list_shows_rules_and_members_by_name(live: LiveEngine) -> None:
     out, _ = live.run(0, "groups", "list")
     rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in out.splitlines()[2:]]
     assert rows == [
-        ["near", "blue", "kept", "1", "positive, enforcing", "web on north", "disabled"],
+        ["near", "blue", "satisfied", "1", "positive, enforcing", "web on north", "disabled"],
         ["cache on north"],
-        ["off", "blue", "kept", "2.5", "disabled", "db", "negative", "south"],
-        ["lonely", "red", "kept", "1", "positive", "far on east", "disabled"],
+        ["off", "blue", "satisfied", "2.5", "disabled", "db", "negative", "south"],
+        ["lonely", "red", "satisfied", "1", "positive", "far on east", "disabled"],
     ]
 
 
@@ -104,14 +104,14 @@ def test_add_sets_rules_priority_members_and_labels(live: LiveEngine) -> None:
 
 def test_edit_changes_what_is_named_and_nothing_else(live: LiveEngine) -> None:
     before = saved(live, "near")
-    told = live.data(
+    reported = live.data(
         0, "groups", "edit", "near", "--name", "closer", "--no-vms-enforcing",
         "--remove-vm", "cache", "--add-vm", "db", "--add-host", "south",
     )  # fmt: skip
     after = saved(live, "closer")
     assert after == replace(before, name="closer", vms_rule=SOFT_TOGETHER, vms=("v1", "v3"), hosts=("h2",))
-    assert told["group"]["vms"] == ["v1", "v3"]
-    assert told["warnings"] == []
+    assert reported["group"]["vms"] == ["v1", "v3"]
+    assert reported["warnings"] == []
     live.run(
         0, "groups", "edit", "closer", "--vms-rule", "disabled", "--remove-vm", "web", "--remove-vm", "db"
     )
@@ -194,16 +194,16 @@ def test_what_the_engine_lets_through_although_it_cannot_be_meant_is_warned_of(l
     _, err = live.run(
         0, "groups", "add", "nowhere", "--cluster", "blue", "--hosts-rule", "positive", "--hosts-enforcing"
     )
-    assert "there are no hosts: no host at all may take its VMs" in err
+    assert "there are no hosts: the engine lets no host run its VMs" in err
     live.run(
         0, "groups", "add", "n", "--cluster", "c1", "--hosts-rule", "positive", "--hosts-enforcing",
         "--vm", "web", "--host", "north",
     )  # fmt: skip
-    told = live.data(
+    reported = live.data(
         0, "groups", "add", "s", "--cluster", "c1", "--hosts-rule", "positive", "--hosts-enforcing",
         "--vm", "cache", "--host", "south",
     )  # fmt: skip
-    assert "these hard groups cannot hold together: n, near, s" in told["warnings"]
+    assert "these hard groups cannot be satisfied together: n, near, s" in reported["warnings"]
 
 
 def test_members_one_by_one_escape_the_engines_checks_and_are_warned_of(live: LiveEngine) -> None:
@@ -246,7 +246,7 @@ def test_unchecked_is_for_members_alone(live: LiveEngine) -> None:
     assert "--unchecked goes with members only" in err
 
 
-def test_who_may_not_is_told_which_permit_it_takes(serving: Starting) -> None:
+def test_who_may_not_learns_which_permit_it_takes(serving: Starting) -> None:
     with serving(STATE, username="reader@internal") as live:
         _, err = live.run(2, "groups", "add", "new", "--cluster", "blue")
     assert (

@@ -1,4 +1,4 @@
-"""`groups list` tells how groups stand: whether they are broken, and where their members run."""
+"""`groups list` shows how groups stand: whether they are violated, and where their members run."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def text_of(state: Snapshot, folder: Path, capsys: pytest.CaptureFixture[str], *
     return capsys.readouterr().out
 
 
-def test_which_groups_are_broken(listed: list[dict[str, Any]]) -> None:
-    assert {each["name"]: each["broken"] for each in listed} == {
+def test_which_groups_are_violated(listed: list[dict[str, Any]]) -> None:
+    assert {each["name"]: each["violated"] for each in listed} == {
         "kept": False,
         "split": True,
         "crowded": True,
@@ -71,18 +71,18 @@ def test_which_groups_are_broken(listed: list[dict[str, Any]]) -> None:
     }
 
 
-def test_what_of_them_is_broken_and_who_stands_wrong(listed: list[dict[str, Any]]) -> None:
+def test_what_of_them_is_violated_and_who_stands_wrong(listed: list[dict[str, Any]]) -> None:
     (crowded,) = (each for each in listed if each["name"] == "crowded")
-    assert [(rule["asks"], rule["hard"], names(rule["offenders"])) for rule in crowded["broken_rules"]] == [
+    assert [(rule["asks"], rule["hard"], names(rule["offenders"])) for rule in crowded["violated_rules"]] == [
         ("apart", True, ["web", "cache"]),
         ("off its hosts", False, ["db"]),
     ]
 
 
-def test_a_chain_that_is_broken_only_as_a_whole_says_with_whom(listed: list[dict[str, Any]]) -> None:
+def test_a_chain_that_is_violated_only_as_a_whole_says_with_whom(listed: list[dict[str, Any]]) -> None:
     """Hard groups that a VM ties, though it is down."""
     (left,) = (each for each in listed if each["name"] == "left")
-    assert [names(rule["only_with"]) for rule in left["broken_rules"]] == [["right"]]
+    assert [names(rule["only_with"]) for rule in left["violated_rules"]] == [["right"]]
 
 
 def test_members_that_run_with_their_hosts(listed: list[dict[str, Any]]) -> None:
@@ -98,22 +98,22 @@ def test_the_table_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[s
     head, _, *lines = found.splitlines()
     assert head.split()[:3] == ["group", "state", "priority"]  # the cluster is the same for all
     states = {line.split()[0]: line for line in lines if not line.startswith(" ")}
-    assert "kept " in states["kept"]
-    assert "broken: together" in states["split"]
-    assert "broken: apart" in found
-    assert "broken: off its hosts" in found
-    assert "broken: together (with right)" in states["left"]
+    assert "satisfied " in states["kept"]
+    assert "violated: together" in states["split"]
+    assert "violated: apart" in found
+    assert "violated: off its hosts" in found
+    assert "violated: together (with right)" in states["left"]
     assert "disabled" in states["asks-nothing"]
     assert "web on north" in found
     assert "label l1: db on south" in found
 
 
-def test_it_is_what_the_engine_calls_broken_but_for_chains(serving: Starting) -> None:
-    """Its `broken` is computed without our rules."""
+def test_it_is_what_the_engine_calls_violated_but_for_chains(serving: Starting) -> None:
+    """Its `violated` is computed without our rules."""
     with serving(STATE) as live:
         service = live.engine.queries.affinity_groups("cluster1")
         engines = {each.name: live.engine.queries.is_broken(each) for each in service}
-        ours = {each["name"]: each["broken"] for each in live.data(0, "groups", "list")["groups"]}
+        ours = {each["name"]: each["violated"] for each in live.data(0, "groups", "list")["groups"]}
     assert ours == {**engines, "left": True, "right": True}
     assert not engines["left"]
 

@@ -31,12 +31,12 @@ def test_key_is_set_with_who_and_when_and_replaced_and_removed(live: LiveEngine)
         ("cluster blue", "system", "GEN", 1.0, 20.0, False),
         ("server web", "customer", "GEN", 2.0, 5.0, False),
     ]
-    told = live.data(0, "keys", "unset", "GEN", "--on", "cluster", "blue")
-    assert [key["place"] for key in told["unset"]] == ["cluster blue"]
+    reported = live.data(0, "keys", "unset", "GEN", "--on", "cluster", "blue")
+    assert [key["place"] for key in reported["unset"]] == ["cluster blue"]
     assert len(listed(live)) == 1
 
 
-def test_table_tells_who_set_a_key_and_when(live: LiveEngine) -> None:
+def test_table_reports_who_set_a_key_and_when(live: LiveEngine) -> None:
     live.run(0, "keys", "set", "GEN", "1", "20", "--on", "image", TEMPLATE)
     title, _, row = live.run(0, "keys", "list")[0].splitlines()
     assert title.split()[-4:] == ["set", "by", "set", "at"]
@@ -210,7 +210,7 @@ def test_what_a_vm_is_made_of_is_found_by_name_or_id(serving: Starting) -> None:
         assert "A" in live.data(0, "keys", "show", "made")["system"]
 
 
-def test_a_change_of_many_hosts_is_told_in_few_lines(serving: Starting) -> None:
+def test_a_change_of_many_hosts_is_reported_in_few_lines(serving: Starting) -> None:
     """JSON has all of it."""
     hosts = [host(f"h{number}", cluster="c1") for number in range(30)]
     with serving(snapshot(cluster("c1", name="blue"), *hosts)) as live:

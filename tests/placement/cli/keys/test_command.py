@@ -45,7 +45,7 @@ class Commands:
         self._file = directory / "state.json"
         self._capsys = capsys
 
-    def told(self, state: Snapshot, *arguments: str, status: int = 0) -> list[str]:
+    def reported(self, state: Snapshot, *arguments: str, status: int = 0) -> list[str]:
         """The lines of a table, without padding."""
         return [" ".join(line.split()) for line in self._run(state, arguments, status).splitlines()]
 
@@ -77,8 +77,8 @@ MISTAKEN = keyed(
 )
 
 
-def test_list_tells_who_set_what_where(keys: Commands) -> None:
-    assert keys.told(MISTAKEN, "list")[2:] == [
+def test_list_reports_who_set_what_where(keys: Commands) -> None:
+    assert keys.reported(MISTAKEN, "list")[2:] == [
         "cluster cluster1 system K gold 0 normal",
         "node south system GEN 1 placement",
         "node north system SAN 1 placement",
@@ -92,9 +92,9 @@ def test_list_tells_who_set_what_where(keys: Commands) -> None:
     ]
 
 
-def test_check_tells_every_mistake_and_fails(keys: Commands) -> None:
+def test_check_reports_every_mistake_and_fails(keys: Commands) -> None:
     unreadable = "it is not of the form NAME:VALUE:WEIGHT,... and all of it is ignored"
-    assert keys.told(MISTAKEN, "check", status=1)[2:] == [
+    assert keys.reported(MISTAKEN, "check", status=1)[2:] == [
         "cluster cluster1: system key K its value is no number; it has no weight, so it is no placement key",
         "node north: system key SAN a sticky key needs a weight",
         "server v2: customer key A it has no weight, so it is no placement key",
@@ -112,7 +112,7 @@ def test_check_tells_every_mistake_and_fails(keys: Commands) -> None:
 
 
 def test_check_of_a_state_without_mistakes_succeeds(keys: Commands) -> None:
-    assert keys.told(keyed(host("h1"), keys=(node_key("h1", "K"),)), "check") == ["No mistakes."]
+    assert keys.reported(keyed(host("h1"), keys=(node_key("h1", "K"),)), "check") == ["No mistakes."]
 
 
 def test_show_of_a_vm_names_what_is_hidden_and_what_is_ignored(keys: Commands) -> None:
@@ -124,7 +124,7 @@ def test_show_of_a_vm_names_what_is_hidden_and_what_is_ignored(keys: Commands) -
             key("L", "gold", 5.0, resource="v1"),
         ),
     )
-    assert keys.told(state, "show", "web")[2:] == [
+    assert keys.reported(state, "show", "web")[2:] == [
         "system K 0 5 server web cluster cluster1: 1 (100)",
         "",
         "ignored: server web: L: its value is no number",
@@ -142,7 +142,7 @@ def test_show_of_a_host_counts_what_vms_brought(keys: Commands) -> None:
         keys=(node_key("h1", "SAN", 2.0, sticky=True, weight=60.0), node_key("h1", "_GREEN", 0.8)),
         frozen={"a": {"G": 1.0}, "b": {"G": 1.0}},
     )
-    assert keys.told(state, "show", "h1")[2:] == [
+    assert keys.reported(state, "show", "h1")[2:] == [
         "system #CPU 0.5 1",
         "system #RAM 0.03125 1",
         "system SAN 2 1 sticky",
@@ -164,7 +164,7 @@ def test_show_and_explain_go_by_the_parameters_of_the_hosts_policy(keys: Command
         keys=(key("#LOAD", 0.0, resource="v1"),),
         frozen={"a": {"_GREEN": 1.0}},
     )
-    assert keys.told(state, "show", "h1")[2:] == [
+    assert keys.reported(state, "show", "h1")[2:] == [
         "system #CPU 0.5 1",
         "system #LOAD 0.25 1",
         "system #RAM 0.015625 1",
@@ -172,12 +172,12 @@ def test_show_and_explain_go_by_the_parameters_of_the_hosts_policy(keys: Command
         "",
         "Contention ratios: memory 1 (the cluster's), CPUs 2 (the policy's)",
     ]
-    assert keys.told(state, "explain", "v1")[2] == "h1 #LOAD: 100 x 0.75 75 2 0 chosen"
+    assert keys.reported(state, "explain", "v1")[2] == "h1 #LOAD: 100 x 0.75 75 2 0 chosen"
 
 
-def test_explain_tells_why_there_is_no_host(keys: Commands) -> None:
+def test_explain_reports_why_there_is_no_host(keys: Commands) -> None:
     full = keyed(host("h1", memory_mb=1024, status="maintenance", memory_free_mb=5), vm("v1", memory_mb=1024))
-    assert keys.told(full, "explain", "v1")[2:] == [
+    assert keys.reported(full, "explain", "v1")[2:] == [
         "h1 is not up no room",
         "1024 MiB not handed out, 2048 must fit with some to spare",
         "5 MiB physically free, 2048 must fit with some to spare",
@@ -187,7 +187,7 @@ def test_explain_tells_why_there_is_no_host(keys: Commands) -> None:
     forbidden = keyed(
         host("h1"), vm("v1"), keys=(key("K", weight=-200.0, resource="v1"), node_key("h1", "K"))
     )
-    assert keys.told(forbidden, "explain", "v1")[2:] == [
+    assert keys.reported(forbidden, "explain", "v1")[2:] == [
         "h1 K: -200 x 1 -200 refused",
         "",
         "No host's score is above the last threshold, -10.",
@@ -199,7 +199,7 @@ def test_explain_tells_why_there_is_no_host(keys: Commands) -> None:
 def test_explain_leaves_the_present_host_out_unless_asked(keys: Commands) -> None:
     state = keyed(host("h1"), host("h2"), vm("v1", "h1"))
     assert keys.answered(state, "explain", "v1")["choice"] == ["h2"]
-    assert keys.told(state, "explain", "v1", "--stay")[-1] == "Round 10 (above -10): h1 or h2, by lot."
+    assert keys.reported(state, "explain", "v1", "--stay")[-1] == "Round 10 (above -10): h1 or h2, by lot."
 
 
 def test_explain_says_that_local_storage_decides(keys: Commands) -> None:
@@ -207,4 +207,4 @@ def test_explain_says_that_local_storage_decides(keys: Commands) -> None:
         keyed(cluster(data_center="dc"), host("h1"), vm("v1")),
         data_centers=(DataCenter(id="dc", name="dc", local_storage=True),),
     )
-    assert keys.told(local, "explain", "v1") == ["Its storage is local, so that keys do not count: h1."]
+    assert keys.reported(local, "explain", "v1") == ["Its storage is local, so that keys do not count: h1."]

@@ -1,4 +1,4 @@
-"""Keys of objects that the engine has no more: told by `keys check`, removed by `keys prune` alone."""
+"""Keys of objects that the engine has no more: reported by `keys check`, removed by `keys prune` alone."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def places(live: LiveEngine) -> set[tuple[str, str]]:
     return {(key["level"], key["resource"]) for key in live.data(0, "keys", "list")["keys"]}
 
 
-def test_check_tells_of_them(serving: Starting, store: KeyStore) -> None:
+def test_check_reports_them(serving: Starting, store: KeyStore) -> None:
     with serving(AFTER) as live:
         found = {one["where"]: one["codes"] for one in live.data(1, "keys", "check")["mistakes"]}
         assert found == {

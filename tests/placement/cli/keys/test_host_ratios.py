@@ -52,7 +52,7 @@ def test_define_gives_one_to_the_hosts_that_are_named(serving: Starting) -> None
         assert live.data(0, "keys", "list")["keys"] == []
 
 
-def test_show_tells_the_ratios_and_whose_word_they_are(serving: Starting) -> None:
+def test_show_reports_the_ratios_and_whose_word_they_are(serving: Starting) -> None:
     by_policy = {"placement_memory_ratio": "2"}
     state = snapshot(cluster("c1", name="blue", scheduling_properties=by_policy), *PARTS[1:])
     with serving(state) as live:
@@ -91,7 +91,7 @@ def test_what_cannot_be_is_refused(serving: Starting, words: str, complaint: str
         assert complaint in err
 
 
-def test_in_a_state_file_a_good_one_counts_and_a_wrong_one_is_told(
+def test_in_a_state_file_a_good_one_counts_and_a_wrong_one_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def asked(status: int, *arguments: str, ratio: float) -> Any:

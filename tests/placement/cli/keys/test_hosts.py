@@ -47,11 +47,13 @@ def mistakes(live: LiveEngine, status: int) -> dict[str, list[str]]:
     return {one["where"]: one["codes"] for one in live.data(status, "keys", "check")["mistakes"]}
 
 
-def test_define_tells_programs_what_it_set(serving: Serving) -> None:
+def test_define_reports_to_programs_what_it_set(serving: Serving) -> None:
     with serving(NORTH, SOUTH, EAST) as live:
-        told = live.data(0, "keys", "define", "SAN", "--cluster", "blue", "--default", "1", "--sticky", "60")
-        assert told["unset"] == []
-        assert told["set"] == [
+        reported = live.data(
+            0, "keys", "define", "SAN", "--cluster", "blue", "--default", "1", "--sticky", "60"
+        )
+        assert reported["unset"] == []
+        assert reported["set"] == [
             {
                 "kind": "sticky",
                 "sentence": f"node {name}: system key SAN",
@@ -66,10 +68,14 @@ def test_define_tells_programs_what_it_set(serving: Serving) -> None:
             }
             for number, name in ((1, "north"), (2, "south"))
         ]
-        told = live.data(0, "keys", "set", "SAN", "2", "--on", "node", "south")
-        assert [(key["value"], key["weight"], key["sticky"]) for key in told["set"]] == [(2.0, 60.0, True)]
-        told = live.data(0, "keys", "set", "SAN", "2", "70", "--on", "node", "south")
-        assert [(key["value"], key["weight"], key["sticky"]) for key in told["set"]] == [(2.0, 70.0, True)]
+        reported = live.data(0, "keys", "set", "SAN", "2", "--on", "node", "south")
+        assert [(key["value"], key["weight"], key["sticky"]) for key in reported["set"]] == [
+            (2.0, 60.0, True)
+        ]
+        reported = live.data(0, "keys", "set", "SAN", "2", "70", "--on", "node", "south")
+        assert [(key["value"], key["weight"], key["sticky"]) for key in reported["set"]] == [
+            (2.0, 70.0, True)
+        ]
 
 
 def test_a_host_that_joins_lacks_the_key_until_it_is_given_one(serving: Serving) -> None:
@@ -117,9 +123,7 @@ def test_only_sticky_keys_of_hosts_have_a_weight(serving: Serving) -> None:
         assert "node north: system key GEN: keys of hosts have no weight, unless they are sticky" in err
 
 
-def test_whoever_changes_keys_at_once_leaves_them_on_all_hosts_or_none(
-    serving: Serving, tmp_path: Path
-) -> None:
+def test_concurrent_changes_leave_keys_on_all_hosts_or_none(serving: Serving, tmp_path: Path) -> None:
     """One removes the key from all hosts while another, to whom it was still there, changes it on one."""
     turns = 2
     with serving(NORTH, SOUTH) as live, Processes(tmp_path, {"OVIRT_PASSWORD": PASSWORD}) as processes:

@@ -32,7 +32,7 @@ def written(folder: Path, text: str) -> str:
     return str(file)
 
 
-def test_import_sets_keys_and_leaves_others_unless_told_to_replace(live: LiveEngine, tmp_path: Path) -> None:
+def test_import_sets_keys_and_leaves_others_unless_asked_to_replace(live: LiveEngine, tmp_path: Path) -> None:
     live.run(0, "keys", "set", "OLD", "1", "5", "--on", "server", "cache")
     live.run(0, "keys", "set", "OLD", "1", "5", "--on", "server", "cache", "--as", "customer")
     live.run(0, "keys", "import", written(tmp_path, FILE))
@@ -42,8 +42,8 @@ def test_import_sets_keys_and_leaves_others_unless_told_to_replace(live: LiveEng
     live.run(0, "keys", "import", written(tmp_path, mine), "--as", "customer", "--replace")
     assert [key[2] for key in listed(live) if key[1] == "customer"] == ["NEW"]
     assert len(listed(live)) == 5
-    told = live.data(0, "keys", "import", written(tmp_path, FILE), "--replace")
-    assert sorted(key["name"] for key in told["unset"]) == ["NEW", "OLD"]
+    reported = live.data(0, "keys", "import", written(tmp_path, FILE), "--replace")
+    assert sorted(key["name"] for key in reported["unset"]) == ["NEW", "OLD"]
     assert sorted(key[2] for key in listed(live)) == ["GEN", "Repel1", "SAN", "SAN"]
 
 

@@ -119,7 +119,7 @@ def test_the_policys_parameters_count(asking: Asking) -> None:
     assert asking.data("why web", impossible)["hosts"][2]["placement_keys"]["round"] == 6
 
 
-def test_a_reason_that_two_filters_give_is_told_once(asking: Asking) -> None:
+def test_a_reason_that_two_filters_give_is_reported_once(asking: Asking) -> None:
     down = keyed(cluster(scheduling_policy=BY_KEYS), host("h1", status="maintenance"), vm("v1"))
     (found,) = asking.data("why v1", down)["hosts"]
     (reason,) = found["reasons"]

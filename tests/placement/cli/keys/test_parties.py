@@ -127,7 +127,7 @@ class Parties:
         return self._codes("define", "--cluster", "blue", "--default", key.value, *sticky, "--", key.name)
 
     def imported(self, key: Key, *, named: bool) -> set[str]:
-        """The same by `keys import`; the class is named in the file, or by whoever imports it."""
+        """The same by `keys import`; the class is named in the file, or by the import."""
         entry = {"level": key.level, "resource": NAMED.get(key.level, ANY), "name": key.name}
         entry["value"] = self._number(key.value)
         if key.weight is not None:

@@ -127,10 +127,10 @@ def test_every_action_explains_itself(capsys: pytest.CaptureFixture[str], live: 
     for action in ("list", "check", "show", "explain", "export", "define", "set", "unset", "import", "prune"):
         with pytest.raises(SystemExit) as end:
             live.run(0, "keys", action, "--help")
-        told = capsys.readouterr().out
+        reported = capsys.readouterr().out
         assert end.value.code == 0
-        assert all(len(line) <= 110 for line in told.splitlines())
-        assert f"usage: ovirt-placement keys {action}" in told
+        assert all(len(line) <= 110 for line in reported.splitlines())
+        assert f"usage: ovirt-placement keys {action}" in reported
 
 
 def test_a_vm_and_a_host_are_levels_on_the_command_line(live: LiveEngine) -> None:

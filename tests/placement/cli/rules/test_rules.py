@@ -127,7 +127,7 @@ def test_what_would_come_of_it_is_shown_and_nothing_is_written(live: LiveEngine)
     words = (*ADD, "tag:web", "--most", "2")
     out, _ = live.run(0, *words, "--what-if")
     assert "placement rule few" in out
-    _, _ = live.run(3, *words, "--fail-if", "broken")
+    _, _ = live.run(3, *words, "--fail-if", "violated")
     assert names(live) == []
     live.run(0, *words, "--fail-if", "moves>1")
     assert names(live) == ["few"]

@@ -18,7 +18,7 @@ MANDATORY = {
     "CompatibilityVersion", "CPU-Level", "CPUTopology", "CpuPinning", "HostDevice", "PinToHost",
     "VM leases ready", "MDevice",
 }  # fmt: skip
-#: The engine's weights beside which ours stand, by ours, and their factors in its policy `none`.
+#: The engine's weights next to which ours stand, by ours, and their factors in its policy `none`.
 TWINS = {
     "SoftAffinityWeight": "VmAffinityGroups",
     "HostAffinityWeight": "VmToHostsAffinityGroups",
@@ -90,7 +90,7 @@ def as_earlier_release(engine: Engine, name: str) -> None:
 
 
 def check_complete(engine: Engine, name: str = "ovirt-placement") -> None:
-    """Check that the policy is `none` but for our filters and weights beside its own, and our balance."""
+    """Check that the policy is `none` but for our filters and weights next to its own, and our balance."""
     policy = policy_named(engine, name)
     assert sorted(filters(engine, policy)) == sorted(FILTERS | MANDATORY | OUR_FILTERS)
     assert weights(engine, policy) == WEIGHTS | OUR_WEIGHTS

@@ -103,12 +103,12 @@ def test_a_second_run_changes_nothing(live: LiveEngine) -> None:
 
 def test_a_dry_run_shows_the_very_requests_of_each_policy_and_sends_none(live: LiveEngine) -> None:
     def shown(*arguments: str) -> list[str]:
-        told = live.data(0, "setup", "--all-policies", "--dry-run", *arguments)
-        assert not told["sent"]
+        reported = live.data(0, "setup", "--all-policies", "--dry-run", *arguments)
+        assert not reported["sent"]
         assert live.changes == []
         return [
             f"{request['method']} {request['path']}".replace("NEW", policy["policy"])
-            for policy in told["policies"]
+            for policy in reported["policies"]
             for request in policy["requests"]
         ]
 
@@ -174,7 +174,7 @@ def test_a_policy_that_was_spoilt_does_not_keep_the_others_waiting(live: LiveEng
             policy_named(live.engine, "theirs").id, unit_id(live.engine, "Memory")
         )
     _, err = live.run(2, "setup", "--all-policies")
-    assert "1 of 3 policies stay as they are: theirs: the engine holds Memory twice" in err
+    assert "1 of 3 policies stay as they are: theirs: the engine has Memory twice" in err
     assert assigned(live)[:2] == ["ovirt-placement", COPY]
 
 

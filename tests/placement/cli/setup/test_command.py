@@ -217,7 +217,7 @@ def test_properties_that_the_engine_would_drop_or_refuse_are_refused_before(
     assert live.changes == []
 
 
-def test_a_cluster_that_loses_a_property_is_told_of(starting: Starting) -> None:
+def test_a_cluster_that_loses_a_property_is_reported(starting: Starting) -> None:
     state = snapshot(
         cluster("c1", name="blue", scheduling_properties={"Old_Key": "1", "HighUtilization": "70"})
     )
@@ -228,7 +228,7 @@ def test_a_cluster_that_loses_a_property_is_told_of(starting: Starting) -> None:
     assert blue.scheduling_properties == {"CpuOverCommitDurationMinutes": "2", "HighUtilization": "70"}
 
 
-def test_who_may_not_is_told_which_permit_it_takes(starting: Starting) -> None:
+def test_who_may_not_learns_which_permit_it_takes(starting: Starting) -> None:
     with starting(STATE, username="reader@internal") as live:
         _, err = live.run(2, "setup")
     assert "reader@internal may not change /schedulingpolicies: it needs the permit edit_storage_pool" in err

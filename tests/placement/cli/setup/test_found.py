@@ -59,7 +59,7 @@ def test_in_anothers_policy_only_what_must_be_is_changed(starting: Starting) -> 
         assert live.changes == []
 
 
-def test_anothers_balance_stays_and_that_is_told(starting: Starting) -> None:
+def test_anothers_balance_stays_and_that_is_reported(starting: Starting) -> None:
     state = snapshot(cluster("c1", name="blue", scheduling_policy=Units(balance="PowerSaver")))
     # Without a proxy the state's units stay as they are.
     extra = Units(
@@ -112,7 +112,7 @@ def test_a_policy_that_the_engines_bug_spoilt_is_left_alone(live: LiveEngine) ->
         live.engine.policies.add_filter(policy.id, unit_id(live.engine, "Memory"))
     live.changes.clear()
     _, err = live.run(2, "setup", "--factor", "SoftAffinityWeight=9")
-    assert "holds Memory twice in the policy ovirt-placement" in err
+    assert "has Memory twice in the policy ovirt-placement" in err
     assert "restart ovirt-engine" in err
     assert live.changes == []
 

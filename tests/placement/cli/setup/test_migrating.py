@@ -135,12 +135,12 @@ def test_what_was_interrupted_on_the_way_ends_the_same(
     check_as_before(live)
 
 
-def test_where_nobody_remembers_what_ours_replaced_comes_back_and_that_is_told(live: LiveEngine) -> None:
+def test_where_nobody_remembers_what_ours_replaced_comes_back_and_that_is_reported(live: LiveEngine) -> None:
     policy = policy_named(live.engine, "theirs")
     live.engine.policies.edit(policy.id, description="edited in the portal")
     for migrated in (False, True):
         shown = live.data(0, "setup", "--undo", "--policy", "theirs", "--dry-run")["policies"][0]
-        assert shown["notes"][0].startswith("nobody remembers which of the engine's units")
+        assert shown["notes"][0].startswith("it is not recorded which of the engine's units")
         if not migrated:
             live.run(0, "setup", "--policy", "theirs")
             assert policy_named(live.engine, "theirs").description == "edited in the portal"

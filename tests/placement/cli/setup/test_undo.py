@@ -32,7 +32,7 @@ def names(live: LiveEngine) -> list[str]:
 
 
 def theirs(engine: Engine) -> None:
-    """A policy with one of the engine's weights beside which ours stand, and without the filters."""
+    """A policy with one of the engine's weights next to which ours stand, and without the filters."""
     policy = engine.policies.add("theirs", description="of the site")
     engine.policies.add_filter(policy.id, unit_id(engine, "Memory"))
     engine.policies.add_weight(policy.id, unit_id(engine, "OptimalForHaReservation"), factor=30)
@@ -90,7 +90,7 @@ def test_the_engines_weights_get_the_factors_back_that_they_had(starting: Starti
         assert policy.description == "of the site"
 
 
-def test_where_nobody_remembers_all_that_stand_beside_ours_stay_and_that_is_told(
+def test_where_nobody_remembers_all_that_stand_alongside_ours_stay_and_that_is_reported(
     starting: Starting,
 ) -> None:
     with starting(STATE, prepare=theirs) as live:
@@ -98,7 +98,7 @@ def test_where_nobody_remembers_all_that_stand_beside_ours_stay_and_that_is_told
         policy = policy_named(live.engine, "theirs")
         live.engine.policies.edit(policy.id, description="edited in the portal")
         out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
-        assert "note: nobody remembers which of the engine's units the policy had before ours" in out
+        assert "note: it is not recorded which of the engine's units the policy had before ours" in out
         policy = policy_named(live.engine, "theirs")
         assert weights(live.engine, policy) == {
             "VmAffinityGroups": 1,

@@ -112,7 +112,7 @@ def test_keys_are_not_taken_to_be_outvoted_by_it(live: LiveEngine) -> None:
     assert "with 3 hosts it takes 353" in what
 
 
-def test_an_engine_that_does_not_know_it_is_told_of(starting: Starting) -> None:
+def test_an_engine_that_does_not_know_it_is_reported(starting: Starting) -> None:
     with starting(engine_with(None), proxy=None) as live:
         _, err = live.run(2, "setup")
         assert "the engine has no weight unit LonelyWeight" in err

@@ -79,7 +79,7 @@ def test_another_name_is_a_wrong_set_up(tls_engine: EngineServer, authority: tup
         connection.get("/vms")
 
 
-def test_insecure_trusts_whoever_answers(tls_engine: EngineServer) -> None:
+def test_insecure_trusts_any_server(tls_engine: EngineServer) -> None:
     with connected(url=tls_engine.url, insecure=True) as connection:
         assert connection.get("/hosts")
 

@@ -66,7 +66,7 @@ def test_each_dialogue_has_its_own_answers(asked: Asked) -> None:
     assert results(dialogues) == {}
 
 
-def test_so_many_questions_are_asked_at_once_and_no_more(asked: Asked) -> None:
+def test_no_more_questions_are_asked_at_once_than_allowed(asked: Asked) -> None:
     dialogues: Dialogues[str] = Dialogues(at_once=3, patience_seconds=0.05)
     for count in range(10):
         dialogues.begin(str(count), adding(asked, 1, 1))

@@ -35,7 +35,7 @@ def connected(server: EngineServer, limits: Limits) -> EngineConnection:
         (LARGE, Limits(10_000_000, 2_000_000), "larger than 1 MiB unpacked"),
     ],
 )
-def test_an_answer_is_broken_off_where_it_is_too_large(body: bytes, limits: Limits, complaint: str) -> None:
+def test_an_answer_is_interrupted_where_it_is_too_large(body: bytes, limits: Limits, complaint: str) -> None:
     server = EngineServer(answer=lambda path: (200, body) if path == "/vms" else None)
     with serving(server), connected(server, limits) as connection:
         with pytest.raises(EngineAway, match=complaint):

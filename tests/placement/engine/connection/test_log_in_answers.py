@@ -129,13 +129,13 @@ def endless() -> Iterator[bytes]:
     yield from repeat(b" " * 65536)
 
 
-def test_an_answer_that_is_too_large_is_broken_off() -> None:
+def test_an_answer_that_is_too_large_is_interrupted() -> None:
     with answered(endless) as (_, connection), pytest.raises(EngineAway, match="larger than 1 MiB"):
         connection.get("/vms")
 
 
 @pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
-def test_an_answer_that_trickles_in_is_broken_off_in_time(beginning: bytes) -> None:
+def test_an_answer_that_trickles_in_is_interrupted_in_time(beginning: bytes) -> None:
     over = threading.Event()
 
     def trickling() -> Iterator[bytes]:

@@ -64,7 +64,7 @@ def test_another_process_of_the_user_does_not_try_it_either(tmp_path: Path) -> N
         assert server.logins == 1
 
 
-def test_a_password_that_is_written_anew_is_tried_at_once(tmp_path: Path) -> None:
+def test_a_password_that_is_written_again_is_tried_at_once(tmp_path: Path) -> None:
     with serving(EngineServer()) as server:
         asked = settings(server, tmp_path, "wrong")
         with EngineConnection(asked) as connection:
@@ -110,7 +110,7 @@ def test_it_is_tried_again_after_longer_and_longer_pauses(tmp_path: Path) -> Non
     assert len(tried) <= 28  # a day
 
 
-def test_a_log_in_that_is_right_begins_anew(tmp_path: Path) -> None:
+def test_a_log_in_that_is_right_begins_again(tmp_path: Path) -> None:
     now = [1_000.0]
     log_ins = LogIns(str(tmp_path), "user", clock=lambda: now[0])
     assert refuse(log_ins)

@@ -87,9 +87,9 @@ def test_whom_the_engine_refuses_reads_its_sentence(
     server: Server, username: str, password: str, said: str
 ) -> None:
     with connected(server.api_url, username, password) as connection:
-        for told in (said, f"{said}.*; so that it does not lock the account, it is asked again in 5 min"):
+        for reported in (said, f"{said}.*; so that it does not lock the account, it is asked again in 5 min"):
             with pytest.raises(
-                EngineSetupError, match=f"the engine refuses {username}: {told}.*password_file"
+                EngineSetupError, match=f"the engine refuses {username}: {reported}.*password_file"
             ):
                 connection.get("/vms")
 

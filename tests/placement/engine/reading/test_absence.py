@@ -39,7 +39,7 @@ def test_a_collection_is_not_empty_because_it_cannot_be_read(path: str, answer: 
         read_snapshot(connection)
 
 
-def test_a_page_of_a_web_server_is_told_as_that() -> None:
+def test_a_page_of_a_web_server_is_reported_as_that() -> None:
     with (
         answering({"/affinitylabels": (404, PAGE)}) as connection,
         pytest.raises(EngineAway, match="/affinitylabels: a web server answers 404 in place of the engine"),

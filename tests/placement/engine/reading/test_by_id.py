@@ -76,12 +76,12 @@ def test_several_are_asked_for_in_one_request_and_one_by_itself() -> None:
         assert len(reread_vms(connection, ids[1:3])) == 2
 
 
-def test_broken_xml_is_no_engines() -> None:
+def test_malformed_xml_is_no_engines() -> None:
     with serving(EngineServer()) as server:
         server.answer = lambda path: (200, b"<vm><")
         settings = EngineSettings(url=server.url, username="admin@internal")
         with (
             EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection,
-            pytest.raises(EngineSetupError, match="broken XML"),
+            pytest.raises(EngineSetupError, match="malformed XML"),
         ):
             reread_vms(connection, ["v"])

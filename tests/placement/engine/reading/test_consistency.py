@@ -60,13 +60,13 @@ def test_what_is_whole_stays_as_it_is() -> None:
 @given(st.lists(st.tuples(st.sampled_from(CHANGES), st.booleans()), max_size=5))
 def test_one_after_the_other_is_as_each_by_itself(course: list[tuple[tuple[str, str, Any], bool]]) -> None:
     """Each change is of what was reported before, or of the whole: then what was changed comes back."""
-    consistency, told = Consistency(), WHOLE
-    assert consistency.of(told) == consistent(told)
+    consistency, reported = Consistency(), WHOLE
+    assert consistency.of(reported) == consistent(reported)
     for change, further in course:
-        told = changed(told if further else WHOLE, *change)
-        made = consistency.of(told)
-        assert made == consistent(told)
-        assert consistency.of(replace(told)).vms == made.vms
+        reported = changed(reported if further else WHOLE, *change)
+        made = consistency.of(reported)
+        assert made == consistent(reported)
+        assert consistency.of(replace(reported)).vms == made.vms
 
 
 def test_what_is_as_it_was_is_the_same_object() -> None:

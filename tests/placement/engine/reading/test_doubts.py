@@ -42,7 +42,7 @@ def test_most_of_what_was_known_is_not_gone_at_the_first_word(
     assert doubts_about(*answers) == doubted
 
 
-def test_kinds_are_doubted_by_themselves_and_told() -> None:
+def test_kinds_are_doubted_by_themselves_and_reported() -> None:
     doubts = Doubts()
     doubts.check({"VMs": TEN, "hosts": ["h"]})
     with pytest.raises(Implausible, match="lists but 2 of 10 VMs that it had: it is asked again before"):

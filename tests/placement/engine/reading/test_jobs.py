@@ -1,4 +1,4 @@
-"""A job tells that the engine still works on a request; it is found by the correlation id alone."""
+"""A job shows that the engine still works on a request; it is found by the correlation id alone."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def test_every_field_is_as_recorded(connection: EngineConnection) -> None:
     assert (snapshot.affinity_groups, snapshot.affinity_labels) == ((), ())
 
 
-def test_statistics_and_devices_are_as_recorded_beside_hosts_and_vms(connection: EngineConnection) -> None:
+def test_statistics_and_devices_are_as_recorded_alongside_hosts_and_vms(connection: EngineConnection) -> None:
     """The recording ignores `follow`, and has what was to be followed in files of their own."""
     snapshot = read_snapshot(connection, statistics=True, devices=True)
     for host in snapshot.hosts:
@@ -224,7 +224,7 @@ def test_a_token_that_expired_is_renewed(engine: EngineServer, connection: Engin
     ("path", "answer", "complaint"),
     [
         ("/clusters", (404, b""), "no oVirt engine's API"),
-        ("/clusters", (200, b"<html"), "sends broken XML"),
+        ("/clusters", (200, b"<html"), "sends malformed XML"),
         ("/clusters", (200, b"welcome"), "not an oVirt engine's API"),
         (
             "/clusters",
@@ -241,7 +241,7 @@ def test_what_is_no_engine_or_hides_things_is_a_wrong_set_up(
         read_snapshot(connection)
 
 
-def test_a_user_who_is_no_administrator_is_told_so() -> None:
+def test_a_user_who_is_no_administrator_is_reported() -> None:
     hidden = b'<vms><vm id="v"><name>v</name><status>up</status></vm></vms>'
     server = EngineServer(answer=lambda asked: (200, hidden) if asked == "/vms" else None)
     with serving(server), connected(server) as connection, pytest.raises(UserError, match="ReadOnlyAdmin"):

@@ -88,7 +88,7 @@ def test_open_intents_are_pending_with_their_memory(config: Config, store: Store
 def test_engines_that_share_a_store_are_asked_in_turns_and_never_mixed(
     config: Config, store: Store, tmp_path: Path
 ) -> None:
-    """All that tells them apart here is the name: the ids are the same, and so is what answers."""
+    """All that distinguishes them here is the name: the ids are the same, and so is what answers."""
     file = tmp_path / "other.toml"
     file.write_text(Path(config.source).read_text().replace("[engine]", '[engine]\nname = "other"'))
     other = loaded(file)
@@ -126,7 +126,7 @@ def test_a_locked_store_holds_up_no_answer(config: Config, store: Store, tmp_pat
     locker.close()
 
 
-def test_a_store_that_is_broken_is_told_and_holds_up_no_answer(
+def test_a_store_that_cannot_be_read_is_reported_and_holds_up_no_answer(
     config: Config, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "store.db").write_text("no database" * 100)

@@ -66,13 +66,13 @@ def test_nothing_is_asked_for_that_no_key_refers_to(server: Server, reader: Dire
 
 @pytest.mark.parametrize("offer", ["", "_offer"])
 def test_what_keys_refer_to_is_there(reader: DirectReader, offer: str) -> None:
-    (told,) = STATE.vms
+    (reported,) = STATE.vms
     (vm,) = read(reader, f"disk{offer}").vms
-    assert (vm.disks, vm.nics, vm.owner) == (told.disks, (), None)
+    assert (vm.disks, vm.nics, vm.owner) == (reported.disks, (), None)
     (vm,) = read(reader, f"customer{offer}").vms
     assert (vm.disks, vm.nics, vm.owner) == ((), (), "ann")
     found = read(reader, f"network{offer}")
-    assert found.vms[0].nics == told.nics
+    assert found.vms[0].nics == reported.nics
     assert (found.networks, found.vnic_profiles) == (STATE.networks, STATE.vnic_profiles)
 
 

@@ -37,7 +37,7 @@ def begun(folder: Path) -> Journal:
     return made
 
 
-def told(reader: Journal) -> list[bytes]:
+def reported(reader: Journal) -> list[bytes]:
     """All that a journal holds, for who reads it for the first time."""
     return reader.news()[1]
 
@@ -55,12 +55,12 @@ def test_a_reader_reads_on_from_where_it_was(folder: Path) -> None:
     assert reader.news() == (False, [b"three"])
 
 
-def test_who_reads_a_journal_that_is_begun_anew_forgets_the_old_one(folder: Path) -> None:
+def test_who_reads_a_journal_that_is_begun_again_forgets_the_old_one(folder: Path) -> None:
     writer, reader = begun(folder), Journal(folder)
     writer.append(b"one")
     reader.news()
     with writer.locked(alone=True):
-        writer.begin_anew([b"two"])
+        writer.begin_again([b"two"])
     assert not reader.is_current()
     assert reader.news() == (True, [b"two"])
     with writer.locked(alone=True):
@@ -76,20 +76,20 @@ def test_what_a_killed_writer_left_of_a_record_hides_no_later_one(
 ) -> None:
     writer = begun(folder)
     with writer.locked(alone=True):
-        writer.begin_anew([b"before", record])
+        writer.begin_again([b"before", record])
     file = folder / "journal"
     whole = file.stat().st_size
     with writer.locked(alone=True):
-        writer.begin_anew([b"before"])
+        writer.begin_again([b"before"])
     before = file.stat().st_size
     with writer.locked(alone=True):
-        writer.begin_anew([b"before", record])
+        writer.begin_again([b"before", record])
     os.truncate(file, data.draw(st.integers(before, whole - 1)))
     reader = Journal(folder)
-    assert told(reader) == [b"before"]
+    assert reported(reader) == [b"before"]
     writer.append(b"after")
     assert reader.news() == (False, [b"after"])
-    assert told(Journal(folder)) == [b"before", b"after"]
+    assert reported(Journal(folder)) == [b"before", b"after"]
 
 
 def test_all_members_of_the_group_may_write_whatever_the_mask(folder: Path) -> None:

@@ -192,7 +192,7 @@ def test_later_decisions_about_a_vm_count_and_take_no_more_room(machine: Machine
     assert (machine.folder / "journal").stat().st_size < 300_000
 
 
-def test_an_event_tells_the_host_before_the_vm_shows_it(machine: Machine) -> None:
+def test_an_event_reports_the_host_before_the_vm_shows_it(machine: Machine) -> None:
     machine.ranks("a", 2, 1, 0)
     assert machine.expected() == {"a": "h3"}
     machine.overlay.heard("a", "h1", before=DECIDED + 0.5, now=DECIDED + 1)
@@ -207,7 +207,7 @@ def test_an_event_ends_what_was_expected_of_a_start_that_failed(machine: Machine
     assert machine.expected() == {}
 
 
-def test_an_event_of_before_a_decision_tells_nothing_of_it(machine: Machine) -> None:
+def test_an_event_from_before_a_decision_says_nothing_about_it(machine: Machine) -> None:
     machine.ranks("a", 2, 1, 0)
     machine.overlay.heard("a", None, before=DECIDED - 0.5, now=DECIDED + 1)
     assert machine.expected() == {"a": "h3"}

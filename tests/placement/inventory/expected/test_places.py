@@ -17,7 +17,7 @@ def configured(directory: Path) -> Config:
     return Config({"inventory": {"directory": str(directory)}}, "a test")
 
 
-def test_beside_what_the_inventory_publishes(tmp_path: Path) -> None:
+def test_alongside_what_the_inventory_publishes(tmp_path: Path) -> None:
     directory = tmp_path / "run"
     directory.mkdir()
     found = places.find(configured(directory))

@@ -43,7 +43,7 @@ def names(snapshot: Snapshot) -> list[str]:
 
 
 def published(config: Config) -> Snapshot:
-    """What is published now, whoever may be asked."""
+    """What is published now, from either source."""
     found = publication.read(config.inventory.directory)
     assert found is not None
     return found.snapshot
@@ -59,7 +59,7 @@ def soon(config: Config, holds: Callable[[Snapshot], bool]) -> Snapshot:
     return found
 
 
-def told(log: Path, text: str) -> int:
+def reported(log: Path, text: str) -> int:
     """How often the service has said so, once it has said it at all."""
     until = time.monotonic() + DEADLINE_SECONDS
     while not (count := log.read_text().count(text)):

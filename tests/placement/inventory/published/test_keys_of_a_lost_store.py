@@ -1,4 +1,4 @@
-"""Placement keys of a store that is locked, away or broken are published as they were last read."""
+"""Placement keys of a store that is locked, away or violated are published as they were last read."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.placement.inventory.published.key_store import (
     names,
     opened,
     published,
+    reported,
     soon,
-    told,
 )
 from tests.placement.inventory.running import ended, loaded, running
 from tests.stored import put_keys
@@ -72,11 +72,11 @@ def test_a_locked_store_holds_up_and_fails_nothing_and_its_keys_stay(
             for _ in range(5):
                 assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
             assert time.monotonic() - began < 20  # readings of the engine, on a machine that may be busy
-            assert told(log, "placement keys cannot be read: ") == 1
+            assert reported(log, "placement keys cannot be read: ") == 1
             found = publication.read(config.inventory.directory)
             assert found is not None
             assert found.moments.keys_at < found.moments.store_asked_at
-        assert told(log, "placement keys are read again") == 1
+        assert reported(log, "placement keys are read again") == 1
         with opened(url) as store:
             put_keys(store, [key("B")])
         assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A", "B"]
@@ -115,10 +115,10 @@ class TestFile:
             put_keys(store, [key("A")])
         with running(file) as service:
             (tmp_path / "store.db").rename(tmp_path / "elsewhere.db")
-            assert told(log, "store init; those read last stay published") == 1
+            assert reported(log, "store init; those read last stay published") == 1
             assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
             (tmp_path / "elsewhere.db").rename(tmp_path / "store.db")
-            assert told(log, "placement keys are read again") == 1
+            assert reported(log, "placement keys are read again") == 1
             ended(service)
 
     def test_a_store_with_an_earlier_revision_may_take_its_place(
@@ -137,7 +137,7 @@ class TestFile:
             soon(config, lambda found: names(found) == ["OLD"])
             ended(service)
 
-    def test_a_broken_store_is_told_once(self, file: Path, config: Config, tmp_path: Path) -> None:
+    def test_a_violated_store_is_reported_once(self, file: Path, config: Config, tmp_path: Path) -> None:
         (tmp_path / "store.db").write_text("no database" * 100)
         with running(file) as service:
             for _ in range(3):
@@ -158,12 +158,12 @@ def test_a_server_that_hangs_costs_a_refresh_its_patience_at_most(
     with running(file) as service:
         assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
         with stopped(server):
-            assert told(log, "the store does not answer; those read last stay published") == 1
+            assert reported(log, "the store does not answer; those read last stay published") == 1
             began = time.monotonic()
             for _ in range(3):
                 assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
             assert time.monotonic() - began < 20
-        assert told(log, "placement keys are read again") == 1
+        assert reported(log, "placement keys are read again") == 1
         ended(service)
 
 

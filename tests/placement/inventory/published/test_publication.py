@@ -1,4 +1,4 @@
-"""The published file is whole at every moment, whoever writes, reads, or is killed meanwhile."""
+"""The published file is whole at every moment, while processes write, read, or are killed."""
 
 from __future__ import annotations
 

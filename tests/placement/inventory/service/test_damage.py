@@ -1,4 +1,4 @@
-"""The running service repairs what it published, whoever damaged it; until then readers read no less."""
+"""The running service repairs what it published, however it was damaged; until then readers read no less."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
-from ovirt_placement.inventory.service.effects import told_by, vms_named
+from ovirt_placement.inventory.service.effects import reported_by, vms_named
 from ovirt_placement.inventory.service.rereads import Subject, SubjectKind
 from tests.placement.inventory.events import event
 
@@ -53,11 +53,11 @@ def test_vms_that_an_event_only_names_are_found_in_its_text(
 
 @pytest.mark.parametrize("code", [34, 35, 53, 78, 80, 88, 97, 930, 932, 934, 2000, 2002, 2016, 2018])
 def test_what_happens_to_a_vms_devices_makes_it_be_read_again(code: int) -> None:
-    (told,) = told_by(event(5, code, vm="v"))
-    assert (told.subject, told.effect) == (Subject(SubjectKind.VM, "v"), None)
+    (reported,) = reported_by(event(5, code, vm="v"))
+    assert (reported.subject, reported.effect) == (Subject(SubjectKind.VM, "v"), None)
 
 
 @pytest.mark.parametrize("code", [942, 944, 1114, 1122, 1124, 1126])
 def test_what_happens_to_networks_makes_them_be_read_again(code: int) -> None:
-    (told,) = told_by(event(5, code))
-    assert told.subject == Subject(SubjectKind.NETWORKS)
+    (reported,) = reported_by(event(5, code))
+    assert reported.subject == Subject(SubjectKind.NETWORKS)

@@ -21,7 +21,7 @@ from tests.placement.inventory.running import ended, running
 pytestmark = pytest.mark.timing
 
 
-def test_an_engine_that_goes_away_is_told_once_and_awaited(
+def test_an_engine_that_goes_away_is_reported_once_and_awaited(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
     with running(file) as service:
@@ -49,9 +49,9 @@ def recovered(config: Config) -> Snapshot:
 def test_a_bug_in_reading_reaches_the_log_and_not_the_end(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
-    broken = b'<hosts><host id="h"><memory>much</memory></host></hosts>'
+    violated = b'<hosts><host id="h"><memory>much</memory></host></hosts>'
     with running(file) as service:
-        engine.answer = lambda path: (200, broken) if path == "/hosts" else None
+        engine.answer = lambda path: (200, violated) if path == "/hosts" else None
         with pytest.raises(NoSnapshot, match="reading the engine failed"):
             inventory.snapshot(config=config, max_age=0, deadline=30)
         engine.answer = lambda path: None

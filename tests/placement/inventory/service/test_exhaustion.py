@@ -29,4 +29,4 @@ def test_it_ends_by_itself_or_by_a_signal(file: Path, limit: int) -> None:
         # What has begun may still run out before the signal comes.
         assert service.wait(LONG_SECONDS) in ((0, EXIT_STATUS) if began else range(1, EXIT_STATUS + 2))
         assert service.stderr is not None
-        assert "broken XML" not in service.stderr.read()
+        assert "malformed XML" not in service.stderr.read()

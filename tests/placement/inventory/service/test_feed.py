@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.inventory.service.feed import LATEST_SECONDS, Feed, FeedBroken
+from ovirt_placement.inventory.service.feed import LATEST_SECONDS, Feed, FeedInterrupted
 from tests.placement.inventory.events import event
 
 
@@ -67,10 +67,10 @@ def test_at_rest_the_last_event_is_all_that_is_asked() -> None:
     ],
     ids=["jumped back", "empty", "too much"],
 )
-def test_a_log_that_does_not_go_on_is_told(log: dict[int, float], at_most: int) -> None:
+def test_a_log_that_does_not_go_on_is_reported(log: dict[int, float], at_most: int) -> None:
     before = dict.fromkeys(range(1, 100), 0.0)
     feed = Feed(page_of(before, None, 0.0), 0.0)
-    with pytest.raises(FeedBroken):
+    with pytest.raises(FeedInterrupted):
         feed.take(page_of(log, feed, 1.0, at_most), 1.0)
 
 
@@ -78,7 +78,7 @@ def test_another_event_with_the_same_id_is_no_continuation() -> None:
     log = dict.fromkeys(range(1, 100), 0.0)
     feed = Feed(page_of(log, None, 0.0), 0.0)
     restored = tuple(event(one.id, code=1, time=one.time) for one in page_of(log, feed, 1.0))
-    with pytest.raises(FeedBroken):
+    with pytest.raises(FeedInterrupted):
         feed.take(restored, 1.0)
 
 

@@ -42,13 +42,13 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 @pytest.mark.parametrize("level", sorted(EVERY_LEVEL))
 def test_a_key_on_any_level_finds_what_it_refers_to(stage: Stage, level: str) -> None:
-    """The state that the engine was started with tells what stands on each level."""
+    """The state that the engine was started with shows what stands on each level."""
     watch(stage, level)
-    told, found = stage.engine.snapshot(), stage.follower.snapshot()
+    reported, found = stage.engine.snapshot(), stage.follower.snapshot()
     expected = {
         (vm.id, place, resource)
-        for vm in told.vms
-        for place, resource in resources(told, vm)
+        for vm in reported.vms
+        for place, resource in resources(reported, vm)
         if place == level
     }
     assert expected or level in {"billing_entity", "image", "image_offer", "server_offer"}
@@ -152,7 +152,7 @@ def test_keys_on_a_new_level_count_when_the_reading_is_in_and_the_view_is_believ
     assert stage.follower.moments.details_at == float("-inf")
 
 
-def test_what_no_key_refers_to_any_more_is_forgotten_and_read_anew_when_one_does(stage: Stage) -> None:
+def test_what_no_key_refers_to_any_more_is_forgotten_and_read_again_when_one_does(stage: Stage) -> None:
     watch(stage, "disk", "nic")
     first = stage.details_at
     watch(stage, "disk")
@@ -180,7 +180,7 @@ def test_what_happened_while_the_engine_was_silent_is_found(stage: Stage) -> Non
     refuse(stage, "/events")
     turns(stage, 40)
     stage.server.disturbances.clear()
-    refuse(stage, "/vms/")  # what events tell now is no help
+    refuse(stage, "/vms/")  # what events report now is no help
     vm = some_vm(stage)
     stage.engine.devices.detach_disk(vm.id, vm.disks[0].id)
     turns(stage)

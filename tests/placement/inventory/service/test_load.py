@@ -61,7 +61,7 @@ def test_however_much_happens_a_turn_costs_three_requests_and_a_minute_fewer_tha
         most = max(most, len(asked))
         together += len(asked)
     assert most == 3
-    # In a minute, with twenty for the larger readings beside them.
+    # In a minute, with twenty for the larger readings besides them.
     assert together / (turns * 0.6) * 60 + 20 < 290
     stage.settle()
     assert stage.known() == stage.shown()

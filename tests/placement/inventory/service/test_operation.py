@@ -148,7 +148,7 @@ def test_metrics(engine: EngineServer, tmp_path: Path) -> None:
     assert last["process_resident_memory_bytes",] > 0
 
 
-def test_an_address_that_is_none_is_told_and_nothing_is_published(
+def test_an_address_that_is_none_is_reported_and_nothing_is_published(
     engine: EngineServer, tmp_path: Path
 ) -> None:
     file = configured(tmp_path, engine, metrics='"9090"')

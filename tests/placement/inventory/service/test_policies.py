@@ -1,4 +1,4 @@
-"""Scheduling policies in the inventory: whoever has read a change first, nothing takes it back."""
+"""Scheduling policies in the inventory: once a change was read, nothing takes it back."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_who_asks_about_vms_that_do_not_exist_has_nothing_read_but_these(
         ended(service)
 
 
-def test_a_vm_of_which_no_event_tells_is_found_when_it_is_asked_for(
+def test_a_vm_of_which_no_event_reports_is_found_when_it_is_asked_for(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
     with running(file) as service:

@@ -102,7 +102,7 @@ def test_a_larger_reading_replaces_what_was_read_before_it_began(stage: Stage) -
     stage.settle()
     moved = (Disk(id="moved", bootable=True, profile="fast"),)
     details = Details(Detail.DISKS, {vm.id: VmDetails(disks=moved) for vm in stage.engine.queries.vms()})
-    stage.follower.hand_in(Reading(stage.now, details=details))  # no event tells of a disk that was moved
+    stage.follower.hand_in(Reading(stage.now, details=details))  # no event reports a disk that was moved
     turns(stage)
     assert known(stage, vm.id).disks == moved
 
@@ -126,7 +126,7 @@ def test_a_new_vnic_profile_is_read_with_the_first_nic_that_has_it(stage: Stage)
     vms = {vm.id: VmDetails.of(vm) for vm in stage.follower.snapshot().vms}
     stage.follower.hand_in(
         Reading(stage.now, details=Details(Detail.NICS, vms))
-    )  # as if no event had told of a profile
+    )  # as if no event had reported of a profile
     stage.turn()
     assert stage.follower.snapshot().vnic_profiles == ()
     stage.engine.devices.add_nic(vm.id, Nic(id="", name="nic0", vnic_profile="bulk"))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.inventory.service.effects import told_by
+from ovirt_placement.inventory.service.effects import reported_by
 from ovirt_placement.inventory.service.feed import LATEST_SECONDS, Feed
 from ovirt_placement.inventory.service.rereads import (
     LATER_SECONDS,
@@ -63,11 +63,11 @@ class Reader:
 
     def turn(self, now: float) -> None:
         for one in self.feed.take(self.engine.page(self.feed, now), now):
-            for told in told_by(one):
-                if told.effect is None:
-                    self.rereads.ask(told.subject, now)
+            for reported in reported_by(one):
+                if reported.effect is None:
+                    self.rereads.ask(reported.subject, now)
                 else:
-                    self.rereads.await_effect(told.subject, told.effect, now)
+                    self.rereads.await_effect(reported.subject, reported.effect, now)
         if VM in self.rereads.due(now):
             self.seen = self.engine.shown(now)
             self.readings += 1

@@ -118,7 +118,7 @@ def test_it_asks_for_events_and_reads_all_each_at_its_interval(engine: EngineSer
         ended(service)
 
 
-def test_a_directory_may_be_deeper_than_a_sockets_path_can_tell(engine: EngineServer, tmp_path: Path) -> None:
+def test_a_directory_may_be_deeper_than_a_sockets_path_can_be(engine: EngineServer, tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
     file = configured(deep, engine)

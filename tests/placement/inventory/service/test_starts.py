@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.inventory.service.starts import told_of_start
+from ovirt_placement.inventory.service.starts import reported_start
 
 
 def heard(code: int, vm: str | None = "v", host: str | None = "h") -> list[tuple[str, str | None, float]]:
@@ -21,12 +21,12 @@ def heard(code: int, vm: str | None = "v", host: str | None = "h") -> list[tuple
         host=host,
         cluster=None,
     )
-    told_of_start(event, 5.0, lambda *told: found.append(told))
+    reported_start(event, 5.0, lambda *reported: found.append(reported))
     return found
 
 
 @pytest.mark.parametrize("code", [32, 152, 153, 506])
-def test_a_start_tells_its_host(code: int) -> None:
+def test_a_start_reports_its_host(code: int) -> None:
     assert heard(code) == [("v", "h", 5.0)]
     assert heard(code, host=None) == []
 
@@ -37,5 +37,5 @@ def test_a_start_that_failed_or_a_vm_that_is_down_is_nowhere(code: int) -> None:
 
 
 @pytest.mark.parametrize(("code", "vm"), [(62, "v"), (32, None), (54, None)])
-def test_other_events_tell_nothing(code: int, vm: str | None) -> None:
+def test_other_events_report_nothing(code: int, vm: str | None) -> None:
     assert heard(code, vm) == []

@@ -18,10 +18,10 @@ def started(number: int, target: str = "h2", code: int = 62) -> EngineEvent:
     return event(number, code, vm="v", description=text)
 
 
-def told(*events: EngineEvent, now: float = 0.0) -> MigrationTargets:
+def reported(*events: EngineEvent, now: float = 0.0) -> MigrationTargets:
     targets = MigrationTargets()
     for one in events:
-        targets.tell(one, "v", HOSTS, now)
+        targets.report(one, "v", HOSTS, now)
     return targets
 
 
@@ -58,25 +58,25 @@ def test_a_vm_may_be_named_like_the_text() -> None:
 
 
 @pytest.mark.parametrize("code", [62, 67])
-def test_the_start_tells_and_each_end_takes_it_back(code: int) -> None:
+def test_the_start_is_reported_and_each_end_takes_it_back(code: int) -> None:
     if code == 67:
         text = "Migration initiated by system (VM: v, Source: h1, Destination: h2, Reason: r)."
         start = event(5, 67, vm="v", description=text)
     else:
         start = started(5)
-    assert told(start).of("v") == "id2"
+    assert reported(start).of("v") == "id2"
     for end in (63, 64, 65, 120, 128, 140, 161, 1111):
-        assert told(start, event(6, end, vm="v")).of("v") is None
+        assert reported(start, event(6, end, vm="v")).of("v") is None
 
 
 def test_events_may_come_in_any_order() -> None:
-    assert told(event(6, 63, vm="v"), started(5)).of("v") is None
-    assert told(started(8, "h3"), event(6, 63, vm="v"), started(5)).of("v") == "id3"
+    assert reported(event(6, 63, vm="v"), started(5)).of("v") is None
+    assert reported(started(8, "h3"), event(6, 63, vm="v"), started(5)).of("v") == "id3"
 
 
 def test_a_vm_that_has_not_begun_yet_keeps_its_target_for_a_while() -> None:
     before = build.vm("v", "id1")
-    targets = told(started(5), now=10.0)
+    targets = reported(started(5), now=10.0)
     targets.read(before, 11.0)  # the engine logs before it saves
     assert targets.of("v") == "id2"
     targets.read(before, 15.1)
@@ -84,7 +84,7 @@ def test_a_vm_that_has_not_begun_yet_keeps_its_target_for_a_while() -> None:
 
 
 def test_a_vm_that_was_migrating_and_is_up_has_no_target() -> None:
-    targets = told(started(5), now=10.0)
+    targets = reported(started(5), now=10.0)
     targets.read(build.vm("v", "id1", status="migrating"), 10.5)
     assert targets.of("v") == "id2"
     targets.read(build.vm("v", "id1"), 11.0)
@@ -92,16 +92,16 @@ def test_a_vm_that_was_migrating_and_is_up_has_no_target() -> None:
 
 
 def test_a_vm_that_is_there_already_has_no_target() -> None:
-    targets = told(started(5), now=10.0)
+    targets = reported(started(5), now=10.0)
     targets.read(build.vm("v", "id2"), 10.5)
     assert targets.of("v") is None
 
 
 def test_the_end_is_remembered_for_a_late_start_and_then_forgotten() -> None:
-    targets = told(event(6, 63, vm="v"), now=10.0)
+    targets = reported(event(6, 63, vm="v"), now=10.0)
     targets.read(build.vm("v", "id2"), 20.0)
-    targets.tell(started(5), "v", HOSTS, 20.0)
+    targets.report(started(5), "v", HOSTS, 20.0)
     assert targets.of("v") is None
     targets.read(build.vm("v", "id2"), 71.0)
-    targets.tell(started(5), "v", HOSTS, 71.0)  # as if it were new: nothing is known any more
+    targets.report(started(5), "v", HOSTS, 71.0)  # as if it were new: nothing is known any more
     assert targets.of("v") == "id2"

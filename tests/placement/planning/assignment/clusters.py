@@ -1,4 +1,4 @@
-"""Draws tiny clusters in which rules of all families are broken, some of them against each other."""
+"""Draws tiny clusters in which rules of all families are violated, some of them against each other."""
 
 from __future__ import annotations
 

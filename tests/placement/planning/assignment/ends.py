@@ -15,7 +15,7 @@ from tests.builders import needed_mb
 
 #: Hosts of the running VMs, in the order of the snapshot.
 End = tuple[str, ...]
-#: Broken hard units, broken soft units from the highest priority down, VMs that moved.
+#: Violated hard units, violated soft units from the highest priority down, VMs that moved.
 Value = tuple[int, tuple[int, ...], int]
 
 
@@ -26,11 +26,11 @@ class Unit:
     hard: bool
     priority: float
     vms: frozenset[int]
-    broken: Callable[[Sequence[str]], bool]
+    violated: Callable[[Sequence[str]], bool]
     of_hosts: bool = False
 
     def breaks(self, end: End) -> bool:
-        return self.broken([end[vm] for vm in self.vms])
+        return self.violated([end[vm] for vm in self.vms])
 
 
 class Ends:
@@ -62,15 +62,15 @@ class Ends:
         )
 
     def pairs(self, end: End) -> int:
-        """Pairs of VMs on one host that a hard rule wants apart which is broken at the start."""
-        apart = [unit.vms for unit in self.units if unit.hard and unit.broken is _crowded]
+        """Pairs of VMs on one host that a hard rule wants apart which is violated at the start."""
+        apart = [unit.vms for unit in self.units if unit.hard and unit.violated is _crowded]
         crowded = [vms for vms in apart if _crowded([self.start[vm] for vm in vms])]
         return sum(end[one] == end[other] for vms in crowded for one, other in combinations(vms, 2))
 
     def why_illegal(self, end: End) -> str | None:
         for number, (vm, now) in enumerate(zip(self.vms, end, strict=True)):
             rules = (unit for unit in self.units if unit.hard and unit.of_hosts and number in unit.vms)
-            if now != vm.host and any(unit.broken([now]) for unit in rules):
+            if now != vm.host and any(unit.violated([now]) for unit in rules):
                 return f"the engine refuses {vm.id} on {now}"
         for host in self._snapshot.hosts:
             come = sum(needed_mb(vm) for vm, now in zip(self.vms, end, strict=True) if now == host.id)

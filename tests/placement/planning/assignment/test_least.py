@@ -29,7 +29,7 @@ def as_value(violations: Violations, migrations: int) -> Value:
 
 @settings(max_examples=150, deadline=None)
 @given(tiny_clusters())
-def test_no_sequence_that_leaves_as_little_broken_is_shorter(cluster: Snapshot) -> None:
+def test_no_sequence_that_leaves_as_little_violated_is_shorter(cluster: Snapshot) -> None:
     problem, oracle = posed(cluster), BruteForce(cluster)
     reached = sorted((oracle.worth(at), cost) for at, cost in oracle.cheapest().items())
     fewest = reached[0][1]
@@ -41,7 +41,7 @@ def test_no_sequence_that_leaves_as_little_broken_is_shorter(cluster: Snapshot) 
 
 
 #: Three hard groups, of which each costs one migration, and a soft one of which it is two.
-BROKEN = snapshot(
+VIOLATED = snapshot(
     *(host(f"h{number}") for number in range(4)),
     *(vm(name, "h0") for name in "abcdefg"),
     vm("x", "h1"), vm("y", "h2"),
@@ -51,14 +51,14 @@ BROKEN = snapshot(
 
 
 def test_of_groups_without_common_vms_those_count_that_must_hold() -> None:
-    problem = posed(BROKEN)
+    problem = posed(VIOLATED)
     nothing = (0, 0, 0, 0, 0)
     assert least_migrations(problem, (0, 0, 0, 0, 9), nothing) == 5
     assert least_migrations(problem, (0, 0, 1, 0, 9), nothing) == 3
     assert least_migrations(problem, (1, 0, 0, 0, 9), nothing) == 3  # or all hard ones, and the soft one not
 
 
-def test_those_that_cost_most_may_be_the_ones_that_stay_broken() -> None:
+def test_those_that_cost_most_may_be_the_ones_that_stay_violated() -> None:
     state = snapshot(
         *(host(f"h{number}") for number in range(4)), *(vm(name, "h0") for name in "abcde"),
         group("ab", SOFT_APART, "a b"), group("cde", SOFT_APART, "c d e"),
@@ -67,8 +67,8 @@ def test_those_that_cost_most_may_be_the_ones_that_stay_broken() -> None:
 
 
 def test_what_no_end_can_be_is_not_reckoned_with() -> None:
-    """Where it is known that one hard group remains broken, a plan as good cannot do without the soft one."""
-    problem = posed(BROKEN)
+    """Where one hard group is known to remain violated, a plan as good repairs the soft one."""
+    problem = posed(VIOLATED)
     assert least_migrations(problem, (1, 0, 0, 0, 9), (1, 0, 0, 0, 0)) == 4
     assert least_migrations(problem, (1, 0, 0, 0, 9), (1, 0, 0, 0, 7)) == 7
 

@@ -92,7 +92,7 @@ def test_without_time_nothing_moves() -> None:
     assert not Random().choose(pose(cluster, CLUSTER), Deadline(lambda: 0.0)).where
 
 
-def test_each_plan_draws_anew_and_says_with_which_seed_it_is_repeated() -> None:
+def test_each_plan_draws_again_and_says_with_which_seed_it_is_repeated() -> None:
     cluster = _three_rules()
     plans = [make_plan(cluster, CLUSTER, strategy=strategy(StrategyName.RANDOM)) for _ in range(40)]
     assert len({plan.seed for plan in plans}) > 30

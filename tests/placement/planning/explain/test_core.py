@@ -59,7 +59,7 @@ def free(problem: Problem, goal: Goal) -> set[str]:
 
 
 def ways_out(problem: Problem, goal: Goal, elements: Sequence[Element]) -> Iterator[Placement]:
-    """Placements in which the goal holds and that keep to all of these pieces."""
+    """Placements in which the goal is satisfied and that keep to all of these pieces."""
     vms, able = sorted(problem.where), free(problem, goal)
     choices = [dict.fromkeys((problem.where[one], *(problem.hosts if one in able else ()))) for one in vms]
     for hosts in product(*choices):
@@ -69,7 +69,7 @@ def ways_out(problem: Problem, goal: Goal, elements: Sequence[Element]) -> Itera
 
 
 def check(state: Snapshot) -> int:
-    """How many broken goals are blocked."""
+    """How many violated goals are blocked."""
     problem = pose(state, CLUSTER, options=PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT})))
     blocked = 0
     for goal in problem.goals:
@@ -100,7 +100,7 @@ def test_two_rules_that_contradict_each_other_are_named_and_nothing_else() -> No
         group("with", TOGETHER, "a b"), group("without", APART, "a b"), group("other", APART, "b c"),
     )  # fmt: skip
     problem = pose(state, CLUSTER)
-    (broken,) = (goal for goal in problem.goals if not goal.held)
-    found = core(problem, broken, NEVER)
+    (violated,) = (goal for goal in problem.goals if not goal.held)
+    found = core(problem, violated, NEVER)
     assert found is not None
     assert [one.ids for one in found] == [("without",)]

@@ -10,7 +10,7 @@ from tests.placement.planning.ordering.oracle import Cluster, Request, Where
 
 
 def drawn(chance: random.Random) -> Snapshot:
-    """A tight cluster with hard groups of all kinds, some of which are broken, some in contradiction."""
+    """A tight cluster with hard groups of all kinds, some of which are violated, some in contradiction."""
     return of_size(chance, chance.randint(2, 4), chance.randint(3, 5), chance.randint(0, 3))
 
 

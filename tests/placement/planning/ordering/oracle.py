@@ -94,8 +94,8 @@ class Cluster:
                 return f"no peer of {min(moving)} on {target}"
         return None
 
-    def broken(self, where: Where) -> int:
-        """How many hard rules are broken."""
+    def violated(self, where: Where) -> int:
+        """How many hard rules are violated."""
         return (
             sum(len({where[vm] for vm in vms}) > 1 for vms in self.together)
             + sum(len({where[vm] for vm in vms}) < len(vms) for vms in self.apart)
@@ -136,13 +136,13 @@ class Cluster:
         return known
 
     def fewest(self, ways: dict[tuple[str, ...], int], where: Where) -> int:
-        """Migrations to an end in which these VMs are there and no more is broken than if none else moved."""
-        limit = self.broken(self.start | where)
+        """Migrations to an end with these VMs there and no more violated than if none else moved."""
+        limit = self.violated(self.start | where)
         return min(
             cost
             for state, cost in ways.items()
             if where.items() <= (at := dict(zip(sorted(self.start), state, strict=True))).items()
-            and self.broken(at) <= limit
+            and self.violated(at) <= limit
         )
 
     # -- many at once

@@ -18,7 +18,7 @@ def ordered(state: Snapshot, options: PlanOptions | None = None, **where: str) -
     return order(pose(state, CLUSTER, options=options or PlanOptions()), where, NEVER)
 
 
-def told(found: Order) -> list[str]:
+def reported(found: Order) -> list[str]:
     """Moves in words, with the places of those that each waits for."""
     return [
         f"{'+'.join(sorted(one.move.vms))}>{one.move.host}"
@@ -37,17 +37,17 @@ def full(name: str, free_gib: int = 0) -> Host:
 
 def test_what_needs_no_other_waits_for_nobody() -> None:
     state = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), vm("c", "h2"))
-    assert told(ordered(state, a="h2", b="h2", c="h1")) == ["a>h2", "b>h2", "c>h1"]
+    assert reported(ordered(state, a="h2", b="h2", c="h1")) == ["a>h2", "b>h2", "c>h1"]
 
 
 def test_a_vm_waits_until_there_is_room() -> None:
     state = snapshot(full("h1"), full("h2"), full("h3", 8), big("a", "h1"), big("b", "h2"))
-    assert told(ordered(state, a="h2", b="h3")) == ["b>h3", "a>h2 after 0"]
+    assert reported(ordered(state, a="h2", b="h3")) == ["b>h3", "a>h2 after 0"]
 
 
 def test_of_two_that_come_only_one_waits_for_the_one_that_leaves() -> None:
     state = snapshot(host("h1"), full("h2", 8), full("h3", 8), big("a", "h1"), big("b", "h1"), big("c", "h2"))
-    found = told(ordered(state, a="h2", b="h2", c="h3"))
+    found = reported(ordered(state, a="h2", b="h2", c="h3"))
     assert sorted(found) in (
         ["a>h2", "b>h2 after 1", "c>h3"],
         ["a>h2", "b>h2 after 0", "c>h3"],
@@ -58,7 +58,7 @@ def test_of_two_that_come_only_one_waits_for_the_one_that_leaves() -> None:
 def test_a_swap_goes_through_a_third_host() -> None:
     state = snapshot(full("h1"), full("h2"), full("h3", 8), big("a", "h1"), big("b", "h2"))
     found = ordered(state, a="h2", b="h1")
-    assert told(found) == ["a>h3", "b>h1 after 0", "a>h2 after 1"]
+    assert reported(found) == ["a>h3", "b>h1 after 0", "a>h2 after 1"]
     assert found.proven
 
 
@@ -77,7 +77,7 @@ def test_a_vm_that_may_be_nowhere_else_is_not_parked() -> None:
         full("h1"), full("h2"), full("h3", 8), big("a", "h1"), big("b", "h2"),
         group("g1", vms="a", hosts_rule=TOGETHER, hosts="h1 h2"),
     )  # fmt: skip
-    assert told(ordered(state, a="h2", b="h1")) == ["b>h3", "a>h2 after 0", "b>h1 after 1"]
+    assert reported(ordered(state, a="h2", b="h1")) == ["b>h3", "a>h2 after 0", "b>h1 after 1"]
 
 
 def test_a_swap_that_no_host_helps_is_stuck_and_what_repairs_goes_on() -> None:
@@ -86,7 +86,7 @@ def test_a_swap_that_no_host_helps_is_stuck_and_what_repairs_goes_on() -> None:
         group("g", APART, "c d"),
     )  # fmt: skip
     found = ordered(state, a="h2", b="h1", c="h3")
-    assert told(found) == ["c>h3"]
+    assert reported(found) == ["c>h3"]
     assert found.stuck == {"a", "b"}
 
 
@@ -108,32 +108,32 @@ def swap_with_bystander(*also: AffinityGroup) -> Snapshot:
 
 def test_a_bystander_makes_room_and_need_not_come_back() -> None:
     found = ordered(swap_with_bystander(), a="h2", b="h1")
-    assert told(found) == ["c>h3", "a>h2 after 0", "b>h1 after 1"]
+    assert reported(found) == ["c>h3", "a>h2 after 0", "b>h1 after 1"]
     assert found.proven
 
 
 def test_a_bystander_comes_back_where_a_soft_rule_minds() -> None:
     state = swap_with_bystander(group("soft", vms="c", hosts_rule=SOFT_APART, hosts="h3"))
     found = ordered(state, a="h2", b="h1")
-    assert told(found) == ["c>h3", "a>h2 after 0", "b>h1 after 1", "c>h2 after 2"]
+    assert reported(found) == ["c>h3", "a>h2 after 0", "b>h1 after 1", "c>h2 after 2"]
 
 
 def test_a_bystander_comes_back_where_it_would_take_the_headroom() -> None:
     options = PlanOptions(memory_headroom=0.05)
     found = ordered(swap_with_bystander(), options, a="h2", b="h1")
-    assert told(found)[-1] == "c>h2 after 2"
+    assert reported(found)[-1] == "c>h2 after 2"
 
 
 def test_a_group_that_stands_together_moves_at_once() -> None:
     state = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("g", TOGETHER, "a b"))
-    assert told(ordered(state, a="h2", b="h2")) == ["a+b>h2"]
+    assert reported(ordered(state, a="h2", b="h2")) == ["a+b>h2"]
 
 
 def test_a_member_that_is_down_does_not_hold_its_group_back() -> None:
     state = snapshot(
         host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), vm("down"), group("g", TOGETHER, "a b down")
     )
-    assert told(ordered(state, a="h2", b="h2")) == ["a+b>h2"]
+    assert reported(ordered(state, a="h2", b="h2")) == ["a+b>h2"]
 
 
 def test_a_group_that_is_split_gathers_before_it_moves_on() -> None:
@@ -142,7 +142,7 @@ def test_a_group_that_is_split_gathers_before_it_moves_on() -> None:
     )
     found = ordered(state, a="h3", b="h3")
     assert len(found.moves) == 2
-    assert told(found)[1] == "a+b>h3 after 0"
+    assert reported(found)[1] == "a+b>h3 after 0"
     assert found.proven
 
 
@@ -151,7 +151,7 @@ def test_a_vm_waits_for_the_peer_that_it_joins() -> None:
     state = snapshot(
         host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h2"), vm("c", "h3"), *chained
     )
-    assert told(ordered(state, a="h3", b="h3")) == ["b>h3", "a>h3 after 0"]
+    assert reported(ordered(state, a="h3", b="h3")) == ["b>h3", "a>h3 after 0"]
 
 
 def test_a_peer_waits_to_leave_until_it_was_joined() -> None:
@@ -159,7 +159,7 @@ def test_a_peer_waits_to_leave_until_it_was_joined() -> None:
         host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h2"), vm("c", "h3"),
         group("g", TOGETHER, "a b c"),
     )  # fmt: skip
-    found = told(ordered(state, a="h2", b="h3"))
+    found = reported(ordered(state, a="h2", b="h3"))
     assert found == ["a>h2", "b>h3 after 0"]
 
 
@@ -175,7 +175,7 @@ def test_a_vm_waits_until_its_rival_is_gone() -> None:
     state = snapshot(
         host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h2"), group("g", APART, "a b")
     )
-    assert told(ordered(state, a="h2", b="h3")) == ["b>h3", "a>h2 after 0"]
+    assert reported(ordered(state, a="h2", b="h3")) == ["b>h3", "a>h2 after 0"]
 
 
 def test_what_repairs_a_hard_rule_goes_first() -> None:
@@ -183,7 +183,7 @@ def test_what_repairs_a_hard_rule_goes_first() -> None:
         host("h1"), full("h2", 1), host("h3"), vm("a", "h1"), vm("y", "h3"), vm("z", "h3"),
         group("g", APART, "y z"),
     )  # fmt: skip
-    assert told(ordered(state, a="h2", z="h1"))[0] == "z>h1"
+    assert reported(ordered(state, a="h2", z="h1"))[0] == "z>h1"
 
 
 def test_waits_that_others_imply_are_left_out() -> None:
@@ -191,12 +191,12 @@ def test_waits_that_others_imply_are_left_out() -> None:
         full("h1"), full("h2"), full("h3"), full("h4", 8), big("a", "h1"), big("b", "h2"), big("c", "h3")
     )
     found = ordered(state, a="h2", b="h3", c="h4")
-    assert told(found) == ["c>h4", "b>h3 after 0", "a>h2 after 1"]
+    assert reported(found) == ["c>h4", "b>h3 after 0", "a>h2 after 1"]
 
 
 def test_a_host_that_owes_memory_gets_it_back_before_anyone_comes() -> None:
     state = snapshot(full("h1", -8), host("h2"), big("a", "h2", 4), big("b", "h1", 8), big("c", "h1", 4))
-    assert told(ordered(state, a="h1", b="h2", c="h2")) == ["b>h2", "c>h2", "a>h1 after 0 1"]
+    assert reported(ordered(state, a="h1", b="h2", c="h2")) == ["b>h2", "c>h2", "a>h1 after 0 1"]
 
 
 def test_when_time_is_up_what_is_known_is_answered() -> None:

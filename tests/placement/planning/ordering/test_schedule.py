@@ -91,7 +91,7 @@ def test_waits_and_limits_are_kept_to(steps: list[Step], out: int, into: int, cl
 
 
 @given(plans(), st.randoms(use_true_random=False))
-def test_whoever_begins_what_is_ready_carries_out_the_plan(steps: list[Step], chance: random.Random) -> None:
+def test_to_begin_what_is_ready_carries_out_the_plan(steps: list[Step], chance: random.Random) -> None:
     done, running = set[int](), set[int]()
     while len(done) < len(steps):
         now = ready(steps, done, running)

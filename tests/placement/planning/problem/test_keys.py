@@ -49,7 +49,7 @@ def test_a_vm_that_may_not_be_migrated_breaks_nothing() -> None:
     assert (plan.steps, plan.remaining) == ((), ())
 
 
-def test_what_no_host_is_accepted_for_stays_and_is_told() -> None:
+def test_what_no_host_is_accepted_for_stays_and_is_reported() -> None:
     state = hating(["h1", "h2", "h3"], vm("a", "h1"))
     plan = make_plan(state, CLUSTER, options=WITH_KEYS)
     assert plan.steps == ()

@@ -51,7 +51,7 @@ def test_what_fits_refutes_nothing() -> None:
     assert refuted(world(TOGETHER, {"b": "h1"}), offered("h1")) == {}
 
 
-def test_without_the_engines_filter_in_the_policy_its_hosts_tell_nothing() -> None:
+def test_without_the_engines_filter_in_the_policy_its_hosts_show_nothing() -> None:
     policy = replace(POLICY, engine_filters=())
     assert refuted(world(APART, {"b": "h1"}, policy), offered("h1")) == {}
     assert judged_by_engine(world(APART, {}, policy), offered("h1")) == frozenset()

@@ -1,4 +1,4 @@
-"""Hard groups that cannot hold together: found if and only if there are any, and the smallest set named."""
+"""Hard groups that cannot be satisfied together: found if there are any, and the smallest set named."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.host_weight import rank_hosts
-from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_HERE
+from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_HERE
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.verdict import Request
 from tests.builders import SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
@@ -23,13 +23,13 @@ def ranks(state: Snapshot, vms: str = "a") -> dict[str, int]:
     return {weight.host: weight.rank for weight in weights}
 
 
-def test_hosts_listed_come_first_and_the_weight_says_what_is_broken() -> None:
+def test_hosts_listed_come_first_and_the_weight_says_what_is_violated() -> None:
     state = snapshot(
         *THREE_HOSTS, vm("a"), group("g", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2", priority=3.0)
     )
     assert ranks(state) == {"h2": 0, "h1": 1, "h3": 1}
     assert rank_hosts(state, Request(("a",), ("h1",)))[0].reasons == (
-        Reason(GROUP_BROKEN_HERE, "g", number=3.0),
+        Reason(GROUP_VIOLATED_HERE, "g", number=3.0),
     )
 
 
@@ -68,7 +68,7 @@ def test_several_vms_add_up() -> None:
 def compare_by_definition(state: Snapshot, vm_id: str, one: str, other: str) -> int:
     labels = {found.id: found for found in state.affinity_labels}
 
-    def broken(place: str) -> Counter[float]:
+    def violated(place: str) -> Counter[float]:
         priorities = []
         for found in state.affinity_groups:
             members = set(found.vms).union(*(labels[name].vms for name in found.vm_labels))
@@ -79,8 +79,8 @@ def compare_by_definition(state: Snapshot, vm_id: str, one: str, other: str) -> 
         return Counter(priorities)
 
     for priority in sorted({found.priority for found in state.affinity_groups}, reverse=True):
-        if broken(one)[priority] != broken(other)[priority]:
-            return broken(one)[priority] - broken(other)[priority]
+        if violated(one)[priority] != violated(other)[priority]:
+            return violated(one)[priority] - violated(other)[priority]
     return 0
 
 

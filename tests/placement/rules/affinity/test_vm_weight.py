@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
-from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_BY_VM, GROUP_BROKEN_HERE
+from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_BY_VM, GROUP_VIOLATED_HERE
 from ovirt_placement.rules.affinity.vm_weight import POSITIVE_PEERS_HERE, rank_hosts
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.verdict import Request
@@ -42,7 +42,7 @@ def test_more_positive_peers_draw_more() -> None:
     assert ranks(state) == {"h2": 0, "h1": 1, "h3": 2}
 
 
-def test_among_equally_broken_hosts_fewer_negative_peers_win() -> None:
+def test_among_equally_violated_hosts_fewer_negative_peers_win() -> None:
     state = snapshot(
         *THREE_HOSTS,
         vm("new"),
@@ -106,7 +106,7 @@ def test_priorities_that_differ_in_the_eighth_decimal_are_equal() -> None:
     assert ranks(state) == {"h3": 0, "h1": 1, "h2": 1}
 
 
-def test_weight_names_the_groups_broken_and_the_peers_gained() -> None:
+def test_weight_names_the_groups_violated_and_the_peers_gained() -> None:
     state = snapshot(
         *THREE_HOSTS,
         vm("new"),
@@ -117,10 +117,10 @@ def test_weight_names_the_groups_broken_and_the_peers_gained() -> None:
     )
     at_h1, at_h2, _ = rank_hosts(state, Request(("new",), ("h1", "h2", "h3")))
     assert at_h1.reasons == (
-        Reason(GROUP_BROKEN_BY_VM, "far", "foe", number=2.0),
+        Reason(GROUP_VIOLATED_BY_VM, "far", "foe", number=2.0),
         Reason(POSITIVE_PEERS_HERE, number=1),
     )
-    assert at_h2.reasons == (Reason(GROUP_BROKEN_HERE, "near", None, number=1.0),)
+    assert at_h2.reasons == (Reason(GROUP_VIOLATED_HERE, "near", None, number=1.0),)
 
 
 def there(state: Snapshot, one: AffinityGroup, vms: set[str], place: str) -> set[str]:
@@ -143,7 +143,7 @@ def engine_compares(state: Snapshot, vms: set[str], one: str, other: str) -> int
         and vms & {member for place in (*HOSTS, None) for member in there(state, found, set(), place)}
     ]
 
-    def broken(place: str) -> Counter[float]:
+    def violated(place: str) -> Counter[float]:
         return Counter(
             found.priority
             for found in groups
@@ -151,8 +151,8 @@ def engine_compares(state: Snapshot, vms: set[str], one: str, other: str) -> int
         )
 
     for priority in sorted({found.priority for found in groups}, reverse=True):
-        if broken(one)[priority] != broken(other)[priority]:
-            return broken(one)[priority] - broken(other)[priority]
+        if violated(one)[priority] != violated(other)[priority]:
+            return violated(one)[priority] - violated(other)[priority]
 
     def gains(place: str) -> tuple[int, int]:
         positive = [there(state, found, vms, place) for found in groups if found.vms_rule.positive]

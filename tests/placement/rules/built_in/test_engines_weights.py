@@ -20,7 +20,7 @@ SOME_HOSTS = st.lists(st.sampled_from(strategies.HOSTS), min_size=1, unique=True
 
 
 def worse(one: list[float], other: list[float]) -> bool:
-    """Whether the priorities of the groups broken on one host weigh more, by the first place that differs."""
+    """Whether the groups violated on one host weigh more, by the first priority that differs."""
     for mine, its in zip_longest(one, other, fillvalue=-inf):
         if mine != its:
             return mine > its
@@ -48,7 +48,7 @@ def seen(snapshot: Snapshot) -> dict[str, set[str]]:
 
 @given(SNAPSHOTS, SOME_VMS, SOME_HOSTS)
 def test_vm_affinity(snapshot: Snapshot, vms: tuple[str, ...], hosts: tuple[str, ...]) -> None:
-    """A host weighs 1, and 1 for every host that is better: by what it breaks, then by whom it joins."""
+    """A host weighs 1, and 1 for every host that is better: by what it violates, then by whom it joins."""
     places, asked, pending = seen(snapshot), {*vms}, {entry.vm for entry in snapshot.pending}
     groups = [
         (one, members(snapshot, one) - asked)
@@ -60,7 +60,7 @@ def test_vm_affinity(snapshot: Snapshot, vms: tuple[str, ...], hosts: tuple[str,
         return {vm for vm, at in places.items() if host in at}
 
     def better(one: str, other: str) -> bool:
-        broken = [
+        violated = [
             sorted(
                 (
                     group.priority
@@ -71,8 +71,8 @@ def test_vm_affinity(snapshot: Snapshot, vms: tuple[str, ...], hosts: tuple[str,
             )
             for host in (one, other)
         ]
-        if broken[0] != broken[1]:
-            return worse(broken[1], broken[0])
+        if violated[0] != violated[1]:
+            return worse(violated[1], violated[0])
         joined = [
             {vm for group, peers in groups if group.vms_rule.positive for vm in peers & there(host)}
             for host in (one, other)
@@ -91,7 +91,7 @@ def test_vm_affinity(snapshot: Snapshot, vms: tuple[str, ...], hosts: tuple[str,
 def test_vm_to_hosts(snapshot: Snapshot, vms: tuple[str, ...], hosts: tuple[str, ...]) -> None:
     """Of each VM, 1 and the hosts that break less; of all VMs the sum."""
 
-    def broken(vm: str, host: str) -> list[float]:
+    def violated(vm: str, host: str) -> list[float]:
         soft = (one for one in snapshot.affinity_groups if one.hosts_rule.enabled)
         return sorted(
             (
@@ -105,7 +105,7 @@ def test_vm_to_hosts(snapshot: Snapshot, vms: tuple[str, ...], hosts: tuple[str,
         )
 
     assert vm_to_hosts_weight.scores(snapshot, Request(vms, hosts)) == {
-        host: sum(1 + sum(worse(broken(vm, host), broken(vm, other)) for other in hosts) for vm in vms)
+        host: sum(1 + sum(worse(violated(vm, host), violated(vm, other)) for other in hosts) for vm in vms)
         for host in hosts
     }
 
@@ -121,7 +121,7 @@ def test_ha_reservation(
     fullest = max(counts[host] for host in hosts)
 
     def weight(host: str) -> int:
-        # Of at most seven VMs no share is so near to a half that single precision would tell.
+        # Of at most seven VMs no share is so near to a half that single precision would report.
         share = (2 * 100 * counts[host] + fullest) // (2 * fullest) if fullest else 0
         return -(-share // scale_down)
 

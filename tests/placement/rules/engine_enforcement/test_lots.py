@@ -1,4 +1,4 @@
-"""The order in which the engine tries VMs of broken rules, against its definition: what is by lot."""
+"""The order in which the engine tries VMs of violated rules, against its definition: what is by lot."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def by_table(names: Sequence[str]) -> list[str]:
 
 
 def expected(state: Snapshot) -> Iterator[list[str]]:
-    """VMs on wrong hosts one by one, those that break fewest rules first; then crowds of broken groups."""
+    """VMs on wrong hosts one by one, those with the fewest violated rules first; then crowds."""
     wrong = Counter(
         name
         for one in state.affinity_groups
@@ -62,9 +62,11 @@ def expected(state: Snapshot) -> Iterator[list[str]]:
     )
     for count in sorted({*wrong.values()}):
         yield from ([name] for name in by_table([*wrong]) if wrong[name] == count)
-    broken = [one for one in state.affinity_groups if one.vms_rule.hard and is_broken(state, one.vms, one.id)]
-    broken.sort(key=lambda one: min(map(halves, one.vms)), reverse=True)
-    for one in sorted(broken, key=lambda one: -len(one.vms)):
+    violated = [
+        one for one in state.affinity_groups if one.vms_rule.hard and is_violated(state, one.vms, one.id)
+    ]
+    violated.sort(key=lambda one: min(map(halves, one.vms)), reverse=True)
+    for one in sorted(violated, key=lambda one: -len(one.vms)):
         crowds: dict[str, list[str]] = {}
         for name in one.vms:
             place = state.vm_by_id[name].host
@@ -83,7 +85,7 @@ def expected(state: Snapshot) -> Iterator[list[str]]:
         yield from (crowds[place] for place in left)
 
 
-def is_broken(state: Snapshot, vms: Sequence[str], name: str) -> bool:
+def is_violated(state: Snapshot, vms: Sequence[str], name: str) -> bool:
     places = [place for vm in vms if (place := state.vm_by_id[vm].host)]
     return len({*places}) > 1 if name == "together" else len({*places}) < len(places)
 

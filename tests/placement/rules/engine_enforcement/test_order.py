@@ -89,7 +89,7 @@ def test_gains_and_losses_that_cancel_leave_it_to_the_next_priority() -> None:
     assert tiers(state, best="h1") == ()
 
 
-def test_fewest_broken_host_rules_come_first_as_the_engine_has_it() -> None:
+def test_fewest_violated_host_rules_come_first_as_the_engine_has_it() -> None:
     state = snapshot(
         *map(host, HOSTS),
         vm("one", "h1"),

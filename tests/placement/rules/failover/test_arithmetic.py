@@ -40,7 +40,7 @@ def test_loss_names_the_vms_that_have_no_home() -> None:
     found = of(host("h1"), host("h2", free_mb=5000), big("a", "h1"), big("b", "h1"))
     assert found.safe is False
     assert [loss.hosts for loss in found.losses] == [("h1",)]
-    assert len(found.losses[0].homeless) == 1
+    assert len(found.losses[0].unplaced) == 1
 
 
 def test_no_false_alarm_where_first_fit_gives_up() -> None:

@@ -60,7 +60,7 @@ def test_witness_is_carried_out_and_loss_shows(part: int) -> None:
         assert found.safe is not None
         if found.safe:
             survived += 1
-            restart_as_told(state, *found.survivals)
+            restart_as_reported(state, *found.survivals)
         else:
             lost += 1
             restart_by_itself_in_vain(state, found.losses[0].hosts)
@@ -68,7 +68,7 @@ def test_witness_is_carried_out_and_loss_shows(part: int) -> None:
     assert lost > 3
 
 
-def restart_as_told(state: Snapshot, witness: Survival) -> None:
+def restart_as_reported(state: Snapshot, witness: Survival) -> None:
     protected = {vm.id for vm in state.vms if vm.ha and vm.host in witness.hosts}
     assert witness.homes.keys() == protected
     engine = engine_of(state, ha=False)

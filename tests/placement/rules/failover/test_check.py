@@ -1,4 +1,4 @@
-"""What the HA check says: safe is what would start, with the engine's softer verdict beside it."""
+"""What the HA check says: safe is what would start, with the engine's softer verdict besides it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_memory_that_a_vm_has_and_does_not_use_must_be_there_for_its_start() -> 
     idle = ha("a", "h1", 8192, guaranteed_mb=1024, usage_mem_percent=10)
     found = of(host("h1"), host("h2", free_mb=3000), idle)
     assert found.safe is False
-    assert [(loss.hosts, loss.homeless) for loss in found.losses] == [(("h1",), ("a",))]
+    assert [(loss.hosts, loss.unplaced) for loss in found.losses] == [(("h1",), ("a",))]
     assert found.by_engine.safe is True
 
 
@@ -92,7 +92,7 @@ def test_starts_stand_in_an_order_that_all_filters_let_through() -> None:
     found = of(policy, *hosts, ha("a", "h1", 1000), ha("b", "h1", 6000), keys=wanting)
     assert [list(one.homes.items()) for one in found.survivals if one.homes] == [[("b", "h2"), ("a", "h2")]]
     alone = of(policy, *hosts, ha("a", "h1", 1000), keys=wanting)
-    assert [loss.homeless for loss in alone.losses] == [("a",)]
+    assert [loss.unplaced for loss in alone.losses] == [("a",)]
 
 
 def test_the_engines_own_filter_counts_where_it_is_the_stricter_one() -> None:
@@ -176,7 +176,7 @@ def test_any_filter_of_the_catalogue_is_asked_and_every_order_tried() -> None:
         {("h2", "h3")},
         {("h3", "h2")},
     )
-    assert [len(loss.homeless) for loss in of(*THREE[:2], *two).losses] == [1]
+    assert [len(loss.unplaced) for loss in of(*THREE[:2], *two).losses] == [1]
 
 
 @pytest.mark.usefixtures("_third_party")

@@ -31,7 +31,7 @@ def ha(name: str, on: str, memory: int = 4096, **fields: Any) -> build.Part:
 
 
 class Watched(Starts):
-    """Tells which failures it had to judge, and how."""
+    """Shows which failures it had to judge, and how."""
 
     def __init__(self, state: Snapshot) -> None:
         super().__init__(state, CLUSTER)
@@ -218,14 +218,14 @@ def test_where_the_steps_end_the_worst_sets_are_looked_for_and_the_rest_is_count
 
 
 @pytest.mark.parametrize("steps", [3, 20, 60, 2000])
-def test_what_is_told_adds_up_wherever_the_steps_end(steps: int) -> None:
+def test_what_is_reported_adds_up_wherever_the_steps_end(steps: int) -> None:
     state = crowded(8)
     found = check(state, CLUSTER, 2, steps=steps)
     assert found.survived + found.unjudged + len(found.unknown) == 10 + 45
     assert (found.safe is None) is (found.unjudged + len(found.unknown) > 0)
 
 
-def test_the_answer_is_the_same_whoever_examines() -> None:
+def test_the_answer_is_the_same_with_any_examiner() -> None:
     """Here somebody who hands tasks out and takes answers back in lumps."""
     state = crowded(6)
     measure = Starts(state, CLUSTER)

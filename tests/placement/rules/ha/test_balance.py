@@ -35,8 +35,8 @@ def test_what_vms_use_counts_and_not_how_many_they_are() -> None:
 
 def test_the_largest_vm_goes_whose_move_makes_the_cluster_more_even() -> None:
     vms = vm("all", "h1", ha=True, memory_mb=40_000), vm("some", "h1", ha=True, memory_mb=9000)
-    beside = vm("other", "h2", ha=True, memory_mb=10_000)
-    state = snapshot(RESERVING, host("h1"), host("h2"), *vms, beside)
+    alongside = vm("other", "h2", ha=True, memory_mb=10_000)
+    state = snapshot(RESERVING, host("h1"), host("h2"), *vms, alongside)
     assert of(state, hosts="h1 h2") == BalanceMove("some", ("h2",))
 
 

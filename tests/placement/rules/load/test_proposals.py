@@ -107,7 +107,7 @@ class Definition:
 
 
 def percent(one: Host, cpus: int) -> int:
-    """Of all CPUs, rounded up; whoever manages storage has a tenth of one more to bear."""
+    """Of all CPUs, rounded up; the storage pool manager has a tenth of one more to bear."""
     return 100 if one.cpu_percent is None else -(-(int(one.cpu_percent) * cpus + 10 * one.spm) // cpus)
 
 

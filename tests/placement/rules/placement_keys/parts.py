@@ -36,7 +36,7 @@ def keyed(
     copies: tuple[StickyCopy, ...] = (),
     **fields: Any,
 ) -> Snapshot:
-    """A snapshot with keys; `frozen` tells the recorded keys of running VMs."""
+    """A snapshot with keys; `frozen` shows the recorded keys of running VMs."""
     records = tuple(FrozenKeys(vm=vm, keys=tuple(one.items())) for vm, one in (frozen or {}).items())
     return msgspec.structs.replace(
         build.snapshot(*parts), placement_keys=keys, frozen_keys=records, sticky_copies=copies, **fields

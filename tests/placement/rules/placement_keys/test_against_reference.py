@@ -81,10 +81,10 @@ def test_every_step_is_the_references(world: Snapshot, chosen: KeySettings) -> N
     assert list(decision.candidates) == expected.candidates
     assert list(decision.choice) == expected.choice
     assert (decision.round, decision.failed) == (expected.round, expected.failed)
-    assert_scores_tell_what_they_are_made_of(decision, world, chosen)
+    assert_scores_report_what_they_are_made_of(decision, world, chosen)
 
 
-def assert_scores_tell_what_they_are_made_of(
+def assert_scores_report_what_they_are_made_of(
     decision: KeyDecision, world: Snapshot, chosen: KeySettings
 ) -> None:
     """Of both lists of a host, every instance whose name the VM has, too."""

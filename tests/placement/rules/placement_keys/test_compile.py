@@ -21,12 +21,12 @@ KEYS = st.builds(
 
 
 @given(st.lists(KEYS, max_size=8))
-def test_every_key_on_the_ladder_is_told_of_once(keys: list[PlacementKey]) -> None:
+def test_every_key_on_the_ladder_is_reported_once(keys: list[PlacementKey]) -> None:
     compiled = compile_keys(keys)
-    told = [one.key for one in compiled.ignored]
+    reported = [one.key for one in compiled.ignored]
     for winner in (*compiled.system.values(), *compiled.customer.values()):
-        told += [winner.source, *winner.hidden]
-    assert sorted(map(repr, told)) == sorted(repr(one) for one in keys if one.level in LADDER)
+        reported += [winner.source, *winner.hidden]
+    assert sorted(map(repr, reported)) == sorted(repr(one) for one in keys if one.level in LADDER)
 
 
 def test_full_ladder() -> None:

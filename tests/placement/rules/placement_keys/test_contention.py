@@ -61,7 +61,7 @@ def test_room_is_where_the_host_hands_out_more() -> None:
 @pytest.mark.parametrize(
     ("value", "key_class"), [(0, "system"), (-1, "system"), (1000, "system"), ("x", "system"), (2, "be")]
 )
-def test_what_cannot_be_is_ignored_and_told(value: float | str, key_class: str) -> None:
+def test_what_cannot_be_is_ignored_and_reported(value: float | str, key_class: str) -> None:
     wrong = node_key("h1", "#RAM_RATIO", value, key_class=key_class)
     assert ratios(world(wrong)) == [(1, "cluster", 2, "cluster")] * 2
     assert len(find_mistakes(world(wrong))) == 1

@@ -48,7 +48,7 @@ def successions(draw: st.DrawFn) -> tuple[Snapshot, Snapshot]:
 
 
 def _crowded(world: Snapshot) -> Snapshot:
-    """The same with many VMs beside that nothing happens to: it does not pay to look at all of them again."""
+    """The same with many other VMs that nothing happens to: they are not all looked at again."""
     crowd = [f"x{number}" for number in range(20)]
     records = tuple(FrozenKeys(vm=name, keys=()) for name in crowd)
     vms = tuple(vm(name) for name in crowd)

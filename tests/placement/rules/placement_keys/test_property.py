@@ -34,12 +34,12 @@ def test_no_text_stops_a_start(text: str) -> None:
 
 
 @given(TEXTS)
-def test_text_of_another_form_is_told_and_sets_nothing(text: str) -> None:
+def test_text_of_another_form_is_reported_and_sets_nothing(text: str) -> None:
     world = state(text)
-    told = [one for one in find_mistakes(world) if isinstance(one, UnreadableProperty)]
-    if told:
+    reported = [one for one in find_mistakes(world) if isinstance(one, UnreadableProperty)]
+    if reported:
         compiled = compiled_keys(world, "v1")
-        assert told == [UnreadableProperty("v1", text)]
+        assert reported == [UnreadableProperty("v1", text)]
         assert (dict(compiled.system), dict(compiled.customer), compiled.ignored) == ({}, {}, ())
     else:
         assert all(len(entry.split(":")) == 3 for entry in text.split(",") if text)

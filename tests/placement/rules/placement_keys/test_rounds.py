@@ -70,6 +70,6 @@ def test_settings_that_cannot_be_are_refused(wrong: dict[str, Fraction], what: s
         KeySettings(**wrong)
 
 
-def test_settings_tell_when_keyless_vms_would_be_refused() -> None:
+def test_settings_report_when_keyless_vms_would_be_refused() -> None:
     assert not KeySettings().refuses_keyless_vms
     assert KeySettings(final=Fraction(0)).refuses_keyless_vms

@@ -95,7 +95,7 @@ def amount(state: Snapshot, vm: str, counted: str) -> int:
 
 
 def lets(rule: PlacementRule, state: Snapshot, at: At, vm: str, host: str) -> bool:
-    """Whether a rule lets a VM come to a host, though it may be broken already.
+    """Whether a rule lets a VM come to a host, though it may be violated already.
 
     It does where the rule is satisfied afterwards; else where the VM itself does not stand wrong there.
     """

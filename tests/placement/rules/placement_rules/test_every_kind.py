@@ -28,7 +28,7 @@ MANY = settings(max_examples=30)
 
 @st.composite
 def states(draw: st.DrawFn, kind: str, **options: Any) -> Snapshot:
-    """One rule of a kind, or another beside it; a host may be in maintenance, and a VM bound to hosts."""
+    """One rule of a kind, or another besides it; a host may be in maintenance, and a VM bound to hosts."""
     status = st.sampled_from(["up", "up", "up", "maintenance"])
     hosts = [host(name, status="up" if name == "h1" else draw(status)) for name in HOSTS]
     vms = [
@@ -48,8 +48,8 @@ def states(draw: st.DrawFn, kind: str, **options: Any) -> Snapshot:
 def test_a_rule_is_violated_when_its_definition_says_so(kind: str, data: st.DataObject) -> None:
     state = data.draw(states(kind))
     found = {one.groups[0]: one for one in find_violations(state, CLUSTER) if one.groups != ("g",)}
-    broken = {rule.id for rule in state.placement_rules if not satisfied(rule, state, running(state))}
-    assert set(found) == broken
+    violated = {rule.id for rule in state.placement_rules if not satisfied(rule, state, running(state))}
+    assert set(found) == violated
     for one in found.values():
         assert set(one.offenders) <= set(running(state))
 
@@ -106,7 +106,7 @@ def test_the_filter_lets_pass_what_leaves_satisfied_rules_satisfied(kind: str, d
 @EACH
 @MANY
 @given(data=st.data())
-def test_the_filter_judges_broken_states_by_the_vm_that_comes(kind: str, data: st.DataObject) -> None:
+def test_the_filter_judges_violated_states_by_the_vm_that_comes(kind: str, data: st.DataObject) -> None:
     state, one = data.draw(states(kind, enforcing=True)), data.draw(st.sampled_from(VMS))
     at = running(state)
     for verdict in rule_filter.filter_hosts(state, Request((one,), HOSTS)):
@@ -145,8 +145,8 @@ def test_hosts_that_break_what_matters_more_are_ranked_behind(kind: str, data: s
 
     def burden(name: str) -> tuple[tuple[bool, float], ...]:
         after = {**at, one: name}
-        broken = [rule for rule in state.placement_rules if not satisfied(rule, state, after)]
-        return tuple(sorted(((rule.enforcing, rule.priority) for rule in broken), reverse=True))
+        violated = [rule for rule in state.placement_rules if not satisfied(rule, state, after)]
+        return tuple(sorted(((rule.enforcing, rule.priority) for rule in violated), reverse=True))
 
     ranks = {each.host: each.rank for each in rule_weight.rank_hosts(state, Request((one,), up))}
     for this in up:

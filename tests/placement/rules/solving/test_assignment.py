@@ -66,8 +66,8 @@ def test_search_finds_homes_exactly_if_there_are_any(
 def test_counting_and_first_fit_never_err(blocks: list[Block], rooms: dict[str, Resources]) -> None:
     if proves_impossible(blocks, rooms):
         assert not can_be_assigned(blocks, rooms)
-    homes, homeless = first_fit(blocks, rooms, HOSTS)
-    assert (homes is None) == bool(homeless)
+    homes, unplaced = first_fit(blocks, rooms, HOSTS)
+    assert (homes is None) == bool(unplaced)
     assert homes is None or is_legal(blocks, rooms, homes)
 
 

@@ -1,4 +1,4 @@
-"""Version 4: every row belongs to an engine; every table is made anew."""
+"""Version 4: every row belongs to an engine; every table is made again."""
 
 STATEMENTS = """
     CREATE TABLE former_rows AS SELECT * FROM intents;

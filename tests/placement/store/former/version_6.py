@@ -1,4 +1,4 @@
-"""Version 6: pauses and their ends, plans that wait for an approval, approvals, and broken rules."""
+"""Version 6: pauses and their ends, plans that wait for an approval, approvals, and violated rules."""
 
 STATEMENTS = """
     CREATE TABLE pauses (

@@ -1,4 +1,4 @@
-"""Spreads a negative group that cannot hold: its VMs leave their crowds for hosts that none of it is on."""
+"""Spreads a negative group that cannot be satisfied: its VMs leave crowds for hosts without members."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_IN_VAIN = 20
 
 def part(assignment: Assignment, order: EmptiestFirst, goal: Goal) -> None:
     """One VM after another goes, as long as that counts and costs nothing that matters more."""
-    while goal.partly and assignment.placement.broken(goal) and _one_leaves(assignment, order, goal):
+    while goal.partly and assignment.placement.violated(goal) and _one_leaves(assignment, order, goal):
         pass
 
 

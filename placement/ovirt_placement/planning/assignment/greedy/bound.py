@@ -1,4 +1,4 @@
-"""What any end breaks and moves at least: goals that fixed VMs break, and goals without a common VM."""
+"""What any end violates and moves at least: goals that fixed VMs violate, and goals without a common VM."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ovirt_placement.planning.problem.score import Score
 
 def bound(problem: Problem) -> Score:
     """A score that no end is better than; seldom one that can be reached."""
-    broken = [goal for goal in problem.goals if goal.wanted and not goal.held]
+    violated = [goal for goal in problem.goals if goal.wanted and not goal.held]
     violations = [0] * problem.levels
     taken: set[str] = set()
     migrations = memory_mb = 0
-    for goal in broken:
+    for goal in violated:
         if fixed(problem, goal):
             violations[goal.level] += 1
         elif goal.form is not None and taken.isdisjoint(goal.vms):

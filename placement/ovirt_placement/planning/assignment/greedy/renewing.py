@@ -47,11 +47,11 @@ class Renewing:
                 idle += 1
 
     def _seeds(self) -> list[str]:
-        """VMs of goals that could be repaired and are not, and VMs whose move no broken goal needed."""
+        """VMs of goals that could be repaired and are not, and VMs whose move no violated goal needed."""
         assignment, problem = self._assignment, self._assignment.problem
         moved = assignment.placement.moved
         open_goals = (
-            goal for goal in assignment.placement.broken_goals() if goal.wanted and not fixed(problem, goal)
+            goal for goal in assignment.placement.violated_goals() if goal.wanted and not fixed(problem, goal)
         )
         touched = {goal.number for vm in moved for goal in problem.goals_of.get(vm, ())}
         needs = {vm for number in touched for vm in self._moved_of_need(problem.goals[number])}
@@ -115,16 +115,16 @@ class Renewing:
         ]
 
     def _to_repair(self, vms: Iterable[str]) -> Iterator[Goal]:
-        """Goals of these VMs that are broken now and could be repaired, by level, at random within each."""
+        """Goals of these VMs that are violated now and could be repaired, by level, at random within each."""
         found = {goal.number: goal for vm in vms for goal in self._assignment.problem.goals_of.get(vm, ())}
         goals = [
             goal
             for _, goal in sorted(found.items())
             if (goal.wanted or goal.held)
-            and self._assignment.placement.broken(goal)
+            and self._assignment.placement.violated(goal)
             and not fixed(self._assignment.problem, goal)
         ]
         self._dice.shuffle(goals)
         for goal in sorted(goals, key=lambda goal: goal.level):
-            if self._assignment.placement.broken(goal):
+            if self._assignment.placement.violated(goal):
                 yield goal

@@ -1,4 +1,4 @@
-"""Repairs one goal: tries ways, repairs what each of them breaks in turn, and keeps the cheapest one."""
+"""Repairs one goal: tries ways, repairs what each of them violates in turn, and keeps the cheapest one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Effort:
 
     #: Hosts for each VM.
     width: int
-    #: How often what was broken is repaired in turn.
+    #: How often what was violated is repaired in turn.
     depth: int
     #: Sets of moves in all.
     tries: int
@@ -35,7 +35,7 @@ class Repairing:
         self._ways = Ways(assignment, order, effort.width, self._settled)
         self._tries = effort.tries
         self._mark = assignment.mark
-        self._broken = {one.number for one in assignment.placement.broken_goals()}
+        self._violated = {one.number for one in assignment.placement.violated_goals()}
         self._headroom_deficit = dict(assignment.crowded)
         self._best: Cost = assignment.cost
         self._ideal = _without(self._best, goal)
@@ -74,15 +74,15 @@ class Repairing:
         return self._best[:-2] > self._ideal[:-2] or self._assignment.cost[-2] < self._best[-2]
 
     def _troubles(self) -> _Trouble:
-        """What is to be seen to next: the goal, hosts that are overfull, then what was newly broken."""
+        """What to repair next: the goal, hosts that are overfull, then what was newly violated."""
         assignment, ways = self._assignment, self._ways
-        if assignment.placement.broken(self._goal):
+        if assignment.placement.violated(self._goal):
             return _Trouble(False, ways.repairing(self._goal))
         for host, missing_mb in assignment.overfull.items():
             return _Trouble(False, ways.making_room(host, missing_mb))
         for goal in assignment.lost.values():
             return _Trouble(False, ways.repairing(goal))
-        for goal in self._newly_broken():
+        for goal in self._newly_violated():
             return _Trouble(True, ways.repairing(goal))
         for host, now in assignment.crowded.items():
             before = self._headroom_deficit.get(host, (0, 0))
@@ -90,14 +90,14 @@ class Repairing:
                 return _Trouble(True, ways.making_room(host, now[0] - before[0], before))
         return _Trouble(True, None)
 
-    def _newly_broken(self) -> Iterator[Goal]:
-        """Goals that count and that were not broken before, the most important first."""
+    def _newly_violated(self) -> Iterator[Goal]:
+        """Goals that count and that were not violated before, the most important first."""
         goals = {
             goal.number: goal
             for vm in self._assignment.moves_since(self._mark)
             for goal in self._assignment.problem.goals_of.get(vm, ())
-            if self._assignment.placement.broken(goal)
-            and goal.number not in self._broken
+            if self._assignment.placement.violated(goal)
+            and goal.number not in self._violated
             and (goal.wanted or goal.held)
         }
         return iter(sorted(goals.values(), key=lambda goal: goal.level))

@@ -52,7 +52,7 @@ def _repaired_one_by_one(
 ) -> Iterator[Mapping[str, str]]:
     """The ends on the way to all that can be repaired so: VMs that are elsewhere than at the start."""
     for effort in (_QUICK, _PATIENT):
-        for goal in by_importance(assignment.placement.broken_goals()):
+        for goal in by_importance(assignment.placement.violated_goals()):
             if deadline.over:
                 break
             mark = assignment.mark
@@ -60,7 +60,7 @@ def _repaired_one_by_one(
             if assignment.mark > mark:
                 yield dict(assignment.placement.moved)
     mark = assignment.mark
-    for goal in assignment.placement.broken_goals():
+    for goal in assignment.placement.violated_goals():
         if not deadline.over:
             part(assignment, order, goal)
     if assignment.mark > mark:
@@ -80,8 +80,8 @@ def repaired(placement: ProblemPlacement, goals: Iterable[Goal]) -> Mapping[str,
 
 
 def repair(assignment: Assignment, order: EmptiestFirst, goal: Goal, effort: Effort) -> None:
-    """Take the cheapest way to repair a goal, if it is still broken and that makes things better."""
-    if not goal.wanted or not assignment.placement.broken(goal) or fixed(assignment.problem, goal):
+    """Take the cheapest way to repair a goal, if it is still violated and that makes things better."""
+    if not goal.wanted or not assignment.placement.violated(goal) or fixed(assignment.problem, goal):
         return
     way = Repairing(assignment, order, goal, effort).cheapest()
     left = {assignment.where(vm) for vm in way}

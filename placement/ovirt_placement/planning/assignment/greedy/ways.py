@@ -31,7 +31,7 @@ class Ways:
     settled: set[str]
 
     def repairing(self, goal: Goal) -> Iterator[Way]:
-        """Ways after which the goal holds, whatever else they break."""
+        """Ways after which the goal is satisfied, whatever else they violate."""
         if goal.gathers:
             return self._gathering(goal)
         if goal.limit is not None:
@@ -136,7 +136,7 @@ class Ways:
         return best_hosts(self.assignment, self.order, goal.vms, self.width, but=crowd)
 
     def _trying(self, goal: Goal) -> Iterator[Way]:
-        """Of a rule that says no more than whether it holds."""
+        """Of a rule that says only whether it is satisfied."""
         for vm in goal.constraint.offenders(self.assignment.placement):
             if vm not in self.settled:
                 yield from self._one_to_each(self.assignment.block(vm))

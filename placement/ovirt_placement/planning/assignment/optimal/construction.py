@@ -75,19 +75,19 @@ class Construction:
         sought = (goal for goal in part.goals if goal.wanted or goal.held)
         ended = {vm: self.placement.where(vm) for vm in part.vms}
         unreached = unreached_groups(self.problem, self.candidates, ended)
-        broken = (goal for goal in sought if self.placement.broken(goal) or goal in unreached)
-        counts = counted(broken, self.placement)
+        violated = (goal for goal in sought if self.placement.violated(goal) or goal in unreached)
+        counts = counted(violated, self.placement)
         counts[-1] = sum(vm in self.placement.moved for vm in part.vms)
         return tuple(counts)
 
     def _untouchable(self, parted: frozenset[int] | set[int] = frozenset()) -> Value:
-        """What is broken where nobody can move, as far as a model can tell."""
-        broken = (
+        """What is violated where nobody can move, as far as a model knows."""
+        violated = (
             goal
-            for goal in self._start.broken_goals()
+            for goal in self._start.violated_goals()
             if goal.wanted and goal.form is not None and goal.number not in parted
         )
-        return tuple(counted(broken, self._start))
+        return tuple(counted(violated, self._start))
 
     def _build(self, part: Part, deadline: Deadline) -> Built:
         simple = gathered(part, self.placement, self.candidates)
@@ -102,12 +102,12 @@ class Construction:
             domains = reduced(self.placement, self.candidates, offenders(part, self.problem), hosts)
             simple = gathered(part, self.placement, self.candidates, headroom=False)
             if simple is None and sum(map(len, domains.values())) > _MOST_OFFERED:
-                simple = repaired(self.placement, part.broken)
+                simple = repaired(self.placement, part.violated)
         solved = None if simple else solve(self.placement, self.candidates, domains, deadline)
         if solved is not None or simple is not None:
             put(self.placement, solved.where if solved is not None else simple or {})
         value = self._value(part, solved)
-        perfect = (*(0 for _ in value[:-1]), least_migrations(part.broken, self._start))
+        perfect = (*(0 for _ in value[:-1]), least_migrations(part.violated, self._start))
         if value <= perfect or narrow:
             return Built(part, value, perfect)
         return Built(part, value, max(perfect, self._bound(part, deadline)))

@@ -72,7 +72,7 @@ def _needed(goals: Collection[Goal], moving: Collection[str]) -> int:
 def _marks(
     placement: ProblemPlacement, goals: Collection[Goal], moving: Collection[str]
 ) -> Mapping[str, object]:
-    """What tells a host from others: which movable VMs are there, and how many of each goal stay there."""
+    """What distinguishes a host: which movable VMs are there, and how many of each goal stay."""
     problem = placement.problem
     free = set(moving)
     starting: defaultdict[str, list[object]] = defaultdict(list)

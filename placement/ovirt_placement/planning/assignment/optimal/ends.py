@@ -28,17 +28,17 @@ def length_of_value(problem: Problem) -> int:
     return problem.levels + 3
 
 
-def counted(broken: Iterable[Goal], placement: ProblemPlacement) -> list[int]:
-    """A partial value that counts these broken goals, with their pairs."""
+def counted(violated: Iterable[Goal], placement: ProblemPlacement) -> list[int]:
+    """A partial value that counts these violated goals, with their pairs."""
     counts = [0] * length_of_value(placement.problem)
-    for goal in broken:
+    for goal in violated:
         counts[goal.level if goal.hard else goal.level + 1] += 1
         counts[-2] += goal.pairs(placement.crowd(goal))
     return counts
 
 
 def value_at(placement: ProblemPlacement, candidates: CandidateHosts) -> Value:
-    """The value of an end, detours among its migrations; a group counts as broken where no way leads."""
+    """The value of an end, detours among its migrations; a group counts as violated where no way leads."""
     problem, ended = placement.problem, score(placement)
     found = detouring(problem, candidates, placement.moved)
     detours = [detour(problem, candidates, goal, host) for goal, host in found]

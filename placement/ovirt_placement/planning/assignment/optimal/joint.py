@@ -97,18 +97,18 @@ def near(problem: Problem, candidates: CandidateHosts, where: Mapping[str, str])
     hosts = {where[vm] for vm in stuck} | {problem.where[vm] for vm in stuck}
     found |= {vm for vm, host in where.items() if host in hosts or problem.where[vm] in hosts}
     found |= {peer for vm in found for goal in problem.goals_of.get(vm, ()) for peer in goal.vms}
-    beside = sorted(
+    others = sorted(
         (vm for host in sorted(hosts) for vm in problem.on.get(host, ()) if vm in problem.memory_mb),
         key=lambda vm: (bool(problem.goals_of.get(vm)), vm),
     )
-    return found | set(beside[:_MOST_BYSTANDERS])
+    return found | set(others[:_MOST_BYSTANDERS])
 
 
 def _value(model: Model) -> Value:
     """What the end that the model's placement has is worth, as far as the model decides it."""
     placement = model.scope.placement
     goals = goals_of(model.problem, model.scope.domains)
-    broken = (goal for goal in goals if (goal.wanted or goal.held) and placement.broken(goal))
-    counts, ended = counted(broken, placement), score(placement)
+    violated = (goal for goal in goals if (goal.wanted or goal.held) and placement.violated(goal))
+    counts, ended = counted(violated, placement), score(placement)
     counts[1], counts[-1] = ended.headroom_deficit_mb + ended.headroom_deficit_cpu, ended.migrations
     return tuple(counts)

@@ -1,4 +1,4 @@
-"""One choice as a model for CP-SAT: which VM ends where, which goals are then broken, what it costs."""
+"""One choice as a model for CP-SAT: which VM ends where, which goals are then violated, what it costs."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Model:
                 self.at[vm, host] = self.cp.new_bool_var("")
                 self.on[host].append(vm)
             self.cp.add_exactly_one(self.at[vm, host] for host in hosts)
-        #: By level, what says how many goals that count are broken, with the most it can be.
-        self.broken: defaultdict[int, list[Term]] = defaultdict(list)
+        #: By level, what says how many goals that count are violated, with the most it can be.
+        self.violated: defaultdict[int, list[Term]] = defaultdict(list)
         #: What says how many pairs of VMs share a host that are to be spread as far as they can be.
         self.pairs: list[Term] = []
         self.most_pairs = 0
@@ -64,24 +64,24 @@ class Model:
         counts = goal.wanted or goal.held
         if not counts:
             return
-        broken: Term = 0
+        violated: Term = 0
         if not (goal.hard and goal.held):
-            broken = self.cp.new_bool_var("")
-            self.broken[goal.level].append(broken)
+            violated = self.cp.new_bool_var("")
+            self.violated[goal.level].append(violated)
         if goal.limit is not None:
-            self._limit(goal, goal.limit, broken)
+            self._limit(goal, goal.limit, violated)
         elif goal.gathers:
-            self._gather(goal, broken)
+            self._gather(goal, violated)
         else:
-            self._keep_to_hosts(goal, broken)
+            self._keep_to_hosts(goal, violated)
 
     def _fixed(self, goal: Goal) -> Counter[str]:
         """Where members are of whom nothing is decided."""
         where = self.scope.placement.where
         return Counter(where(vm) for vm in goal.vms if vm not in self.scope.domains)
 
-    def _limit(self, goal: Goal, limit: AtMost, broken: Term) -> None:
-        """No more than the limit on any place, or the goal is broken."""
+    def _limit(self, goal: Goal, limit: AtMost, violated: Term) -> None:
+        """No more than the limit on any place, or the goal is violated."""
         where = self.scope.placement.where
         domains = {vm: self.scope.domains[vm] for vm in goal.vms if vm in self.scope.domains}
         fixed = [(vm, where(vm)) for vm in goal.vms if vm not in domains]
@@ -89,7 +89,7 @@ class Model:
             more = len(load) - limit.most
             if more <= 0:
                 continue
-            self.cp.add(sum(load) <= limit.most + more * broken)
+            self.cp.add(sum(load) <= limit.most + more * violated)
             if goal.hard and not goal.held:
                 self._exclude(limit, place, load, domains)
         if goal.partly:
@@ -98,7 +98,7 @@ class Model:
     def _exclude(
         self, limit: AtMost, place: str, load: Collection[Term], domains: Mapping[str, tuple[str, ...]]
     ) -> None:
-        """No filter lets a VM come to a place that is full, even if the rule remains broken elsewhere."""
+        """No filter lets a VM come to a place that is full, even if the rule remains violated elsewhere."""
         coming = [
             self.at[vm, host]
             for vm, hosts in domains.items()
@@ -112,7 +112,7 @@ class Model:
             self.cp.add(sum(load) <= limit.most).only_enforce_if(comes)
 
     def _count_pairs(self, goal: Goal, fixed: Counter[str]) -> None:
-        """Whoever comes to a host is alone there: so only those that stay where they start share one."""
+        """A VM that comes to a host is alone there: so only those that stay where they start share one."""
         staying: defaultdict[str, list[Term]] = defaultdict(list)
         for vm in goal.vms:
             if vm in self.scope.domains:
@@ -127,7 +127,7 @@ class Model:
             self.pairs += [number * one for number, one in enumerate(nth, there)]
             self.most_pairs += (there + len(more)) * (there + len(more) - 1) // 2
 
-    def _gather(self, goal: Goal, broken: Term) -> None:
+    def _gather(self, goal: Goal, violated: Term) -> None:
         fixed = self._fixed(goal)
         free = [vm for vm in goal.vms if vm in self.scope.domains]
         common = set(self.scope.domains[free[0]]).intersection(*(self.scope.domains[vm] for vm in free[1:]))
@@ -146,17 +146,17 @@ class Model:
                 else:
                     self.detours.append(more * gathers)
                     self.most_detours += more
-        self.cp.add(sum(chosen) == 1 - broken)
+        self.cp.add(sum(chosen) == 1 - violated)
 
-    def _keep_to_hosts(self, goal: Goal, broken: Term) -> None:
+    def _keep_to_hosts(self, goal: Goal, violated: Term) -> None:
         for host in self._fixed(goal):
             if not goal.right(host):
-                self.cp.add(broken == 1)
+                self.cp.add(violated == 1)
                 return
         for vm in goal.vms:
             if vm in self.scope.domains:
                 right = [self.at[vm, host] for host in self.scope.domains[vm] if goal.right(host)]
-                self.cp.add(sum(right) + broken >= 1)
+                self.cp.add(sum(right) + violated >= 1)
 
 
 def goals_of(problem: Problem, vms: Iterable[str]) -> list[Goal]:

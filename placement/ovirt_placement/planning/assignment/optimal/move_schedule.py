@@ -40,7 +40,7 @@ class MoveSchedule:
             self._go_at_once(closure, at_once)
 
     def _limit(self, host: str) -> None:
-        """Whoever comes fits beside those who have not left for certain and those who may have come."""
+        """A VM that comes fits besides those that have not left for certain and those who may have come."""
         problem, at = self._problem, self._model.at
         memory = problem.memory_mb
         here = [vm for vm in self._model.on.get(host, ()) if vm in self.time]
@@ -53,11 +53,11 @@ class MoveSchedule:
             taken: list[Term] = [memory[vm]]
             for other in coming:
                 if other != vm:
-                    beside = self._cp.new_bool_var("")
+                    shared = self._cp.new_bool_var("")
                     self._cp.add_bool_or(
-                        [beside, at[other, host].negated(), self._before(vm, other), at[vm, host].negated()]
+                        [shared, at[other, host].negated(), self._before(vm, other), at[vm, host].negated()]
                     )
-                    taken.append(memory[other] * beside)
+                    taken.append(memory[other] * shared)
             freed = [memory[other] * self._gone(other, vm) for other in leaving]
             self._cp.add(sum(taken) - sum(freed) <= room).only_enforce_if(at[vm, host])
 

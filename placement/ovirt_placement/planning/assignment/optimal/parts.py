@@ -21,7 +21,7 @@ class Part:
     goals: tuple[Goal, ...]
 
     @property
-    def broken(self) -> tuple[Goal, ...]:
+    def violated(self) -> tuple[Goal, ...]:
         """What is to be repaired."""
         return tuple(goal for goal in self.goals if goal.wanted and not goal.held)
 
@@ -37,7 +37,7 @@ def parts_of(problem: Problem, candidates: CandidateHosts) -> list[Part]:
                     vms = _tied(problem, candidates, vm)
                     seen |= vms
                     found.append(Part(tuple(sorted(vms)), tuple(goals_of(problem, vms))))
-    return sorted(found, key=lambda part: (min(goal.level for goal in part.broken), part.vms))
+    return sorted(found, key=lambda part: (min(goal.level for goal in part.violated), part.vms))
 
 
 def _hopeful(problem: Problem, goal: Goal) -> bool:
@@ -72,7 +72,7 @@ def offenders(part: Part, problem: Problem) -> set[str]:
     """Those VMs of a part whose moving can repair something, if all goes well."""
     found: set[str] = set()
     start = ProblemPlacement(problem)
-    for goal in part.broken:
+    for goal in part.violated:
         found.update(goal.vms if goal.gathers else goal.constraint.offenders(start))
     return found.intersection(part.vms)
 

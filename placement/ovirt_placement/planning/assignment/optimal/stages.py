@@ -43,7 +43,8 @@ class Solved:
     asked: Mapping[str, int]
     #: How many stages, from the first, are proven.
     proven: int
-    #: By stage, what was reached and what at least is needed; after one unproven, bounds hold only beside it.
+    #: By stage, what was reached and what at least is needed; after one unproven, bounds are valid only with
+    #: it.
     values: tuple[int, ...]
     bounds: tuple[int, ...]
 
@@ -82,9 +83,9 @@ class Stages:
         moved = model.moved
         memory = [model.problem.memory_mb[vm] * one for vm, one in moved.items()]
         self._stages = [
-            Stage(tuple(model.broken[0]), len(model.broken[0])),
+            Stage(tuple(model.violated[0]), len(model.violated[0])),
             Stage((headroom_deficit[0],), headroom_deficit[1]),
-            *(Stage(tuple(model.broken[level]), len(model.broken[level])) for level in levels if level),
+            *(Stage(tuple(model.violated[level]), len(model.violated[level])) for level in levels if level),
             Stage(tuple(model.pairs), model.most_pairs),
             Stage((*moved.values(), *model.detours), len(moved) + model.most_detours),
         ]

@@ -1,4 +1,4 @@
-"""Looks up what columns tell of other records: names of clusters and hosts, counts, measured figures."""
+"""Looks up what columns show of other records: names of clusters and hosts, counts, measured figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ovirt_simulator.core.images import BLANK_TEMPLATE, Template
 from ovirt_simulator.core.queries import Queries
 from ovirt_simulator.core.vm_pool import VmPool
 
-#: What the engine counts for a VM beside its memory.
+#: What the engine counts for a VM besides its memory.
 _OVERHEAD_MB = 65
 _HIGHEST_SCORE = 3400
 

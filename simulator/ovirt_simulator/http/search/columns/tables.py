@@ -1,6 +1,6 @@
 """The columns of each object; a field that is not among them is empty everywhere.
 
-Empty are what only a guest agent tells (ip, fqdn, address, apps, loggedinuser), departments, labels,
+Empty are what only a guest agent reports (ip, fqdn, address, apps, loggedinuser), departments, labels,
 and the like: as in an engine that has nothing of them.
 """
 

@@ -37,7 +37,7 @@ events_seconds = 3600
 lease_seconds = 0.6
 strategy = "greedy"
 """
-HOLDS = "every rule holds"
+HOLDS = "every rule is satisfied"
 
 
 class Extent(NamedTuple):
@@ -111,7 +111,7 @@ class World:
         self.configuration = write_configuration(folder, f"{url}/ovirt-engine/api", more=EAGER)
 
     def enforce(self, fatal: int = 0) -> str:
-        """Run an enforcer until it is killed at the fatal point, or until all rules hold; what it said."""
+        """Run an enforcer until it is killed at the fatal point, or all rules are satisfied; its output."""
         arguments = ["run", "--config", str(self.configuration)]
         with running(launcher.run_enforcer, self.points, fatal, arguments) as (process, output):
             said = []

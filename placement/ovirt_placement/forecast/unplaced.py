@@ -13,7 +13,7 @@ from ovirt_placement.rules.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class HomelessVm:
+class UnplacedVm:
     """A VM without a host, and why each host that is up refuses it."""
 
     vm: str
@@ -21,9 +21,9 @@ class HomelessVm:
     refused: tuple[tuple[str, tuple[Reason, ...]], ...]
 
 
-def why_homeless(snapshot: Snapshot, failed: Iterable[str], homeless: Iterable[str]) -> Iterator[HomelessVm]:
+def why_unplaced(snapshot: Snapshot, failed: Iterable[str], unplaced: Iterable[str]) -> Iterator[UnplacedVm]:
     """Let hosts fail and all other highly available VMs start, largest first, and ask about those left."""
-    gone, left = frozenset(failed), tuple(homeless)
+    gone, left = frozenset(failed), tuple(unplaced)
     former = {
         vm.id: host
         for host in gone
@@ -34,7 +34,7 @@ def why_homeless(snapshot: Snapshot, failed: Iterable[str], homeless: Iterable[s
     _, state = start_in_turn(failing, {vm: former[vm] for vm in largest_first(snapshot, former)})
     for name in left:
         ranking = order(state, state.vm_by_id[name])
-        yield HomelessVm(name, tuple(_refusals(state, ranking)))
+        yield UnplacedVm(name, tuple(_refusals(state, ranking)))
 
 
 def _refusals(state: Snapshot, ranking: Ranking) -> Iterator[tuple[str, tuple[Reason, ...]]]:

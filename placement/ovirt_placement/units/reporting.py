@@ -26,7 +26,7 @@ _OLD_SECONDS = 2.0
 _said = Said()
 
 
-def tell_age(unit: str, decision: Decision) -> None:
+def report_age(unit: str, decision: Decision) -> None:
     """Warn, once until it is over, that the engine was too slow to be asked."""
     if decision.age_seconds > _OLD_SECONDS:
         if _said.is_news(unit):
@@ -44,13 +44,13 @@ def explains() -> bool:
     return _log.isEnabledFor(logging.DEBUG)
 
 
-def tell_notes(rule: Rule, vm: str, snapshot: Snapshot) -> None:
+def report_notes(rule: Rule, vm: str, snapshot: Snapshot) -> None:
     """Warn of what does not change the answer but should not stay as it is."""
     for note in rule.notes(snapshot, vm):
         _log.warning("%s: VM %s: %s", rule.name, vm_name(vm, snapshot), sentence(note, snapshot))
 
 
-def tell_complaints(rule: Rule, parameters: Mapping[str, str]) -> None:
+def report_complaints(rule: Rule, parameters: Mapping[str, str]) -> None:
     """Warn once of parameters that cannot be together."""
     if parameters:
         _complain(rule, tuple(sorted(parameters.items())))
@@ -62,22 +62,22 @@ def _complain(rule: Rule, parameters: tuple[tuple[str, str], ...]) -> None:
         _log.warning("%s: %s", rule.name, complaint)
 
 
-def tell_refusals(unit: str, vm: str, verdicts: Iterable[Verdict], snapshot: Snapshot) -> None:
+def report_refusals(unit: str, vm: str, verdicts: Iterable[Verdict], snapshot: Snapshot) -> None:
     """At debug level, say of each refused host why."""
     if explains():
         for verdict in verdicts:
             if not verdict.accepted:
-                _tell(unit, vm, verdict, "refused", snapshot)
+                _report(unit, vm, verdict, "refused", snapshot)
 
 
-def tell_ranks(unit: str, vm: str, weights: Iterable[Weight], snapshot: Snapshot) -> None:
+def report_ranks(unit: str, vm: str, weights: Iterable[Weight], snapshot: Snapshot) -> None:
     """At debug level, say of each host how it ranks and why."""
     if explains():
         for weight in weights:
-            _tell(unit, vm, weight, f"rank {weight.rank}", snapshot)
+            _report(unit, vm, weight, f"rank {weight.rank}", snapshot)
 
 
-def _tell(unit: str, vm: str, found: Verdict | Weight, outcome: str, snapshot: Snapshot) -> None:
+def _report(unit: str, vm: str, found: Verdict | Weight, outcome: str, snapshot: Snapshot) -> None:
     why = "; ".join(sentence(reason, snapshot) for reason in found.reasons)
     where = host_name(found.host, snapshot)
     _log.debug("%s: VM %s: host %s %s: %s", unit, vm_name(vm, snapshot), where, outcome, why)

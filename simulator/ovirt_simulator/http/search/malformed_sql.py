@@ -42,8 +42,8 @@ _UNSORTED = {
 }
 
 
-def refuse_broken_sql(text: str, searched: str, search: Search) -> None:
-    """Raise `SearchFailure` with the words of the engine's database if the SQL of this search is broken."""
+def refuse_malformed_sql(text: str, searched: str, search: Search) -> None:
+    """Raise `SearchFailure` with the words of the engine's database if the SQL of this search is violated."""
     named = list(conditions(search.where))
     *before, in_the_end = _with_tags(text, searched, named)
     for one in named:

@@ -1,7 +1,7 @@
 """Which failures of units the administrator reads now: each once in a while, and every refusal of a VM.
 
-What fails, fails for every VM: one entry tells of all. A refusal is about one VM, and its reason is for
-whoever starts that one.
+What fails, fails for every VM: one entry stands for all. A refusal is about one VM, and its reason is for
+the user who starts that one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _QUIET_SECONDS = 600.0
 _DIGEST_SIZE = 16
 
 
-class Telling:
+class Reporting:
     """Remembers what was reported; of refusals no more than `Said` keeps, and of their words a digest."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Telling:
         self._refusals = Said(_QUIET_SECONDS)
 
     def is_news(self, question: Question, unit: str, failure: Failure) -> bool:
-        """Whether this is to be reported now; if so, it counts as told."""
+        """Whether this is to be reported now; if so, it counts as reported."""
         if failure.cause is Cause.REFUSED:
             return self._refusals.is_news(
                 (unit, digest(question.vm, _DIGEST_SIZE), digest(failure.sentence, _DIGEST_SIZE))

@@ -1,4 +1,4 @@
-"""A rule's cycles are counted while it is broken, once a cycle, and begin again after it held."""
+"""A rule's cycles are counted while it is violated, once a cycle, and begin again after it held."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.store.broken_rules import BrokenRuleStore
-from ovirt_placement.store.schema import broken_rules
+from ovirt_placement.store.schema import violated_rules
+from ovirt_placement.store.violated_rules import ViolatedRuleStore
 from tests.placement.databases import database
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[BrokenRuleStore]:
-    opened = BrokenRuleStore(url, engine="default", patience_seconds=30)
+def store(url: str) -> Iterator[ViolatedRuleStore]:
+    opened = ViolatedRuleStore(url, engine="default", patience_seconds=30)
     yield opened
     opened.close()
 
 
-def look(store: BrokenRuleStore, *rules: str, **how: Any) -> dict[str, int]:
+def look(store: ViolatedRuleStore, *rules: str, **how: Any) -> dict[str, int]:
     store.look("c1", rules, **{"cycle_seconds": 60.0, "enough": 3, **how})
     return store.cycles()
 
 
 def wait(url: str, seconds: float) -> None:
     with database(url) as connection:
-        table = broken_rules
+        table = violated_rules
         connection.execute(table.update().values(counted=table.c.counted - seconds))
 
 
-def test_a_cycle_counts_once(store: BrokenRuleStore, url: str) -> None:
+def test_a_cycle_counts_once(store: ViolatedRuleStore, url: str) -> None:
     assert look(store, "a", "b") == {"a": 1, "b": 1}
     wait(url, 50)
     assert look(store, "a", "b") == {"a": 1, "b": 1}
@@ -38,7 +38,7 @@ def test_a_cycle_counts_once(store: BrokenRuleStore, url: str) -> None:
     assert look(store, "a", "b", "c") == {"a": 2, "b": 2, "c": 1}
 
 
-def test_what_held_begins_anew(store: BrokenRuleStore, url: str) -> None:
+def test_what_held_begins_again(store: ViolatedRuleStore, url: str) -> None:
     look(store, "a", "b")
     wait(url, 60)
     assert look(store, "b") == {"b": 2}
@@ -47,20 +47,20 @@ def test_what_held_begins_anew(store: BrokenRuleStore, url: str) -> None:
     assert look(store) == {}
 
 
-def test_no_more_is_counted_than_is_asked_for(store: BrokenRuleStore, url: str) -> None:
+def test_no_more_is_counted_than_is_asked_for(store: ViolatedRuleStore, url: str) -> None:
     for _ in range(5):
         look(store, "a")
         wait(url, 60)
     assert look(store, "a") == {"a": 3}
 
 
-def test_a_look_is_at_one_cluster(store: BrokenRuleStore) -> None:
+def test_a_look_is_at_one_cluster(store: ViolatedRuleStore) -> None:
     look(store, "a")
     store.look("c2", {"z"}, cycle_seconds=60, enough=3)
     assert look(store, "b") == {"b": 1, "z": 1}
 
 
-def test_more_rules_than_a_statement_has_parameters_for(store: BrokenRuleStore) -> None:
+def test_more_rules_than_a_statement_has_parameters_for(store: ViolatedRuleStore) -> None:
     many = [f"rule {number}" for number in range(1201)]
     assert len(look(store, *many)) == 1201
     assert look(store, many[0]) == {many[0]: 1}
