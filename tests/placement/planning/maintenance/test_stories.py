@@ -1,0 +1,57 @@
+"""Thirty clusters under rolling maintenance: what happens, by a checker of its own, and bounds."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.planning.maintenance.data import MaintenancePlan
+from ovirt_placement.planning.maintenance.planner import plan_maintenance
+from tests.placement.planning.maintenance.stories import STORIES, Checker, Story, log_of, story
+
+LOG = Path(__file__).with_name("stories.log")
+#: How many of them need as few rounds as the bound says, at least.
+AT_BOUND = 25
+#: What others may have of migrations beyond the bound.
+MORE_MIGRATIONS = 1.05
+
+
+def planned(told: Story) -> MaintenancePlan:
+    return plan_maintenance(told.state, told.asked, replace(told.options, explained=False))
+
+
+@pytest.fixture(scope="module")
+def plans() -> list[tuple[Story, MaintenancePlan]]:
+    stories = [story(number) for number in range(len(STORIES))]
+    return [(told, planned(told)) for told in stories]
+
+
+@pytest.mark.slow
+def test_no_rule_is_violated_in_any_state(plans: list[tuple[Story, MaintenancePlan]]) -> None:
+    for told, plan in plans:
+        Checker(told).follow(plan)
+
+
+@pytest.mark.slow
+def test_rounds_and_migrations_are_near_their_bounds(plans: list[tuple[Story, MaintenancePlan]]) -> None:
+    assert all(len(plan.hosts) == len(told.asked) for told, plan in plans)
+    assert sum(len(plan.rounds) == plan.rounds_at_least for _, plan in plans) >= AT_BOUND
+    for told, plan in plans:
+        assert plan.migrations <= MORE_MIGRATIONS * plan.migrations_at_least, told.name
+
+
+@pytest.mark.slow
+def test_they_come_to_what_the_log_says(plans: list[tuple[Story, MaintenancePlan]]) -> None:
+    assert text(plans) == LOG.read_text()
+
+
+def text(plans: list[tuple[Story, MaintenancePlan]]) -> str:
+    return "".join(f"{line}\n" for told, plan in plans for line in log_of(told, plan))
+
+
+if __name__ == "__main__":
+    # `python -m tests.placement.planning.maintenance.test_stories > .../stories.log` writes the log.
+    sys.stdout.write(text([(one, planned(one)) for one in map(story, range(len(STORIES)))]))
