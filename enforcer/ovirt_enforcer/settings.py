@@ -43,6 +43,20 @@ class HaWatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     repair: bool = False
 
 
+class MaintenanceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How hosts are taken through rolling maintenance."""
+
+    #: A command that is run for each host in maintenance, where the run asks for it in place of the engine's
+    #: upgrade. MAINTENANCE_HOST and MAINTENANCE_HOST_ID are in its environment. It may be run twice.
+    command: str = ""
+    #: A command that holds the next host back as long as its exit status is not 0: alerts, say.
+    blocked_by: str = ""
+    #: A host that is not empty after so long has failed.
+    drain_seconds: Seconds = 3600.0
+    #: A host that does not come back within so long ends the run.
+    return_seconds: Seconds = 1800.0
+
+
 class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: "observe" logs what would be done and migrates nothing; "approve" waits for a person's word; "enforce"
     #: does it.
@@ -132,3 +146,5 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     ha: HaWatchSettings = HaWatchSettings()
     #: Who is notified of what.
     notifications: NotificationSettings = NotificationSettings()
+    #: How hosts are taken through rolling maintenance.
+    maintenance: MaintenanceSettings = MaintenanceSettings()

@@ -16,7 +16,7 @@ from ovirt_enforcer.cli import main
 from ovirt_placement.cli.login import login_name
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server
 from tests.configuration import write_configuration
@@ -65,6 +65,18 @@ class Happenings:
     def deactivate_host(self, host: str) -> None:
         self.engine.hosts.deactivate(host)
 
+    def offer_updates(self, hosts: list[str]) -> None:
+        for host in hosts:
+            self.engine.host_upgrades.offer(host)
+            self.engine.host_upgrades.check(host)
+
+    def fail_upgrades(self, **fault: Any) -> None:
+        host = fault.pop("host", None)
+        self.engine.faults.next_upgrades(UpgradeFault(**fault), host_id=host)
+
+    def recover_host(self, host: str) -> None:
+        self.engine.hosts.recover(host)
+
     def activate_host(self, host: str) -> None:
         self.engine.hosts.activate(host)
 
@@ -85,6 +97,7 @@ class Happenings:
     def same(self, text: str) -> str:
         """A text without what differs from run to run: ids, addresses, who runs this."""
         text = re.sub(r" \([0-9a-f]{32}(-\d+)?\)", "", text)
+        text = re.sub(r"\brun [0-9a-f]{6}\b", "run RUN", text)
         text = re.sub(rf"\b{re.escape(login_name())}\b", "admin", text)
         return text.replace(self.server.url, "ENGINE").replace(str(self._folder), "FOLDER")
 

@@ -18,9 +18,11 @@ from typing import Any
 import msgspec
 import sqlalchemy
 
+from ovirt_enforcer.actions.host.executor import HostExecutor
 from ovirt_enforcer.actions.migrate_vm.executor import Executor
 from ovirt_enforcer.actions.migrate_vm.origin import Origins
 from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.maintenance.runs import MaintenanceRuns
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leading import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics
@@ -37,9 +39,11 @@ from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.tagged import tagged_vms
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.ha_announcements import HaAnnouncementStore
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.maintenance import MaintenanceStore
 from ovirt_placement.store.samples import SampleStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -182,14 +186,24 @@ def daemon_of(
     settings = config.section("enforcer", EnforcerSettings)
     stores = [
         part(config.store.url, engine=config.engine.name, patience_seconds=5)
-        for part in (Store, HistoryStore, LeaseStore, ApprovalStore, SampleStore)
+        for part in (
+            Store,
+            HistoryStore,
+            LeaseStore,
+            ApprovalStore,
+            SampleStore,
+            MaintenanceStore,
+            HaAnnouncementStore,
+        )
     ]
-    store, history, leases, approvals, samples = stores
+    store, history, leases, approvals, samples, maintenance, announcements = stores
     assert isinstance(store, Store)
     assert isinstance(history, HistoryStore)
     assert isinstance(leases, LeaseStore)
     assert isinstance(approvals, ApprovalStore)
     assert isinstance(samples, SampleStore)
+    assert isinstance(maintenance, MaintenanceStore)
+    assert isinstance(announcements, HaAnnouncementStore)
     metrics = EnforcerMetrics(clock)
     recorder = Recorder(history, metrics, sampler=Sampler(samples, clock, lambda: 1))
     leader = Leader(leases, "the only one", LEASE_SECONDS, clock)
@@ -209,6 +223,9 @@ def daemon_of(
         recorder.ended,
         patience_seconds=patience_seconds,
     )
+    host_executor = HostExecutor(
+        connection, store, settings, clock, leader.still_leads, patience_seconds=patience_seconds
+    )
     parts = Parts(
         settings,
         PlannersHere(),
@@ -220,10 +237,13 @@ def daemon_of(
         goes_on,
         Origins(connection),
         config.ha,
+        MaintenanceRuns(maintenance, store, host_executor, announcements, settings.maintenance),
     )
     whole: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)
     try:
-        yield Daemon(read or whole, store, leader, parts, metrics, (executor, recorder, *watchers))
+        yield Daemon(
+            read or whole, store, leader, parts, metrics, (executor, host_executor, recorder, *watchers)
+        )
     finally:
         for part in (memory, *stores):
             part.close()

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(
             'ovirt-enforcer is in observe mode: set mode = "approve" in [enforcer], and restart it'
         )
-    _check_running(args, config.engine.name)
+    check_running(args, config.engine.name)
     print("\n".join(text(plan_record(plan, snapshot)) for plan in plans))
     if not args.yes and not _is_meant():
         return 1
@@ -105,7 +105,8 @@ def _content(file: Path) -> bytes:
     return bounded_file.read(file, _MOST_MIB)
 
 
-def _check_running(args: argparse.Namespace, engine: str) -> None:
+def check_running(args: argparse.Namespace, engine: str) -> None:
+    """Raise `UserError` if no enforcer leads that could carry anything out."""
     try:
         with opened(LeaseStore, args, create=False) as store:
             lease = store.read()

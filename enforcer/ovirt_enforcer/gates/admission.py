@@ -1,4 +1,4 @@
-"""The one place that admits a migration: whatever asks for one, every gate of the catalogue must be open."""
+"""The one place that admits migrations and actions on hosts: every gate of the catalogue must be open."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ovirt_enforcer.gates.approval import ApprovalGate
 from ovirt_enforcer.gates.catalogue import GATES
 from ovirt_enforcer.gates.gate import Facts, Gate
+from ovirt_enforcer.gates.host_action import HostAction
 from ovirt_enforcer.gates.mode import ModeGate
 from ovirt_enforcer.gates.remembered import Remembered
 from ovirt_enforcer.settings import EnforcerSettings
@@ -46,6 +47,19 @@ class Admitted:
     def __post_init__(self, key: object) -> None:
         if key is not _KEY:
             raise TypeError("a step is admitted by Gates.admit, and by nothing else")
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedAction:
+    """An action on a host that may be begun now. Made by `Gates.admit_action` alone."""
+
+    cluster: str
+    action: HostAction
+    key: InitVar[object]
+
+    def __post_init__(self, key: object) -> None:
+        if key is not _KEY:
+            raise TypeError("an action is admitted by Gates.admit_action, and by nothing else")
 
 
 class Gates:
@@ -126,6 +140,19 @@ class Gates:
                     raise Closed(gate.name, reason)
             self._open += tuple(_as_intent(cluster, step, at) for at in range(len(step.vms)))
         return Admitted(cluster, step, _KEY)
+
+    def admit_action(self, snapshot: Snapshot, cluster: str, action: HostAction) -> AdmittedAction:
+        """Let an action on a host pass; `snapshot` must have been read for this decision.
+
+        Raises `Closed` with the reason if it may not be begun.
+        """
+        with self._lock:
+            facts = self._facts(snapshot, None)
+            for gate in GATES:
+                reason = gate.why_action_closed(facts, cluster, action)
+                if reason is not None:
+                    raise Closed(gate.name, reason)
+        return AdmittedAction(cluster, action, _KEY)
 
     def waits_for_approval(self, snapshot: Snapshot, plan: Plan) -> bool:
         """Whether a person's word is needed for any step of a plan, and not there."""

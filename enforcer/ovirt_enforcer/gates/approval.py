@@ -14,7 +14,7 @@ from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.history import HOUR_SECONDS, begun_ago
 from ovirt_enforcer.gates.modes import why_as_strict
 from ovirt_enforcer.settings import EnforcerSettings, Mode
-from ovirt_placement.planning.plan import Plan, Step
+from ovirt_placement.planning.plan import Plan, Step, StepPurpose
 from ovirt_placement.store.approvals import Approval, ApprovedMove
 
 #: What waits is approved of by this.
@@ -26,7 +26,7 @@ class ApprovalGate(Gate):
 
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
         strict = why_as_strict(facts, cluster, step, Mode.APPROVE)
-        if strict is None:
+        if strict is None or empties(step, facts):
             return None
         plan = facts.plan or Plan(cluster=cluster, strategy="", steps=(step,))
         wanted = f'{strict}: "{COMMAND} {plan.id}" lets it'
@@ -44,6 +44,12 @@ class ApprovalGate(Gate):
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return settings.approval_hours * HOUR_SECONDS
+
+
+def empties(step: Step, facts: Facts) -> bool:
+    """Whether it takes VMs off a host whose maintenance a person has requested: that is their word."""
+    draining = facts.snapshot.draining_hosts
+    return step.purpose is StepPurpose.MAINTENANCE and all(host in draining for host in step.sources)
 
 
 def moves(plan: Plan) -> tuple[ApprovedMove, ...]:

@@ -17,6 +17,7 @@ from ovirt_enforcer.gates.exclusion import ExclusionGate
 from ovirt_enforcer.gates.gate import Gate
 from ovirt_enforcer.gates.hold import HoldGate
 from ovirt_enforcer.gates.host_at_once import HostAtOnceGate
+from ovirt_enforcer.gates.host_empty import HostEmptyGate
 from ovirt_enforcer.gates.host_maintenance import HostMaintenanceGate
 from ovirt_enforcer.gates.in_movement import MovementGate
 from ovirt_enforcer.gates.just_moved import JustMovedGate
@@ -32,6 +33,7 @@ GATES: Final[tuple[Gate, ...]] = (
     ExclusionGate(),
     ClusterUpgradeGate(),
     HostMaintenanceGate(),
+    HostEmptyGate(),
     TimeWindowsGate(),
     BreakerGate(),
     HoldGate(),

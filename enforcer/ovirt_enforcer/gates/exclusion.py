@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from ovirt_enforcer.gates.gate import Facts, Gate
+from ovirt_enforcer.gates.host_action import HostAction
 from ovirt_enforcer.gates.naming import group_ids, named, plain_group_name
 from ovirt_enforcer.gates.purpose import why_for_nothing
 from ovirt_placement.model import Host, Vm
@@ -23,6 +24,11 @@ class ExclusionGate(Gate):
         if (reason := next(filter(None, reasons), None)) is not None:
             return reason
         return why_for_nothing(step, facts.plan, lambda group: _why_group(facts, group))
+
+    def why_action_closed(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
+        vm = facts.snapshot.vm_by_id.get(action.vm)
+        host = facts.snapshot.host_by_id.get(action.host)
+        return (vm and _why_vm(facts, vm)) or (host and _why_host(facts, host)) or None
 
     def frozen(self, facts: Facts) -> Mapping[str, str]:
         return dict(_held(facts))

@@ -1,4 +1,4 @@
-"""What a gate is: it answers None, or a sentence that says why a migration must not be made now."""
+"""What a gate is: it answers None, or a sentence that says why something must not be done now."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from math import inf
 from typing import ClassVar, final
 
 from ovirt_enforcer.gates.history import asked
+from ovirt_enforcer.gates.host_action import HostAction
 from ovirt_enforcer.gates.movement import Movement, movements
 from ovirt_enforcer.gates.remembered import Remembered
 from ovirt_enforcer.settings import EnforcerSettings
@@ -62,6 +63,10 @@ class Gate(ABC):
     @abstractmethod
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
         """Why the step must not be taken in this cluster now; None if this gate lets it pass."""
+
+    def why_action_closed(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
+        """Why an action on a host must not be begun in this cluster now; None if this gate lets it pass."""
+        return None
 
     def frozen(self, facts: Facts) -> Mapping[str, str]:
         """VMs that no plan shall move for now, with the reason, by VM id."""

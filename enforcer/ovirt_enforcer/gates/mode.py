@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ovirt_enforcer.gates.gate import Facts, Gate
-from ovirt_enforcer.gates.modes import why_as_strict, why_group_as_strict
+from ovirt_enforcer.gates.host_action import HostAction
+from ovirt_enforcer.gates.modes import why_as_strict, why_cluster_as_strict, why_group_as_strict
 from ovirt_enforcer.gates.naming import group_ids
 from ovirt_enforcer.settings import Mode
 from ovirt_placement.planning.plan import Step
@@ -20,6 +21,11 @@ class ModeGate(Gate):
         if facts.settings.mode is Mode.OBSERVE:
             return _OBSERVES
         return why_as_strict(facts, cluster, step, Mode.OBSERVE)
+
+    def why_action_closed(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
+        if facts.settings.mode is Mode.OBSERVE:
+            return _OBSERVES
+        return why_cluster_as_strict(facts, cluster, Mode.OBSERVE)
 
     def held_groups(self, facts: Facts) -> Mapping[str, str]:
         """Groups that are only observed while others of their cluster are repaired.

@@ -17,13 +17,21 @@ _STRICT_FIRST: Final = (Mode.OBSERVE, Mode.APPROVE, Mode.ENFORCE)
 
 def why_as_strict(facts: Facts, cluster: str, step: Step, mode: Mode) -> str | None:
     """What makes a step's mode as strict as this one, or stricter; None if nothing does."""
+    strict = why_cluster_as_strict(facts, cluster, mode)
+    if strict is not None:
+        return strict
+    return why_for_nothing(step, facts.plan, lambda group: why_group_as_strict(facts, group, mode))
+
+
+def why_cluster_as_strict(facts: Facts, cluster: str, mode: Mode) -> str | None:
+    """The same of a cluster, whatever is done there."""
     if _as_strict(facts.settings.mode, mode):
         return f"ovirt-enforcer is in {facts.settings.mode} mode"
     name = facts.snapshot.cluster_by_id[cluster].name
     of_cluster = value_of(facts.settings.clusters, cluster, name)
     if of_cluster is not None and _as_strict(of_cluster, mode):
         return f"cluster {name} is in mode {of_cluster}"
-    return why_for_nothing(step, facts.plan, lambda group: why_group_as_strict(facts, group, mode))
+    return None
 
 
 def why_group_as_strict(facts: Facts, group: str, mode: Mode) -> str | None:

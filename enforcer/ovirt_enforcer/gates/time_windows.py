@@ -5,18 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from math import inf
+from typing import Final
 
 from ovirt_enforcer.gates.gate import Facts, Gate
+from ovirt_enforcer.gates.host_action import HostAction
 from ovirt_enforcer.gates.naming import named
 from ovirt_enforcer.windows import Window
 from ovirt_placement.model import Cluster
 from ovirt_placement.planning.plan import Step
+from ovirt_placement.store.intents import IntentKind
+
+#: What ends a maintenance.
+_AT_ANY_TIME: Final = (IntentKind.ACTIVATE_HOST, IntentKind.START_VM)
 
 
 class TimeWindowsGate(Gate):
     name = "windows"
 
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        return self._why(facts, cluster)
+
+    def why_action_closed(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
+        """A host that is out of service is brought back at any time."""
+        return None if action.kind in _AT_ANY_TIME else self._why(facts, cluster)
+
+    def _why(self, facts: Facts, cluster: str) -> str | None:
         here = facts.snapshot.cluster_by_id[cluster]
         for blackout in _of(here, facts.settings.blackouts):
             if blackout.contains(facts.now):

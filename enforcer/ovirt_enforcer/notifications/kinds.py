@@ -17,6 +17,9 @@ class NoticeKind(StrEnum):
     HA_ALERT = "ha_alert"
     HA_ALL_CLEAR = "ha_all_clear"
     HA_UNKNOWN = "ha_unknown"
+    MAINTENANCE_ENDED = "maintenance_ended"
+    MAINTENANCE_FAILED = "maintenance_failed"
+    DRAIN_BLOCKED = "drain_blocked"
     LEADER_CHANGED = "leader_changed"
     ENGINE_AWAY = "engine_away"
     ENGINE_BACK = "engine_back"
@@ -65,6 +68,15 @@ ABOUT: Final[Mapping[NoticeKind, About]] = {
     NoticeKind.HA_UNKNOWN: _about(
         Severity.WARNING,
         "not known whether all highly available VMs of cluster $cluster would be started again: $reason",
+    ),
+    NoticeKind.MAINTENANCE_ENDED: _about(
+        Severity.NORMAL, "maintenance run $run of cluster $cluster has ended: $reason"
+    ),
+    NoticeKind.MAINTENANCE_FAILED: _about(
+        Severity.ALERT, "maintenance run $run of cluster $cluster has ended before its time: $reason"
+    ),
+    NoticeKind.DRAIN_BLOCKED: _about(
+        Severity.WARNING, "host $host of cluster $cluster does not arrive in maintenance: $reason"
     ),
     NoticeKind.LEADER_CHANGED: _about(Severity.NORMAL, "enforcer $leader leads from now on, in epoch $epoch"),
     NoticeKind.ENGINE_AWAY: _about(Severity.ERROR, "engine $engine is away: $reason"),

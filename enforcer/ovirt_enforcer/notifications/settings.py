@@ -17,7 +17,13 @@ _HA: Final = (NoticeKind.HA_ALERT, NoticeKind.HA_ALL_CLEAR, NoticeKind.HA_UNKNOW
 
 class EngineEventSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: What becomes an event of the engine.
-    kinds: tuple[NoticeKind, ...] = (*_HA, NoticeKind.BREAKER_OPEN, NoticeKind.PLAN_WAITS)
+    kinds: tuple[NoticeKind, ...] = (
+        *_HA,
+        NoticeKind.BREAKER_OPEN,
+        NoticeKind.PLAN_WAITS,
+        NoticeKind.MAINTENANCE_FAILED,
+        NoticeKind.DRAIN_BLOCKED,
+    )
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -10,12 +10,15 @@ from multiprocessing.connection import wait
 from typing import Final
 
 from ovirt_enforcer import audit
+from ovirt_enforcer.actions.host.executor import HostExecutor
 from ovirt_enforcer.actions.migrate_vm.executor import Executor
 from ovirt_enforcer.actions.migrate_vm.origin import Origins
 from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.ha_monitor.ha_watch import HaMonitor, WatchLimits
 from ovirt_enforcer.ha_monitor.ledger import Ledger
 from ovirt_enforcer.ha_monitor.metrics import HaMetrics
+from ovirt_enforcer.maintenance.drains import DrainWatch
+from ovirt_enforcer.maintenance.runs import MaintenanceRuns
 from ovirt_enforcer.notifications.notifications import notifications_of
 from ovirt_enforcer.placement_key_records.keeper import KeyRecorder
 from ovirt_enforcer.placement_key_records.memberships import MembershipKeeper
@@ -44,6 +47,7 @@ from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.maintenance import MaintenanceStore
 from ovirt_placement.store.memberships import MembershipStore
 from ovirt_placement.store.samples import SampleStore
 from ovirt_placement.store.user_actions import UserActionStore
@@ -124,6 +128,9 @@ class Service:
             recorder.began,
             recorder.ended,
         )
+        host_executor = HostExecutor(
+            connection, self._stores.intents, self.settings, clock, self._leader.still_leads
+        )
         parts = Parts(
             self.settings,
             self._planners,
@@ -140,15 +147,24 @@ class Service:
             self._goes_on,
             Origins(connection),
             config.ha,
+            MaintenanceRuns(
+                self._stores.maintenance,
+                self._stores.intents,
+                host_executor,
+                self._stores.ha_announcements,
+                self.settings.maintenance,
+                notifications,
+            ),
         )
         self._parts = parts
+        drains = DrainWatch(notifications, clock, 2 * interval)
         self._daemon = Daemon(
             self._reading.whole,
             self._stores.intents,
             self._leader,
             parts,
             metrics,
-            (executor, recorder, members, self._keeper, self._ha_watch),
+            (executor, host_executor, recorder, members, self._keeper, self._ha_watch, drains),
             health,
             PeopleLog(self._stores.actions).look,
         )
@@ -220,6 +236,7 @@ class _Stores:
         self.samples = SampleStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.approvals = ApprovalStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.actions = UserActionStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
+        self.maintenance = MaintenanceStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.leases = LeaseStore(url, engine=engine, patience_seconds=patience)
         self.ha_announcements = HaAnnouncementStore(
             url, engine=engine, patience_seconds=patience, epoch=epoch
@@ -227,7 +244,7 @@ class _Stores:
 
     def close(self) -> None:
         parts = self.intents, self.keys, self.memberships, self.history, self.approvals, self.leases
-        for part in (*parts, self.samples, self.ha_announcements, self.actions):
+        for part in (*parts, self.samples, self.ha_announcements, self.actions, self.maintenance):
             part.close()
 
 

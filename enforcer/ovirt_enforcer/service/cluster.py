@@ -19,7 +19,7 @@ from ovirt_enforcer.service.look import Look
 from ovirt_enforcer.service.others import OthersAtWork
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import Planning
-from ovirt_enforcer.service.wording import gist, left_out_text
+from ovirt_enforcer.service.wording import gist, left_out_text, rules_of, staying_text
 from ovirt_placement.answers.plans.obstacles import misfit_text
 from ovirt_placement.answers.plans.records import plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
@@ -65,6 +65,8 @@ class ClusterWork:
         self._others = OthersAtWork(parts.origins)
         #: Whether it was tried out if the first plan would lead to a loop.
         self._simulated = False
+        #: VMs that the last plan could not take off a host that is to be empty, with the reasons.
+        self.staying: dict[str, str] = {}
 
     @property
     def vms(self) -> Collection[str]:
@@ -195,10 +197,11 @@ class ClusterWork:
         if plan is None or asked is None:
             return False
         self._made, self._asked = None, None
+        self.staying = staying_text(plan, asked)
         self._under_way = UnderWay(plan) if plan.steps else None
         if not plan.steps and look.moves_in(self._cluster):
             return True  # all will be well once what moves has arrived: it is said then
-        if not plan.steps and misfit(look.projection.snapshot, plan) is not None:
+        if not plan.steps and misfit(look.projection.snapshot, rules_of(plan)) is not None:
             self._wanted = True  # what was on its way then has not arrived
             return True
         self._simulated |= bool(plan.steps or plan.loop)

@@ -23,11 +23,13 @@ from ovirt_enforcer.service.leading import Leader
 from ovirt_enforcer.service.look import Look
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.parts import Parts
+from ovirt_enforcer.service.runs_under_way import RunsUnderWay
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import Intent, Store
+from ovirt_placement.store.maintenance import MaintenanceRun
 
 #: For so long what was done is remembered at the least, and so often what is older is dropped.
 _REMEMBERED_SECONDS = 30 * 24 * 3600.0
@@ -90,6 +92,7 @@ class Daemon:
         self._ours: dict[str, float] = {}
         #: What people had said of migrations in the last cycle.
         self._said: Hashable = None
+        self._runs = RunsUnderWay(parts)
         #: When the history was last cut off at its end.
         self._forgot_at = -math.inf
 
@@ -111,8 +114,10 @@ class Daemon:
 
     @property
     def due(self) -> bool:
-        """Whether there is a cluster to look at."""
-        return any(work.retry_state.due <= self._clock() for work in self._clusters.values())
+        """Whether there is a cluster or a maintenance run to look at."""
+        return self._runs.due <= self._clock() or any(
+            work.retry_state.due <= self._clock() for work in self._clusters.values()
+        )
 
     def cycle(self) -> float:
         """Do what is due; return the seconds until something will be."""
@@ -165,6 +170,7 @@ class Daemon:
         said, self._said = self._said, self._parts.memory.words()
         if said is not None and said != self._said:
             self.wake_all()
+        self._runs.listen()
 
     def _lead(self, epoch: int) -> None:
         """Begin again where another may have led meanwhile; 0 to lead no more."""
@@ -177,6 +183,7 @@ class Daemon:
             work.leave()
         self._clusters.clear()
         self._latest = None
+        self._runs.forget()
 
     def _follow(self, intents: Sequence[Intent]) -> None:
         """Look at what is under way, but where that failed a moment ago; take note of what came of it."""
@@ -225,6 +232,8 @@ class Daemon:
             work.compare(look.open_intents)
             if work.retry_state.due <= self._clock() and self._parts.goes_on():
                 self._try(cluster, self._reconcile, cluster, look)
+        for run in self._runs.take(look):
+            self._try(run.cluster, self._advance, run, look)
         self._keep_only(look)
         self._looked_at, self._look_seconds = self._clock(), self._clock() - look.began
 
@@ -236,11 +245,22 @@ class Daemon:
         gates, intents = self._parts.memory.gates(), self._store.open_intents()
         history = self._store.history(within_seconds=REACH_SECONDS)
         self._metrics.read(began)
-        snapshot = self._read()
+        snapshot = self._runs.marked(self._read)
         self._parts.executor.reconsider(history, snapshot)
         fresh_until = self._freshness.until(began, self._clock())
         restless = self._movements.look(snapshot, (*intents, *history))
-        return Look(self._parts, snapshot, gates, intents, history, restless, epoch, began, fresh_until)
+        return Look(
+            self._parts,
+            snapshot,
+            gates,
+            intents,
+            history,
+            restless,
+            epoch,
+            began,
+            fresh_until,
+            self._runs.emptied,
+        )
 
     def _reconcile(self, cluster: str, look: Look) -> None:
         work = self._work(cluster)
@@ -249,6 +269,9 @@ class Daemon:
         work.reconcile(look)
         self._note_ours(*work.take_begun_ids())
         work.retry_state.recover()
+
+    def _advance(self, run: MaintenanceRun, look: Look) -> None:
+        self._runs.advance(run, look, self._work(run.cluster).staying, self._look_seconds)
 
     def _keep_only(self, look: Look) -> None:
         """Forget clusters that are gone, once nothing is under way there."""
@@ -294,6 +317,7 @@ class Daemon:
         pauses = [
             self._leader.seconds_until_due(),
             *(work.retry_state.due - now for work in self._clusters.values()),
+            self._runs.due - now,
         ]
         if self._store.open_intents() or any(work.planning for work in self._clusters.values()):
             pauses.append(self._settings.poll_seconds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ovirt_enforcer import configured
@@ -16,6 +16,7 @@ from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import PlanQuestion
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.maintenance.leaving import leaving
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.intents import Intent
 
@@ -37,6 +38,8 @@ class Look:
     #: When that began, and until when steps are begun on it, by the daemon's clock.
     began: float
     fresh_until: float
+    #: Hosts whose VMs are to be migrated away, for maintenance.
+    emptied: tuple[str, ...] = ()
 
     @property
     def _settings(self) -> EnforcerSettings:
@@ -92,14 +95,15 @@ class Look:
             **self.gates.held_groups(self.snapshot),
         }
         domains = configured.domains(self.parts.ha, self.snapshot)
+        options = configured.options(self._settings, spared, self.gates.frozen_hosts(self.snapshot), domains)
+        known = self.snapshot.hosts_of_cluster.get(cluster, ())
+        here = [host.id for host in known if host.id in self.emptied]
         return PlanQuestion(
             cluster=cluster,
             frozen={**self.frozen(plan), **self.projection.moving},
             left_out=self.backoff.left_out_of(cluster),
             spared=spared,
-            options=configured.options(
-                self._settings, spared, self.gates.frozen_hosts(self.snapshot), domains
-            ),
+            options=replace(options, constraints=tuple(leaving(self.projection.snapshot, here))),
             strategy=configured.strategy_name(self._settings),
             deadline=configured.seconds(self._settings),
             simulate=simulate,

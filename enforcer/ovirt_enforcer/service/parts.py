@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ovirt_enforcer.actions.migrate_vm.executor import Executor
 from ovirt_enforcer.actions.migrate_vm.origin import Origins
 from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.maintenance.runs import MaintenanceRuns
 from ovirt_enforcer.service.orders import Orders
 from ovirt_enforcer.service.planners import Planners
 from ovirt_enforcer.service.recording import Recorder
@@ -33,3 +34,5 @@ class Parts:
     origins: Origins
     #: Which failure domains there are.
     ha: HaSettings
+    #: Rolling maintenance.
+    maintenance: MaintenanceRuns

@@ -24,6 +24,7 @@ from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument
 from ovirt_placement.answers.last_decisions import LastDecisionsDocument
+from ovirt_placement.answers.maintenance_runs import MaintenanceRunsDocument
 from ovirt_placement.answers.rules.change import RulesChangeDocument
 from ovirt_placement.answers.rules.check import RulesCheckDocument
 from ovirt_placement.answers.rules.listing import RulesListDocument
@@ -62,6 +63,7 @@ DOCUMENTS = (
     WhatIfDocument,
     HistoryDocument,
     TrendDocument,
+    MaintenanceRunsDocument,
 )
 
 

@@ -44,6 +44,8 @@ class Snapshot(
     frozen_keys: tuple[FrozenKeys, ...] = ()
     sticky_copies: tuple[StickyCopy, ...] = ()
     placement_rules: tuple[PlacementRule, ...] = ()
+    #: Ids of hosts that are emptied for maintenance: no VM is placed there.
+    draining_hosts: tuple[str, ...] = ()
 
     @cached_property
     def cluster_by_id(self) -> dict[str, Cluster]:

@@ -155,6 +155,7 @@ def _check_moving(snapshot: Snapshot) -> None:
         _check_reference(f"frozen_keys[{at}].vm", "VM", frozen.vm, snapshot.vm_by_id)
     for at, sticky in enumerate(snapshot.sticky_copies):
         _check_reference(f"sticky_copies[{at}].vm", "VM", sticky.vm, snapshot.vm_by_id)
+    _check_references("draining_hosts", "host", snapshot.draining_hosts, snapshot.host_by_id)
 
 
 def _check_references(path: str, kind: str, ids: Iterable[str], known: Collection[str]) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Row, Table, or_, select
 
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.causes import Cause, sentence
-from ovirt_placement.store.intents import OPEN_STATES, IntentState
+from ovirt_placement.store.intents import OPEN_STATES, IntentKind, IntentState
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import held_steps, intents, now, plans
 
@@ -190,7 +190,8 @@ class HistoryStore(StoreAccess):
         with self._transaction() as rows:
             known = rows.select(plans, plans.c.id)
             no_plan = or_(intents.c.plan.is_(None), intents.c.plan.not_in(known))
-            return _migrations(rows, no_plan, intents.c.updated > now() - since_seconds)
+            is_migration = intents.c.kind == IntentKind.MIGRATE_VM.value
+            return _migrations(rows, no_plan, is_migration, intents.c.updated > now() - since_seconds)
 
 
 def _plans(rows: EngineRows, condition: ColumnElement[bool]) -> tuple[PlanRecord, ...]:

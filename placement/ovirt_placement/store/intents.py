@@ -1,4 +1,4 @@
-"""Remembers what was intended: each migration, from before its request until its end is known.
+"""Remembers what was intended: each migration and each action on a host, until its end is known.
 
 What is true is in the engine; what was meant is here, so that a process that dies at any point can be
 started again. Every transition is one transaction, and every time is the database's.
@@ -27,6 +27,7 @@ __all__ = [
     "ImpossibleTransition",
     "IntendedMigration",
     "Intent",
+    "IntentKind",
     "IntentState",
     "Store",
     "StoreAway",
@@ -34,6 +35,19 @@ __all__ = [
 
 #: How long an intent that the engine has not confirmed reserves its target.
 BLOCKING_SECONDS = 30.0
+
+
+class IntentKind(StrEnum):
+    """What the engine is asked for."""
+
+    MIGRATE_VM = "migrate_vm"
+    #: Actions on a host, which is the target; there is no VM.
+    DEACTIVATE_HOST = "deactivate_host"
+    UPGRADE_HOST = "upgrade_host"
+    ACTIVATE_HOST = "activate_host"
+    #: What is done with a VM that cannot migrate, for the maintenance of its host, which is the target.
+    STOP_VM = "stop_vm"
+    START_VM = "start_vm"
 
 
 class IntentState(StrEnum):
@@ -62,13 +76,17 @@ _COLUMNS = (
 )
 
 
+_IS_MIGRATION = intents.c.kind == IntentKind.MIGRATE_VM.value
+
+
 class ImpossibleTransition(Exception):
     """An intent was to enter a state that cannot follow the one it is in."""
 
 
 class IntendedMigration(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done with a VM."""
+    """What is to be done with a VM, or with a host."""
 
+    #: Empty for an action on a host.
     vm: str
     cluster: str
     #: The host that it leaves; None for a start.
@@ -83,10 +101,11 @@ class IntendedMigration(msgspec.Struct, frozen=True, kw_only=True):
     step: int | None = None
     #: A digest of what it was decided under, which shows whether that has changed since.
     fingerprint: str | None = None
+    kind: IntentKind = IntentKind.MIGRATE_VM
 
 
 class Intent(IntendedMigration, frozen=True, kw_only=True):
-    """One migration of a VM that somebody means to do, is doing, or did."""
+    """One migration of a VM, or another action, that somebody means to do, is doing, or did."""
 
     id: int
     state: IntentState
@@ -143,7 +162,9 @@ class Store(StoreAccess):
                 fence(rows, epoch)
             refuse_if_paused(rows, paused_by)
             inserts = (
-                rows.insert(intents).values(msgspec.structs.asdict(migration) | state)
+                rows.insert(intents).values(
+                    msgspec.structs.asdict(migration) | {"kind": migration.kind.value} | state
+                )
                 for migration in migrations
             )
             return tuple(_inserted(rows, rows.execute(insert)) for insert in inserts)
@@ -171,16 +192,25 @@ class Store(StoreAccess):
         return self._move(intent_id, IntentState.UNKNOWN, error=error, cause=cause)
 
     def open_intents(self) -> tuple[Intent, ...]:
-        """List the intents whose end is not known, oldest first: what a start must reconcile."""
-        return self._list(_in(_OPEN))
+        """List the migrations whose end is not known, oldest first: what a start must reconcile."""
+        return self._list(_in(_OPEN), _IS_MIGRATION)
+
+    def open_actions(self) -> tuple[Intent, ...]:
+        """List the actions on hosts, and with VMs for the maintenance of hosts, whose end is not known."""
+        return self._list(_in(_OPEN), ~_IS_MIGRATION)
+
+    def actions(self, host: str, *, within_seconds: float) -> tuple[Intent, ...]:
+        """List the actions for a host that ended lately, the oldest first."""
+        lately = (_in(_ENDED), intents.c.updated > now() - within_seconds)
+        return self._list(*lately, ~_IS_MIGRATION, intents.c.target == host)
 
     def blocking_intents(self) -> tuple[Intent, ...]:
         """List the open intents that reserve their target against other VMs."""
         return tuple(intent for intent in self.open_intents() if intent.blocking)
 
     def history(self, *, within_seconds: float, vm: str | None = None) -> tuple[Intent, ...]:
-        """List the intents that ended (done or failed) lately, oldest first: what cooldowns count."""
-        lately = (_in(_ENDED), intents.c.updated > now() - within_seconds)
+        """List the migrations that ended (done or failed) lately, oldest first: what cooldowns count."""
+        lately = (_in(_ENDED), _IS_MIGRATION, intents.c.updated > now() - within_seconds)
         return self._list(*lately, *(() if vm is None else (intents.c.vm == vm,)))
 
     def settle_clock(self) -> bool:
@@ -242,5 +272,10 @@ def _read(rows: EngineRows, intent_id: int) -> Intent:
 
 def _intent(row: Row[Any]) -> Intent:
     age = max(0.0, row.age_seconds)
-    known = {"state": IntentState(row.state), "cause": row.cause and Cause(row.cause), "age_seconds": age}
+    known = {
+        "state": IntentState(row.state),
+        "kind": IntentKind(row.kind),
+        "cause": row.cause and Cause(row.cause),
+        "age_seconds": age,
+    }
     return Intent(**{**row._asdict(), **known})

@@ -21,6 +21,7 @@ from ovirt_placement.model.key_text import check_text
 from ovirt_placement.store import key_revisions
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.key_titles import by_id, changed
+from ovirt_placement.store.maintenance import draining_hosts
 from ovirt_placement.store.placement_rules import set_rules
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import (
@@ -83,13 +84,15 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class KeyRecords(msgspec.Struct, frozen=True):
-    """All that the store knows of placement keys, and the placement rules, which are read with them."""
+    """All that the store knows of placement keys, and what is read with them: rules, and draining hosts."""
 
     revision: int
     keys: tuple[PlacementKey, ...] = ()
     frozen: tuple[FrozenKeys, ...] = ()
     copies: tuple[StickyCopy, ...] = ()
     rules: tuple[PlacementRule, ...] = ()
+    #: Ids of hosts that are emptied for maintenance.
+    draining: tuple[str, ...] = ()
 
 
 class KeyStore(StoreAccess):
@@ -226,6 +229,7 @@ class KeyStore(StoreAccess):
                 tuple(FrozenKeys(vm, self._sets[text]) for vm, text in frozen),
                 tuple(StickyCopy(**row._asdict()) for row in copies),
                 tuple(found.rule for found in set_rules(rows)),
+                draining_hosts(rows),
             )
 
 

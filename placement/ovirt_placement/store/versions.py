@@ -19,6 +19,7 @@ from ovirt_placement.store.migrations import (
     version_0010_placement_rules,
     version_0011_samples,
     version_0012_user_actions,
+    version_0013_maintenance,
 )
 from ovirt_placement.store.schema import schema_version
 
@@ -36,6 +37,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     version_0010_placement_rules.migrate,
     version_0011_samples.migrate,
     version_0012_user_actions.migrate,
+    version_0013_maintenance.migrate,
 )
 
 #: What this release reads and writes. A store with a higher one is left alone.

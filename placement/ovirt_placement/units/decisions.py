@@ -14,6 +14,7 @@ from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.expected_order import with_order
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
+from ovirt_placement.rules.scheduling.giving_way import gives_way
 from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
 from ovirt_placement.units import reporting
@@ -73,6 +74,8 @@ def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propert
         raise RefusedLoudlyError(loud, decision.confirmed)
     reporting.report_refusals(unit, vm, verdicts, decision.confirmed)
     reporting.report_age(unit, decision)
+    if not all(verdict.accepted for verdict in verdicts) and gives_way(decision.confirmed, request):
+        return Aged(hosts, decision.age_seconds)
     accepted = [verdict.host for verdict in verdicts if verdict.accepted]
     decision.expect_accepted(unit, decision.confirmed.vm_by_id[vm], accepted)
     return Aged(accepted, decision.age_seconds, _reasons(rule, decision, request, verdicts))

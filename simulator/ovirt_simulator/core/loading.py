@@ -51,6 +51,7 @@ def load(state: State, snapshot: model.Snapshot, now: datetime) -> None:
     state.frozen_keys = snapshot.frozen_keys
     state.sticky_copies = snapshot.sticky_copies
     state.placement_rules = snapshot.placement_rules
+    state.draining_hosts = snapshot.draining_hosts
     state.calibrate()
 
 

@@ -31,6 +31,7 @@ def snapshot(state: State) -> model.Snapshot:
         frozen_keys=state.frozen_keys,
         sticky_copies=state.sticky_copies,
         placement_rules=state.placement_rules,
+        draining_hosts=state.draining_hosts,
     )
 
 

@@ -88,6 +88,7 @@ class State:
         self.frozen_keys: tuple[model.FrozenKeys, ...] = ()
         self.sticky_copies: tuple[model.StickyCopy, ...] = ()
         self.placement_rules: tuple[model.PlacementRule, ...] = ()
+        self.draining_hosts: tuple[str, ...] = ()
         #: Grows with every change.
         self.revision = 0
         self._occupancy = Occupancy()

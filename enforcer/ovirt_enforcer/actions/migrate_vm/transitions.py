@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from ovirt_enforcer.gates.host_action import title
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.store.intents import ImpossibleTransition, Intent, Store
@@ -56,4 +57,4 @@ class Transitions:
 
     def _title(self, intent: Intent) -> str:
         vm, host = vm_name(intent.vm, self._latest), host_name(intent.target, self._latest)
-        return f"migration of {vm} to {host} ({intent.correlation_id})"
+        return f"{title(intent.kind, vm, host)} ({intent.correlation_id})"

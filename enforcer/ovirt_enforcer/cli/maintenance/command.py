@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_enforcer.cli.maintenance import plan
+from ovirt_enforcer.cli.maintenance import orders, plan, request, status
 
 DESCRIPTION = """\
 Take hosts out for maintenance, one after another or a few at once, with every rule satisfied all the time.
@@ -21,3 +21,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     plan.add_parser(actions)
+    request.add_parser(actions)
+    status.add_parser(actions)
+    orders.add_parser(actions)

@@ -13,6 +13,7 @@ from ovirt_placement.answers.plans.records import (
     RemainingRule,
 )
 from ovirt_placement.model.names import Named, NamedGroup
+from ovirt_placement.planning.maintenance.leaving import Leaving
 from ovirt_placement.planning.undoing import STRATEGY as UNDO
 
 #: This many failures that are not survived are reported in words; data have them all.
@@ -64,6 +65,8 @@ def dropped_text(dropped: DroppedStep) -> str:
 
 def rule_text(rule: RemainingRule) -> str:
     """Which rule it is, with what it asks."""
+    if rule.family == Leaving.family:
+        return f"maintenance: {rule.asks}"
     return f"{title(rule.groups)}, {'hard' if rule.hard else 'soft'}: {rule.asks}"
 
 

@@ -31,6 +31,7 @@ def as_recorded(snapshot: Snapshot, records: KeyRecords | None) -> Snapshot:
         frozen_keys=records.frozen,
         sticky_copies=records.copies,
         placement_rules=records.rules,
+        draining_hosts=records.draining,
     )
 
 
@@ -52,6 +53,7 @@ def without_lost_keys(snapshot: Snapshot) -> Snapshot:
         ),
         frozen_keys=tuple(frozen for frozen in snapshot.frozen_keys if frozen.vm in vms),
         sticky_copies=tuple(copy for copy in snapshot.sticky_copies if copy.vm in vms),
+        draining_hosts=tuple(host for host in snapshot.draining_hosts if host in hosts),
     )
 
 

@@ -1,4 +1,4 @@
-"""The hard VM-to-host rule: hosts that a VM is restricted to, and hosts that it is kept off."""
+"""The hard VM-to-host rule: hosts that a VM is restricted to or kept off, and hosts that are emptied."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from ovirt_placement.rules.verdict import Request, Verdict
 
 HOST_NOT_LISTED = ReasonKind("host_not_listed", "VM {vm} may only run on the hosts of {group}", veto=True)
 HOST_FORBIDDEN = ReasonKind("host_forbidden", "VM {vm} must not run on the hosts of {group}", veto=True)
+#: Marked in our store by a maintenance run; the engine, which still shows it as up, knows nothing of it.
+HOST_DRAINING = ReasonKind("host_draining", "the host is being emptied for maintenance", veto=True)
 #: It is treated as not configured.
 GROUP_WITHOUT_HOSTS = ReasonKind(
     "group_without_hosts", "{group} restricts VM {vm} to hosts but lists none: not counted"
@@ -22,7 +24,8 @@ GROUP_WITHOUT_HOSTS = ReasonKind(
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Judge each candidate host, in order, by every hard host group of every requested VM.
 
-    All groups apply, so positive ones intersect; the host that a VM runs on has no exemption.
+    All groups apply, so positive ones intersect; the host that a VM runs on has no exemption. A host that is
+    being emptied takes nobody.
     """
     applying = [(vm, group) for vm in request.vms for group in hard_host_groups_of(snapshot).get(vm, ())]
     notes = tuple(
@@ -35,6 +38,8 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     ]
 
     def vetoes(host: str) -> Iterator[Reason]:
+        if host in snapshot.draining_hosts:
+            yield Reason(HOST_DRAINING, host=host)
         for listed, must_be_listed, reason in restrictions:
             if (host in listed) is not must_be_listed:
                 yield reason

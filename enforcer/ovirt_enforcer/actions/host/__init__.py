@@ -1,0 +1,1 @@
+"""Takes hosts out of service and back: deactivate, upgrade, activate."""

@@ -1,0 +1,85 @@
+"""`ovirt-enforcer maintenance pause`, `resume` and `stop`: what becomes of a run that is under way."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from ovirt_enforcer.cli.arguments import add_config
+from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.store import opened
+from ovirt_placement.store.maintenance import MaintenanceRun, MaintenanceStore, RunState
+from ovirt_service.errors import UserError
+
+
+class _Order(NamedTuple):
+    name: str
+    summary: str
+    description: str
+    state: RunState
+    after: tuple[RunState, ...]
+    said: str
+
+
+_ORDERS = (
+    _Order(
+        "pause",
+        "begin nothing new in a run",
+        "Let nothing new begin in a run until it is resumed. What is under way in the engine goes on.\n",
+        RunState.PAUSED,
+        (RunState.RUNNING,),
+        "is paused: what is under way goes on, nothing new begins",
+    ),
+    _Order(
+        "resume",
+        "let a run go on",
+        "Let a run go on that is paused.\n",
+        RunState.RUNNING,
+        (RunState.PAUSED,),
+        "goes on",
+    ),
+    _Order(
+        "stop",
+        "end a run",
+        "End a run: no other host is begun. A host that is being emptied works on with the VMs that it has,\n"
+        "and is named; one that is in maintenance is brought up first.\n",
+        RunState.STOPPING,
+        (RunState.RUNNING, RunState.PAUSED),
+        "is to end: a host that is out of service is brought up first",
+    ),
+)
+
+
+def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    for order in _ORDERS:
+        run: Callable[[argparse.Namespace], int] = partial(_run, order)
+        parser = add_command(
+            actions,
+            order.name,
+            order.summary,
+            order.description,
+            run,
+            f"  ovirt-enforcer maintenance {order.name}\n",
+        )
+        parser.add_argument("run_id", nargs="?", metavar="RUN", help="its id, where several are under way")
+        add_config(parser)
+
+
+def _run(order: _Order, args: argparse.Namespace) -> int:
+    with opened(MaintenanceStore, args) as store:
+        found = _found(store.active(), args.run_id)
+        if not store.order(found.id, order.state, after=order.after):
+            raise UserError(f"maintenance run {found.id} is {found.state}")
+    print(f"Maintenance run {found.id} of cluster {found.cluster_name} {order.said}.")
+    return 0
+
+
+def _found(active: tuple[MaintenanceRun, ...], run_id: str | None) -> MaintenanceRun:
+    named = [one for one in active if run_id in (None, one.id)]
+    if not named:
+        raise UserError(f"no maintenance run {run_id or ''}".rstrip() + " is under way")
+    if len(named) > 1:
+        raise UserError(f"several runs are under way, name one: {', '.join(one.id for one in named)}")
+    return named[0]

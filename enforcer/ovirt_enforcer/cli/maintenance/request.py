@@ -1,0 +1,126 @@
+"""`ovirt-enforcer maintenance run`: have the running enforcer take hosts out, one after another."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+from collections.abc import Sequence
+
+from ovirt_enforcer.cli.apply import check_running
+from ovirt_enforcer.cli.arguments import add_config, add_json, duration
+from ovirt_enforcer.cli.maintenance import status
+from ovirt_enforcer.gates.hold import rule_key
+from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement import config as configuration
+from ovirt_placement import inventory
+from ovirt_placement.answers.finding import find
+from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.login import login_name
+from ovirt_placement.cli.question import PATIENCE_SECONDS
+from ovirt_placement.cli.store import opened
+from ovirt_placement.model import Host, Snapshot
+from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceStore, Work
+from ovirt_service.errors import UserError
+
+DESCRIPTION = """\
+Have the running enforcer take hosts of a cluster out for maintenance, one after another: mark the host,
+migrate its VMs by plan, deactivate it when it is empty, upgrade it in maintenance, activate it, look at it
+while it soaks. The next begins only when the last is up and all is as it was. A host that does not come back
+ends the run. The mode must be approve or enforce.
+Exit status, with --follow: 0 all hosts are done, 4 the run has ended before its time.
+"""
+
+EXAMPLES = """\
+  ovirt-enforcer maintenance run node1 node2 --follow
+  ovirt-enforcer maintenance run --cluster blue --work command
+  ovirt-enforcer maintenance run node3 --stop db1      # db1 cannot migrate: stop it, and start it again
+"""
+
+
+def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = add_command(actions, "run", "take hosts out, one after another", DESCRIPTION, run, EXAMPLES)
+    parser.add_argument("hosts", nargs="*", metavar="HOST", help="hosts by name or id, in their order")
+    parser.add_argument("--cluster", metavar="CLUSTER", help="all hosts of a cluster that are up")
+    parser.add_argument(
+        "--work",
+        type=Work,
+        choices=list(Work),
+        default=Work.UPGRADE,
+        help="what is done with a host in maintenance: the engine's upgrade (default), the configured"
+        " command, or nothing",
+    )
+    parser.add_argument("--no-reboot", action="store_true", help="upgrade hosts without a restart")
+    parser.add_argument(
+        "--stop",
+        action="append",
+        default=[],
+        metavar="VM",
+        help="a VM that may be stopped, and started again afterwards, if it cannot migrate; repeatable",
+    )
+    parser.add_argument(
+        "--soak",
+        type=duration,
+        default=60.0,
+        metavar="TIME",
+        help="how long a host is looked at once it is up, such as 5m (default: 60s)",
+    )
+    parser.add_argument(
+        "--failures",
+        type=int,
+        default=0,
+        metavar="N",
+        help="so many hosts may fail to become empty before the run ends (default: 0)",
+    )
+    parser.add_argument("--follow", action="store_true", help="print what happens until the run has ended")
+    add_json(parser)
+    add_config(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    config = configuration.load(args.config)
+    settings = config.section("enforcer", EnforcerSettings)
+    if args.work is Work.COMMAND and not settings.maintenance.command:
+        raise UserError("--work command needs a command in [enforcer.maintenance]")
+    if settings.mode is Mode.OBSERVE:
+        raise UserError(
+            'ovirt-enforcer is in observe mode: set mode = "enforce" in [enforcer], and restart it'
+        )
+    snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
+    hosts = _hosts(args, snapshot)
+    cluster = snapshot.cluster_by_id[hosts[0].cluster]
+    request = MaintenanceRequest(
+        work=args.work,
+        stop_vms=tuple(find(word, "VM", snapshot.vms).id for word in args.stop),
+        soak_seconds=args.soak,
+        failures=max(0, args.failures),
+        reboot=not args.no_reboot,
+    )
+    check_running(args, config.engine.name)
+    run_id = secrets.token_hex(3)
+    with opened(MaintenanceStore, args) as store:
+        store.request(
+            run_id,
+            (cluster.id, cluster.name),
+            [(host.id, host.name) for host in hosts],
+            request,
+            requested_by=login_name(),
+            violated=[rule_key(one) for one in find_violations(snapshot, cluster.id) if one.hard],
+        )
+    return status.follow(args, run_id) if args.follow else status.show_run(args, run_id)
+
+
+def _hosts(args: argparse.Namespace, snapshot: Snapshot) -> Sequence[Host]:
+    if bool(args.hosts) == bool(args.cluster):
+        raise UserError("name hosts, or a --cluster: one of them")
+    if args.cluster:
+        cluster = find(args.cluster, "cluster", snapshot.clusters)
+        found = [host for host in snapshot.hosts_of_cluster.get(cluster.id, ()) if host.up]
+    else:
+        named = [find(word, "host", snapshot.hosts) for word in args.hosts]
+        found = list({host.id: host for host in named}.values())
+    if len({host.cluster for host in found}) > 1:
+        raise UserError("these hosts are of several clusters: begin a run for each")
+    if not found:
+        raise UserError(f"cluster {args.cluster} has no host that is up")
+    return found

@@ -1,0 +1,282 @@
+"""What is next for the host of a maintenance run that has its turn: pure, from what is known at one moment.
+
+The safe order: mark it as draining, let the planner move its VMs, deactivate it only when it is empty,
+upgrade it in maintenance, activate it, look at it while it soaks. What has begun is found again in the engine
+and the store, whoever decides next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ovirt_enforcer.maintenance.hooks import HookResult
+from ovirt_enforcer.settings import MaintenanceSettings
+from ovirt_placement.store.intents import Intent, IntentKind
+from ovirt_placement.store.maintenance import HostPhase, HostProgress, MaintenanceRun, RunState, Work
+
+#: A request that the engine refused is made again after this many seconds.
+_AGAIN_SECONDS = 30.0
+#: So many VMs that only take their time are named.
+_NAMED = 5
+_NOT_ALLOWED = "cannot migrate, and nobody allows to stop it"
+_GOING = ("preparing_for_maintenance", "maintenance")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What is known when a decision is made."""
+
+    run: MaintenanceRun
+    host: HostProgress
+    settings: MaintenanceSettings
+    #: Of the engine; None if it has no such host.
+    status: str | None
+    update_available: bool
+    #: VMs on the host, and those on their way there, by id with their names.
+    vms: Mapping[str, str]
+    arriving: Mapping[str, str] = field(default_factory=dict)
+    #: Those of `vms` that no migration can take away, with the reason.
+    staying: Mapping[str, str] = field(default_factory=dict)
+    #: Those that may not migrate at all.
+    pinned: frozenset[str] = frozenset()
+    #: The stopped VMs of this host that are still down, with their names.
+    down: Mapping[str, str] = field(default_factory=dict)
+    #: Actions for it that are under way, and the last that failed in this phase.
+    open: tuple[Intent, ...] = ()
+    failed: Intent | None = None
+    #: Why emptying it must not begin; None if every gate is open.
+    closed: str | None = None
+    #: What the hooks said; None if they were not asked, or have not answered.
+    alerts: HookResult | None = None
+    command: HookResult | None = None
+    #: Hosts that are done, and are not up.
+    lost: tuple[str, ...] = ()
+    #: Why the cluster is not as it should be between two hosts; empty if it is.
+    unsound: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to do yet; the text says for what it waits."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enter:
+    """The host enters a phase."""
+
+    phase: HostPhase
+    message: str = ""
+    #: Whether it is marked from now on; None leaves it as it is.
+    draining: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The engine is asked for an action."""
+
+    kind: IntentKind
+    vm: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunHook:
+    """A command of the administrator's is run: whether alerts hold the host back, or the work itself."""
+
+    work: bool
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The run ends: no other host is touched."""
+
+    state: RunState
+    message: str
+
+
+Decision = Wait | Enter | Ask | RunHook | End
+
+
+def decide(scene: Scene) -> Decision:
+    """What is next for the host that has its turn."""
+    if scene.open and scene.host.phase not in (HostPhase.WORKING, HostPhase.ACTIVATING):
+        return Wait("the engine is at work")
+    if scene.status is None:
+        return _end(scene, "the engine has it no more")
+    return _PHASES[scene.host.phase](scene)
+
+
+def _waiting(scene: Scene) -> Decision:
+    if scene.run.state is RunState.STOPPING:
+        return End(RunState.STOPPED, "stopped before the next host")
+    if scene.run.state is RunState.PAUSED:
+        return Wait("the run is paused")
+    if scene.lost:
+        return End(RunState.FAILED, f"{', '.join(scene.lost)} is done and no longer up: nothing else begins")
+    if scene.status in _GOING:
+        return Enter(HostPhase.DEACTIVATING, draining=True)
+    if scene.status != "up":
+        return Enter(HostPhase.FAILED, f"its status is {scene.status}")
+    if scene.run.request.work is Work.UPGRADE and not scene.update_available:
+        return Enter(HostPhase.SKIPPED, "the engine knows of no updates for it")
+    return _gated(scene)
+
+
+def _gated(scene: Scene) -> Decision:
+    if scene.closed is not None:
+        return Wait(scene.closed)
+    if scene.settings.blocked_by:
+        if scene.alerts is None:
+            return RunHook(work=False)
+        if scene.alerts.status != 0:
+            return Wait(f"held back by blocked_by: {scene.alerts.text}")
+    return Enter(HostPhase.DRAINING, draining=True)
+
+
+def _draining(scene: Scene) -> Decision:
+    if scene.status in _GOING:
+        return Enter(HostPhase.DEACTIVATING)
+    if scene.status != "up":
+        return _end(scene, f"its status is {scene.status}")
+    if scene.run.state is RunState.STOPPING:
+        return End(RunState.STOPPED, f"stopped: {_half_drained(scene)}")
+    if scene.run.state is RunState.PAUSED:
+        return Wait(f"the run is paused: {_half_drained(scene)}")
+    if not scene.vms and not scene.arriving:
+        return Enter(HostPhase.DEACTIVATING)
+    allowed = scene.pinned.intersection(scene.run.request.stop_vms)
+    if allowed and not _rests(scene):
+        return Ask(IntentKind.STOP_VM, min(allowed))
+    if scene.host.seconds > scene.settings.drain_seconds:
+        return Enter(HostPhase.FAILED, _half_drained(scene), draining=False)
+    return Wait(_half_drained(scene))
+
+
+def _deactivating(scene: Scene) -> Decision:
+    if scene.status == "maintenance":
+        stops = scene.run.state is RunState.STOPPING
+        return Enter(HostPhase.ACTIVATING if stops else HostPhase.WORKING)
+    if scene.status == "preparing_for_maintenance":
+        if scene.host.seconds > scene.settings.drain_seconds:
+            return _end(scene, f"it does not arrive in maintenance{_because(scene)}")
+        return Wait(f"the engine empties it{_because(scene)}" if scene.vms else "on its way to maintenance")
+    if scene.status != "up":
+        return _end(scene, f"its status is {scene.status}")
+    if scene.run.state is not RunState.RUNNING or scene.vms or scene.arriving:
+        return Enter(HostPhase.DRAINING)
+    if _rests(scene):
+        return Wait(f"the deactivation did not begin: {_why(scene)}")
+    return Ask(IntentKind.DEACTIVATE_HOST)
+
+
+def _working(scene: Scene) -> Decision:
+    if scene.run.request.work is Work.COMMAND:
+        return _commanded(scene)
+    if scene.run.request.work is Work.NOTHING:
+        return Enter(HostPhase.ACTIVATING)
+    if scene.status == "up":
+        return Enter(HostPhase.CHECKING, draining=False)
+    if scene.status == "install_failed":
+        return _end(scene, "its upgrade failed, and it is out of service")
+    if scene.status != "maintenance":
+        return _patient(scene, "is upgraded")
+    if scene.open:
+        return _patient(scene, "is upgraded")
+    if not scene.update_available:
+        return Enter(HostPhase.ACTIVATING)
+    if scene.run.state is RunState.PAUSED:
+        return Wait("the run is paused: it is in maintenance")
+    if _rests(scene):
+        return _patient(scene, f"the upgrade did not begin: {_why(scene)}")
+    return Ask(IntentKind.UPGRADE_HOST)
+
+
+def _commanded(scene: Scene) -> Decision:
+    if scene.command is None:
+        return RunHook(work=True)
+    if scene.command.status is None:
+        return Wait("the command runs")
+    if scene.command.status != 0:
+        return _end(scene, f"the command failed, and the host stays as it is: {scene.command.text}")
+    return Enter(HostPhase.ACTIVATING)
+
+
+def _activating(scene: Scene) -> Decision:
+    if scene.status == "up":
+        return Enter(HostPhase.CHECKING, draining=False)
+    if scene.status == "install_failed":
+        return _end(scene, "it is out of service")
+    if scene.status == "maintenance" and not scene.open:
+        if scene.run.state is RunState.PAUSED:
+            return Wait("the run is paused: it is in maintenance")
+        if not _rests(scene):
+            return Ask(IntentKind.ACTIVATE_HOST)
+    return _patient(scene, "comes up")
+
+
+def _checking(scene: Scene) -> Decision:
+    if scene.status != "up":
+        return _patient(scene, f"was up, and its status is {scene.status}")
+    if scene.down and not _rests(scene) and scene.run.state is not RunState.PAUSED:
+        return Ask(IntentKind.START_VM, min(scene.down))
+    if scene.down:
+        names = ", ".join(sorted(scene.down.values()))
+        return _patient(scene, f"{names} was stopped for it and does not start: {_why(scene)}")
+    if scene.unsound:
+        return _patient(scene, scene.unsound)
+    if scene.host.seconds < scene.run.request.soak_seconds and scene.run.state is not RunState.STOPPING:
+        return Wait("is up and soaks")
+    return Enter(HostPhase.DONE)
+
+
+_PHASES = {
+    HostPhase.WAITING: _waiting,
+    HostPhase.DRAINING: _draining,
+    HostPhase.DEACTIVATING: _deactivating,
+    HostPhase.WORKING: _working,
+    HostPhase.ACTIVATING: _activating,
+    HostPhase.CHECKING: _checking,
+}
+
+
+def _patient(scene: Scene, message: str) -> Decision:
+    """Wait as long as a host may take to come back; then nothing else is touched."""
+    if scene.host.seconds > scene.settings.return_seconds:
+        return _end(scene, f"it does not come back: its status is {scene.status}, and it {message}")
+    return Wait(message)
+
+
+def _end(scene: Scene, message: str) -> End:
+    return End(RunState.FAILED, f"host {scene.host.name}: {message}")
+
+
+def _rests(scene: Scene) -> bool:
+    """Whether the last request of this phase failed a moment ago."""
+    return scene.failed is not None and scene.failed.age_seconds < _AGAIN_SECONDS
+
+
+def _why(scene: Scene) -> str:
+    return "nobody knows why" if scene.failed is None else scene.failed.reason or "nobody knows why"
+
+
+def _half_drained(scene: Scene) -> str:
+    """How many of its VMs have left, and what holds the others."""
+    gone = [vm for vm in scene.host.vms if vm not in scene.vms]
+    return f"{len(gone)} of {len(scene.host.vms)} VMs have left{_because(scene)}"
+
+
+def _because(scene: Scene) -> str:
+    """What holds those that are there; where nothing does, their names, unless there are many."""
+    known = {**scene.arriving, **scene.vms}
+    held = {
+        **dict.fromkeys(scene.arriving, "is on its way there"),
+        **{vm: why for vm, why in scene.staying.items() if vm in scene.vms},
+        **dict.fromkeys(
+            scene.pinned.difference(scene.run.request.stop_vms),
+            "cannot migrate, and nobody allows to stop it",
+        ),
+    }
+    named = held or {vm: "is still there" for vm in scene.vms if len(scene.vms) <= _NAMED}
+    return f": {'; '.join(f'{known[vm]} {why}' for vm, why in sorted(named.items()))}" if named else ""

@@ -1,0 +1,264 @@
+"""Carries out the maintenance runs that people request: one host of a cluster after another.
+
+All that must survive stands in the store; what is true is in the engine. Each look decides anew what is next.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from ovirt_enforcer.actions.host.executor import ActionTask, HostExecutor
+from ovirt_enforcer.gates.admission import Closed, Gates
+from ovirt_enforcer.gates.hold import rule_key
+from ovirt_enforcer.gates.host_action import HostAction
+from ovirt_enforcer.maintenance.decision import Ask, Decision, End, Enter, RunHook, Scene, Wait, decide
+from ovirt_enforcer.maintenance.hooks import HookResult, Hooks
+from ovirt_enforcer.notifications.kinds import NoticeKind
+from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.settings import MaintenanceSettings
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import group_name
+from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.ha_announcements import HaAnnouncementStore
+from ovirt_placement.store.intents import Intent, IntentKind, IntentState, Store
+from ovirt_placement.store.maintenance import (
+    ENDED,
+    HostPhase,
+    HostProgress,
+    MaintenanceRun,
+    MaintenanceStore,
+    RunState,
+)
+
+#: Phases in which the planner takes the VMs of a host away.
+_EMPTIED: Final = (HostPhase.DRAINING, HostPhase.DEACTIVATING)
+
+_log = logging.getLogger(__name__)
+
+
+class Seen(Protocol):
+    """What is known at one moment; the gates were made before the snapshot was read."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+    @property
+    def gates(self) -> Gates: ...
+    @property
+    def open_intents(self) -> Sequence[Intent]: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def fresh_until(self) -> float: ...
+
+
+class MaintenanceRuns:
+    """The runs of all clusters; for one thread."""
+
+    def __init__(
+        self,
+        store: MaintenanceStore,
+        intents: Store,
+        executor: HostExecutor,
+        announcements: HaAnnouncementStore,
+        settings: MaintenanceSettings,
+        notifications: Notifications = Notifications(),  # noqa: B008 - nobody is notified
+    ) -> None:
+        self._store = store
+        self._intents = intents
+        self._executor = executor
+        self._announcements = announcements
+        self._settings = settings
+        self._notifications = notifications
+        self._hooks = Hooks()
+
+    def active(self) -> tuple[MaintenanceRun, ...]:
+        """The runs that are under way. Raises `StoreAway`, as do the others."""
+        return self._store.active()
+
+    def reconcile(self, run: MaintenanceRun, seen: Seen, staying: Mapping[str, str]) -> bool:
+        """Do what is next in a run; whether more may follow soon, rather than in a while.
+
+        `staying` are VMs that the planner cannot move, with the reasons. Raises what an executor raises.
+        """
+        host = next((one for one in run.hosts if one.phase not in ENDED), None)
+        if host is None:
+            self._finish(run)
+            return False
+        scene = self._scene(run, host, seen, staying)
+        decision = decide(scene)
+        self._carry_out(decision, scene, seen)
+        return host.phase is not HostPhase.WAITING or not isinstance(decision, Wait)
+
+    def _scene(
+        self, run: MaintenanceRun, host: HostProgress, seen: Seen, staying: Mapping[str, str]
+    ) -> Scene:
+        snapshot = seen.snapshot
+        open_actions = self._open(host)
+        state = self._executor.read(host.host)
+        there = snapshot.vms_of_host.get(host.host, ())
+        key = (run.id, host.host)
+        return Scene(
+            run=run,
+            host=host,
+            settings=self._settings,
+            status=None if state is None else state.status,
+            update_available=state is not None and state.update_available,
+            vms={**_leaving(snapshot, seen.open_intents, host.host), **{vm.id: vm.name for vm in there}},
+            arriving=_arriving(snapshot, seen.open_intents, host.host),
+            staying={vm: why for vm, why in staying.items() if why},
+            pinned=frozenset(vm.id for vm in there if not vm.migratable),
+            down=_down(snapshot, host.stopped),
+            open=open_actions,
+            failed=self._failed(host),
+            closed=_why_closed(seen, run.cluster, host.host),
+            alerts=_ended(self._hooks.result((*key, "alerts"))),
+            command=self._hooks.result((*key, "work")),
+            lost=_lost(run, snapshot),
+            unsound=self._unsound(run, snapshot) if host.phase is HostPhase.CHECKING else "",
+        )
+
+    def _open(self, host: HostProgress) -> tuple[Intent, ...]:
+        """Actions for a host that are under way, after a look at each."""
+        found = [one for one in self._intents.open_actions() if one.target == host.host]
+        self._executor.follow(found)
+        known = {one.id for one in found}
+        return tuple(one for one in self._intents.open_actions() if one.id in known)
+
+    def _failed(self, host: HostProgress) -> Intent | None:
+        """The last action that failed in the phase of a host."""
+        ended = self._intents.actions(host.host, within_seconds=host.seconds)
+        return ended[-1] if ended and ended[-1].state is IntentState.FAILED else None
+
+    def _unsound(self, run: MaintenanceRun, snapshot: Snapshot) -> str:
+        """What is not as it was when the run began: rules, keys and the HA reservation; empty for nothing."""
+        violated = [
+            " and ".join(group_name(group, snapshot) for group in one.groups) or one.constraint.asks
+            for one in find_violations(snapshot, run.cluster)
+            if one.hard and rule_key(one) not in run.violated
+        ]
+        if violated:
+            return f"violated since the run began: {', '.join(violated)}"
+        told = [one for one in self._announcements.announcements() if one.cluster == run.cluster]
+        if told and told[-1].kind == NoticeKind.HA_ALERT and told[-1].age_seconds < run.age_seconds:
+            return "the HA reservation of the cluster is not satisfied: ovirt-placement ha-check shows it"
+        return ""
+
+    def _carry_out(self, decision: Decision, scene: Scene, seen: Seen) -> None:
+        run, host = scene.run, scene.host
+        match decision:
+            case Wait(message):
+                self._note(run, host, message)
+            case Enter():
+                self._enter(scene, decision)
+            case Ask(kind, vm):
+                self._ask(scene, seen, kind, vm)
+            case RunHook(work):
+                self._run_hook(scene, work=work)
+            case End(state, message):
+                self._end(run, state, message)
+        if scene.alerts is not None:
+            self._hooks.forget((run.id, host.host, "alerts"))
+
+    def _note(self, run: MaintenanceRun, host: HostProgress, message: str) -> None:
+        if message != host.message:
+            self._store.note(run.id, host.host, message)
+            _log.info("maintenance of host %s: %s: %s", host.name, host.phase, message)
+
+    def _enter(self, scene: Scene, entered: Enter) -> None:
+        run, host = scene.run, scene.host
+        changes: dict[str, Any] = {}
+        if entered.draining is not None:
+            changes["draining"] = entered.draining
+        if host.phase is HostPhase.WAITING:
+            changes["vms"] = sorted(scene.vms)
+        words = f": {entered.message}" if entered.message else ""
+        _log.info("maintenance of host %s: %s%s", host.name, entered.phase, words)
+        self._store.enter(run.id, host.host, entered.phase, entered.message, **changes)
+        failed = sum(one.phase is HostPhase.FAILED for one in run.hosts) + 1
+        if entered.phase is HostPhase.FAILED and failed > run.request.failures:
+            self._end(run, RunState.FAILED, f"host {host.name} has failed: {entered.message}")
+
+    def _ask(self, scene: Scene, seen: Seen, kind: IntentKind, vm: str) -> None:
+        run, host = scene.run, scene.host
+        try:
+            admitted = seen.gates.admit_action(seen.snapshot, run.cluster, HostAction(kind, host.host, vm))
+        except Closed as why:
+            self._note(run, host, f"not now: {why}")
+            return
+        if kind is IntentKind.STOP_VM and vm not in host.stopped:
+            self._store.mark_stopped(run.id, host.host, (*host.stopped, vm))
+        reboot = run.request.reboot
+        self._executor.begin(ActionTask(admitted, seen.snapshot, seen.epoch, seen.fresh_until, reboot))
+
+    def _run_hook(self, scene: Scene, *, work: bool) -> None:
+        command = self._settings.command if work else self._settings.blocked_by
+        host = scene.host
+        names = {"MAINTENANCE_HOST": host.name, "MAINTENANCE_HOST_ID": host.host}
+        self._hooks.start((scene.run.id, host.host, "work" if work else "alerts"), command, names)
+
+    def _finish(self, run: MaintenanceRun) -> None:
+        counted = [(sum(host.phase is phase for host in run.hosts), phase) for phase in ENDED]
+        self._end(run, RunState.DONE, ", ".join(f"{count} {phase}" for count, phase in counted if count))
+
+    def _end(self, run: MaintenanceRun, state: RunState, message: str) -> None:
+        self._store.end(run.id, state, message)
+        level = logging.WARNING if state is RunState.FAILED else logging.INFO
+        _log.log(level, "maintenance run %s of cluster %s: %s: %s", run.id, run.cluster_name, state, message)
+        kind = NoticeKind.MAINTENANCE_FAILED if state is RunState.FAILED else NoticeKind.MAINTENANCE_ENDED
+        self._notifications.report(
+            kind, cluster_id=run.cluster, cluster=run.cluster_name, run=run.id, reason=message
+        )
+
+
+def emptied(runs: Sequence[MaintenanceRun]) -> tuple[str, ...]:
+    """The hosts whose VMs are to be migrated away now; not those of runs that are paused or are to end."""
+    return tuple(
+        host.host
+        for run in runs
+        if run.state is RunState.RUNNING
+        for host in run.hosts
+        if host.phase in _EMPTIED
+    )
+
+
+def draining(runs: Sequence[MaintenanceRun]) -> tuple[str, ...]:
+    """The hosts that are marked."""
+    return tuple(sorted(host.host for run in runs for host in run.hosts if host.draining))
+
+
+def _ended(result: HookResult | None) -> HookResult | None:
+    """The result of a command, once it has ended."""
+    return None if result is None or result.status is None else result
+
+
+def _arriving(snapshot: Snapshot, open_intents: Sequence[Intent], host: str) -> dict[str, str]:
+    coming = {one.vm for one in snapshot.pending if one.host == host}
+    coming.update(intent.vm for intent in open_intents if intent.target == host)
+    return {vm: snapshot.vm_by_id[vm].name for vm in coming if vm in snapshot.vm_by_id}
+
+
+def _leaving(snapshot: Snapshot, open_intents: Sequence[Intent], host: str) -> dict[str, str]:
+    """The VMs that may be back, as long as it is not known that they have arrived."""
+    going = (intent.vm for intent in open_intents if intent.source == host)
+    return {vm: snapshot.vm_by_id[vm].name for vm in going if vm in snapshot.vm_by_id}
+
+
+def _down(snapshot: Snapshot, stopped: Sequence[str]) -> dict[str, str]:
+    known = (snapshot.vm_by_id[vm] for vm in stopped if vm in snapshot.vm_by_id)
+    return {vm.id: vm.name for vm in known if vm.status == "down"}
+
+
+def _why_closed(seen: Seen, cluster: str, host: str) -> str | None:
+    try:
+        seen.gates.admit_action(seen.snapshot, cluster, HostAction(IntentKind.MIGRATE_VM, host))
+    except Closed as why:
+        return str(why)
+    return None
+
+
+def _lost(run: MaintenanceRun, snapshot: Snapshot) -> tuple[str, ...]:
+    done = [host for host in run.hosts if host.phase is HostPhase.DONE]
+    up = {host.id for host in snapshot.hosts if host.up}
+    return tuple(host.name for host in done if host.host in snapshot.host_by_id and host.host not in up)

@@ -1,0 +1,271 @@
+"""Remembers rolling maintenance: what was requested, and how far each host is, so that any process goes on.
+
+A person requests, pauses, resumes and stops; the leading enforcer alone carries out. One run at a time is
+under way in a cluster. The hosts that are marked as draining are published with placement keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import ColumnElement, Row
+
+from ovirt_placement.store import key_revisions
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.fencing import hold_back_writers
+from ovirt_placement.store.rows import EngineRows, without_engine
+from ovirt_placement.store.schema import maintenance_hosts, maintenance_runs, now
+from ovirt_service.errors import UserError
+
+
+class RunState(StrEnum):
+    """How a run stands."""
+
+    RUNNING = "running"
+    #: Nothing new begins until somebody resumes it.
+    PAUSED = "paused"
+    #: Somebody wants it to end: what is under way ends, and nothing new begins.
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    DONE = "done"
+    FAILED = "failed"
+
+
+#: Those of a run that is under way.
+ACTIVE: Final = (RunState.RUNNING, RunState.PAUSED, RunState.STOPPING)
+
+
+class HostPhase(StrEnum):
+    """How far a host is."""
+
+    WAITING = "waiting"
+    #: Its VMs are migrated away, and nobody sends others there.
+    DRAINING = "draining"
+    #: It is empty, and the engine takes it into maintenance.
+    DEACTIVATING = "deactivating"
+    #: It is in maintenance and is upgraded, or a command does what is to be done.
+    WORKING = "working"
+    ACTIVATING = "activating"
+    #: It is up, and is looked at until the soak time is over.
+    CHECKING = "checking"
+    DONE = "done"
+    #: There was nothing to do.
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+#: Those after which a host is left alone.
+ENDED: Final = (HostPhase.DONE, HostPhase.SKIPPED, HostPhase.FAILED)
+
+
+class Work(StrEnum):
+    """What is done with a host in maintenance."""
+
+    UPGRADE = "upgrade"
+    #: The configured command is run.
+    COMMAND = "command"
+    NOTHING = "nothing"
+
+
+class MaintenanceRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody asks for."""
+
+    work: Work = Work.UPGRADE
+    #: Ids of VMs that may be stopped where they cannot migrate; they are started again on their host.
+    stop_vms: tuple[str, ...] = ()
+    soak_seconds: float = 60.0
+    #: So many hosts may fail, and be up again, before the run ends.
+    failures: int = 0
+    reboot: bool = True
+
+
+class HostProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """One host of a run."""
+
+    host: str
+    name: str
+    position: int
+    phase: HostPhase
+    #: Seconds since the phase began, by the database's clock.
+    seconds: float
+    #: What it waits for, or how it ended.
+    message: str = ""
+    #: Whether it is marked: nobody sends VMs there.
+    draining: bool = False
+    #: The VMs that ran there when it was marked.
+    vms: tuple[str, ...] = ()
+    #: Those that were stopped for it, and are to be started again.
+    stopped: tuple[str, ...] = ()
+
+
+class MaintenanceRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One rolling maintenance of hosts of a cluster, in their order."""
+
+    id: str
+    cluster: str
+    cluster_name: str
+    state: RunState
+    request: MaintenanceRequest
+    requested_by: str
+    #: Seconds since the epoch, by the database's clock.
+    created: float
+    updated: float
+    #: Seconds since it began, when this was read.
+    age_seconds: float
+    message: str
+    #: Keys of the hard rules that were violated when it began: these are none of its making.
+    violated: tuple[str, ...]
+    hosts: tuple[HostProgress, ...]
+
+    @property
+    def active(self) -> bool:
+        """Whether it is under way."""
+        return self.state in ACTIVE
+
+
+class MaintenanceStore(StoreAccess):
+    """The maintenance runs of one engine, in a database."""
+
+    def request(
+        self,
+        run_id: str,
+        cluster: tuple[str, str],
+        hosts: Iterable[tuple[str, str]],
+        request: MaintenanceRequest,
+        *,
+        requested_by: str,
+        violated: Sequence[str] = (),
+    ) -> None:
+        """Begin a run of hosts, each with its name, in this order; `cluster` is an id and a name.
+
+        Raises `UserError` if a run is under way in the cluster: two administrators do not get two.
+        """
+        with self._transaction() as rows:
+            hold_back_writers(rows)
+            here = maintenance_runs.c.cluster == cluster[0]
+            for found in _runs(rows, here, _in_states(ACTIVE)):
+                raise UserError(
+                    f"maintenance run {found.id} by {found.requested_by} is under way in cluster"
+                    f" {found.cluster_name}: ovirt-enforcer maintenance status"
+                )
+            values = {
+                "id": run_id,
+                "cluster": cluster[0],
+                "cluster_name": cluster[1],
+                "state": RunState.RUNNING.value,
+                "request": msgspec.to_builtins(request),
+                "requested_by": requested_by,
+                "created": now(),
+                "updated": now(),
+                "message": "",
+                "violated": list(violated),
+            }
+            rows.execute(rows.insert(maintenance_runs).values(values))
+            for position, (host, name) in enumerate(hosts):
+                first = {"run": run_id, "host": host, "name": name, "position": position}
+                rest = {"phase": HostPhase.WAITING.value, "since": now(), "message": "", "draining": False}
+                rows.execute(
+                    rows.insert(maintenance_hosts).values({**first, **rest, "vms": [], "stopped": []})
+                )
+
+    def runs(self) -> tuple[MaintenanceRun, ...]:
+        """List all runs, the latest first."""
+        with self._transaction() as rows:
+            return _runs(rows)
+
+    def active(self) -> tuple[MaintenanceRun, ...]:
+        """List the runs that are under way."""
+        with self._transaction() as rows:
+            return _runs(rows, _in_states(ACTIVE))
+
+    def order(self, run_id: str, state: RunState, *, after: Sequence[RunState]) -> bool:
+        """Have a run paused, resumed or stopped if it is in one of these states; whether it was."""
+        with self._transaction() as rows:
+            change = rows.update(maintenance_runs).where(maintenance_runs.c.id == run_id, _in_states(after))
+            return rows.execute(change.values(state=state.value, updated=now())).rowcount == 1
+
+    def end(self, run_id: str, state: RunState, message: str) -> None:
+        """End a run: no host is marked any more. As `enter` it is the leader's: raises `LeaseLost`."""
+        with self._leading() as rows:
+            key_revisions.revise(rows)
+            run = maintenance_runs.c.id == run_id
+            rows.execute(
+                rows.update(maintenance_runs)
+                .where(run)
+                .values(state=state.value, message=message, updated=now())
+            )
+            rows.execute(
+                rows.update(maintenance_hosts).where(maintenance_hosts.c.run == run_id).values(draining=False)
+            )
+
+    def enter(
+        self, run_id: str, host: str, phase: HostPhase, message: str = "", **changes: bool | Sequence[str]
+    ) -> None:
+        """Let a host enter a phase, with changes of `draining`, `vms` and `stopped`, in one transaction."""
+        with self._leading() as rows:
+            if "draining" in changes:
+                key_revisions.revise(rows)
+            values = {"phase": phase.value, "since": now(), "message": message, **changes}
+            rows.execute(rows.update(maintenance_hosts).where(*_of(run_id, host)).values(values))
+
+    def note(self, run_id: str, host: str, message: str) -> None:
+        """Write down what a host waits for."""
+        with self._leading() as rows:
+            rows.execute(rows.update(maintenance_hosts).where(*_of(run_id, host)).values(message=message))
+
+    def mark_stopped(self, run_id: str, host: str, vms: Sequence[str]) -> None:
+        """Write down which VMs are stopped for a host, before any of them is."""
+        with self._leading() as rows:
+            change = rows.update(maintenance_hosts).where(*_of(run_id, host))
+            rows.execute(change.values(stopped=list(vms)))
+
+
+def draining_hosts(rows: EngineRows) -> tuple[str, ...]:
+    """Give the ids of the hosts that are marked, in order."""
+    table = maintenance_hosts
+    found = rows.execute(rows.select(table, table.c.host).where(table.c.draining).order_by(table.c.host))
+    return tuple(found.scalars())
+
+
+def _of(run_id: str, host: str) -> tuple[ColumnElement[bool], ...]:
+    return maintenance_hosts.c.run == run_id, maintenance_hosts.c.host == host
+
+
+def _in_states(states: Iterable[RunState]) -> ColumnElement[bool]:
+    return maintenance_runs.c.state.in_([state.value for state in states])
+
+
+def _runs(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[MaintenanceRun, ...]:
+    order = (maintenance_runs.c.created.desc(), maintenance_runs.c.id)
+    age = (now() - maintenance_runs.c.created).label("age_seconds")
+    columns = (*without_engine(maintenance_runs), age)
+    found = rows.execute(rows.select(maintenance_runs, *columns).where(*conditions).order_by(*order)).all()
+    return tuple(_run(row, _hosts(rows, row.id)) for row in found)
+
+
+def _hosts(rows: EngineRows, run_id: str) -> tuple[HostProgress, ...]:
+    table = maintenance_hosts
+    age = (now() - table.c.since).label("seconds")
+    query = rows.select(table, *table.columns, age).where(table.c.run == run_id).order_by(table.c.position)
+    return tuple(map(_host, rows.execute(query)))
+
+
+def _host(row: Row[Any]) -> HostProgress:
+    known: Mapping[str, Any] = row._asdict()
+    return msgspec.convert(
+        {**{name: known[name] for name in HostProgress.__struct_fields__}, "seconds": max(0.0, row.seconds)},
+        HostProgress,
+    )
+
+
+def _run(row: Row[Any], hosts: tuple[HostProgress, ...]) -> MaintenanceRun:
+    known = {
+        "state": RunState(row.state),
+        "request": msgspec.convert(row.request, MaintenanceRequest),
+        "violated": tuple(row.violated),
+        "hosts": hosts,
+    }
+    return MaintenanceRun(**{**row._asdict(), **known})

@@ -1,0 +1,141 @@
+"""What is next for a host, from what is known: the safe order, and what ends a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_enforcer.maintenance.decision import Ask, End, Enter, RunHook, Scene, Wait, decide
+from ovirt_enforcer.maintenance.hooks import HookResult
+from ovirt_enforcer.settings import MaintenanceSettings
+from ovirt_placement.store.intents import IntentKind, IntentState
+from ovirt_placement.store.maintenance import (
+    HostPhase,
+    HostProgress,
+    MaintenanceRequest,
+    MaintenanceRun,
+    RunState,
+    Work,
+)
+from tests.enforcer.gates.judging import intent
+
+UP: dict[str, Any] = {"status": "up", "update_available": True}
+AWAY: dict[str, Any] = {"status": "maintenance", "update_available": True}
+
+
+def scene(
+    phase: HostPhase,
+    *,
+    state: RunState = RunState.RUNNING,
+    seconds: float = 1.0,
+    request: MaintenanceRequest = MaintenanceRequest(),  # noqa: B008 - immutable
+    **known: Any,
+) -> Scene:
+    host = HostProgress(
+        host="h1", name="h1", position=0, phase=phase, seconds=seconds, draining=True, vms=("a", "b", "c")
+    )
+    run = MaintenanceRun(
+        id="r",
+        cluster="c",
+        cluster_name="c",
+        state=state,
+        request=request,
+        requested_by="ada",
+        created=0.0,
+        updated=0.0,
+        age_seconds=9.0,
+        message="",
+        violated=(),
+        hosts=(host,),
+    )
+    defaults: dict[str, Any] = {"settings": MaintenanceSettings(), "vms": {}, **UP}
+    return Scene(run=run, host=host, **{**defaults, **known})
+
+
+def test_the_safe_order() -> None:
+    assert decide(scene(HostPhase.WAITING)) == Enter(HostPhase.DRAINING, draining=True)
+    assert isinstance(decide(scene(HostPhase.DRAINING, vms={"a": "a"})), Wait)
+    assert decide(scene(HostPhase.DRAINING)) == Enter(HostPhase.DEACTIVATING)
+    assert decide(scene(HostPhase.DEACTIVATING)) == Ask(IntentKind.DEACTIVATE_HOST)
+    assert decide(scene(HostPhase.DEACTIVATING, **AWAY)) == Enter(HostPhase.WORKING)
+    assert decide(scene(HostPhase.WORKING, **AWAY)) == Ask(IntentKind.UPGRADE_HOST)
+    done = scene(HostPhase.WORKING, status="maintenance", update_available=False)
+    assert decide(done) == Enter(HostPhase.ACTIVATING)
+    assert decide(scene(HostPhase.ACTIVATING, **AWAY)) == Ask(IntentKind.ACTIVATE_HOST)
+    assert decide(scene(HostPhase.ACTIVATING)) == Enter(HostPhase.CHECKING, draining=False)
+    assert decide(scene(HostPhase.CHECKING)) == Wait("is up and soaks")
+    assert decide(scene(HostPhase.CHECKING, seconds=61.0)) == Enter(HostPhase.DONE)
+
+
+@pytest.mark.parametrize("known", [{"vms": {"a": "a"}}, {"arriving": {"a": "a"}}])
+def test_what_is_not_empty_is_not_deactivated(known: dict[str, Any]) -> None:
+    assert isinstance(decide(scene(HostPhase.DRAINING, **known)), Wait)
+    assert decide(scene(HostPhase.DEACTIVATING, **known)) == Enter(HostPhase.DRAINING)
+
+
+def test_the_next_host_waits_for_gates_alerts_and_the_last_host() -> None:
+    waiting = HostPhase.WAITING
+    assert decide(scene(waiting, closed="not at night")) == Wait("not at night")
+    asks: dict[str, Any] = {"settings": MaintenanceSettings(blocked_by="alerts")}
+    assert decide(scene(waiting, **asks)) == RunHook(work=False)
+    assert decide(scene(waiting, alerts=HookResult(1, "red"), **asks)) == Wait("held back by blocked_by: red")
+    assert decide(scene(waiting, alerts=HookResult(0), **asks)) == Enter(HostPhase.DRAINING, draining=True)
+    lost = decide(scene(waiting, lost=("h0",)))
+    assert lost == End(RunState.FAILED, "h0 is done and no longer up: nothing else begins")
+    assert isinstance(decide(scene(waiting, state=RunState.PAUSED)), Wait)
+    assert isinstance(decide(scene(waiting, update_available=False)), Enter)
+    idle = scene(waiting, update_available=False, request=MaintenanceRequest(work=Work.NOTHING))
+    assert decide(idle) == Enter(HostPhase.DRAINING, draining=True)
+
+
+def test_a_host_that_does_not_come_back_ends_the_run() -> None:
+    for phase in (HostPhase.WORKING, HostPhase.ACTIVATING, HostPhase.CHECKING):
+        assert isinstance(decide(scene(phase, status="non_responsive", update_available=False)), Wait)
+        late = decide(scene(phase, status="non_responsive", update_available=False, seconds=1801.0))
+        assert isinstance(late, End)
+        assert late.state is RunState.FAILED
+        assert "host h1: it does not come back: its status is non_responsive" in late.message
+    assert isinstance(decide(scene(HostPhase.WORKING, status="install_failed")), End)
+    assert isinstance(decide(scene(HostPhase.CHECKING, unsound="a rule is violated", seconds=1801.0)), End)
+
+
+def test_a_vm_that_cannot_migrate_is_stopped_by_consent_alone() -> None:
+    there: dict[str, Any] = {"vms": {"b": "db"}, "pinned": frozenset("b"), "staying": {"b": "is pinned"}}
+    decision = decide(scene(HostPhase.DRAINING, **there))
+    assert decision == Wait("2 of 3 VMs have left: db cannot migrate, and nobody allows to stop it")
+    allowed = scene(HostPhase.DRAINING, request=MaintenanceRequest(stop_vms=("b",)), **there)
+    assert decide(allowed) == Ask(IntentKind.STOP_VM, "b")
+    assert decide(scene(HostPhase.CHECKING, down={"b": "db"})) == Ask(IntentKind.START_VM, "b")
+
+
+def test_a_host_that_does_not_become_empty_works_on_and_is_named() -> None:
+    late = scene(HostPhase.DRAINING, seconds=3601.0, vms={"a": "app"}, staying={"a": "no room"})
+    assert decide(late) == Enter(HostPhase.FAILED, "2 of 3 VMs have left: app no room", draining=False)
+
+
+def test_a_run_that_is_to_end_leaves_no_host_out_of_service() -> None:
+    stopping: dict[str, Any] = {"state": RunState.STOPPING}
+    half = decide(scene(HostPhase.DRAINING, vms={"a": "app"}, **stopping))
+    assert half == End(RunState.STOPPED, "stopped: 2 of 3 VMs have left: app is still there")
+    assert decide(scene(HostPhase.DEACTIVATING, **AWAY, **stopping)) == Enter(HostPhase.ACTIVATING)
+    assert decide(scene(HostPhase.ACTIVATING, **AWAY, **stopping)) == Ask(IntentKind.ACTIVATE_HOST)
+    assert decide(scene(HostPhase.CHECKING, **stopping)) == Enter(HostPhase.DONE)
+    assert isinstance(decide(scene(HostPhase.WAITING, **stopping)), End)
+
+
+def test_a_refused_request_is_made_again_after_a_while() -> None:
+    refused = intent(IntentState.FAILED, 5.0, error="it has a task")
+    again = replace(refused, age_seconds=31.0)
+    assert isinstance(decide(scene(HostPhase.DEACTIVATING, failed=refused)), Wait)
+    assert decide(scene(HostPhase.DEACTIVATING, failed=again)) == Ask(IntentKind.DEACTIVATE_HOST)
+
+
+def test_a_command_in_place_of_the_upgrade() -> None:
+    by_command: dict[str, Any] = {"request": MaintenanceRequest(work=Work.COMMAND), **AWAY}
+    assert decide(scene(HostPhase.WORKING, **by_command)) == RunHook(work=True)
+    assert isinstance(decide(scene(HostPhase.WORKING, command=HookResult(None), **by_command)), Wait)
+    done = scene(HostPhase.WORKING, command=HookResult(0), **by_command)
+    assert decide(done) == Enter(HostPhase.ACTIVATING)
+    assert isinstance(decide(scene(HostPhase.WORKING, command=HookResult(3, "no"), **by_command)), End)

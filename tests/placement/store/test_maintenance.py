@@ -1,0 +1,94 @@
+"""Maintenance runs in the store: one at a time in a cluster, and readers of keys learn of draining hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ovirt_placement.store.intents import IntendedMigration, IntentKind, Store
+from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.maintenance import (
+    HostPhase,
+    MaintenanceRequest,
+    MaintenanceStore,
+    RunState,
+    Work,
+)
+from ovirt_service.errors import UserError
+
+REQUEST = MaintenanceRequest(work=Work.NOTHING, stop_vms=("p",), soak_seconds=5.0, failures=1, reboot=False)
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[MaintenanceStore]:
+    leases = LeaseStore(url, engine="default", patience_seconds=30)
+    epoch = leases.take("the leader", 1000.0)
+    leases.close()
+    opened = MaintenanceStore(url, engine="default", patience_seconds=30, epoch=lambda: epoch or 0)
+    yield opened
+    opened.close()
+
+
+def begun(store: MaintenanceStore, run: str = "r1", cluster: str = "c1") -> None:
+    hosts = [("h2", "two"), ("h1", "one")]
+    store.request(run, (cluster, cluster), hosts, REQUEST, requested_by="ada", violated=["a rule"])
+
+
+def test_what_is_requested_is_there_in_its_order(store: MaintenanceStore) -> None:
+    begun(store)
+    (run,) = store.active()
+    assert (run.state, run.request, run.requested_by) == (RunState.RUNNING, REQUEST, "ada")
+    assert run.violated == ("a rule",)
+    assert [(host.host, host.name, host.phase) for host in run.hosts] == [
+        ("h2", "two", HostPhase.WAITING),
+        ("h1", "one", HostPhase.WAITING),
+    ]
+
+
+def test_a_cluster_has_one_run_at_a_time(store: MaintenanceStore) -> None:
+    begun(store)
+    with pytest.raises(UserError, match="run r1 by ada is under way in cluster c1"):
+        begun(store, "r2")
+    begun(store, "r3", "c2")
+    store.end("r1", RunState.STOPPED, "enough")
+    begun(store, "r2")
+    assert {run.id for run in store.active()} == {"r2", "r3"}
+    assert {run.id: run.message for run in store.runs()}["r1"] == "enough"
+
+
+def test_readers_of_keys_learn_of_draining_hosts(url: str, store: MaintenanceStore) -> None:
+    begun(store)
+    keys = KeyStore(url, engine="default", patience_seconds=30)
+    before = keys.records()
+    store.enter("r1", "h2", HostPhase.DRAINING, draining=True, vms=["a"])
+    marked = keys.records()
+    assert (before.draining, marked.draining) == ((), ("h2",))
+    assert marked.revision != before.revision
+    store.end("r1", RunState.FAILED, "no")
+    assert keys.records().draining == ()
+    keys.close()
+
+
+def test_a_run_obeys_only_in_the_states_meant(store: MaintenanceStore) -> None:
+    begun(store)
+    assert not store.order("r1", RunState.RUNNING, after=(RunState.PAUSED,))
+    assert store.order("r1", RunState.PAUSED, after=(RunState.RUNNING,))
+    store.end("r1", RunState.DONE, "")
+    assert not store.order("r1", RunState.STOPPING, after=(RunState.RUNNING, RunState.PAUSED))
+
+
+def test_actions_on_hosts_are_no_migrations(url: str) -> None:
+    intents = Store(url, engine="default", patience_seconds=30)
+    action = IntendedMigration(
+        kind=IntentKind.DEACTIVATE_HOST, vm="", cluster="c", source=None, target="h1", correlation_id="x"
+    )
+    (prepared,) = intents.prepare([action])
+    assert intents.open_intents() == intents.blocking_intents() == ()
+    assert [one.kind for one in intents.open_actions()] == [IntentKind.DEACTIVATE_HOST]
+    intents.fail(prepared.id, "no")
+    assert intents.history(within_seconds=60) == ()
+    assert [one.error for one in intents.actions("h1", within_seconds=60)] == ["no"]
+    assert intents.actions("h2", within_seconds=60) == ()
+    intents.close()
