@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.durations import duration_text
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
-from ovirt_placement.store.maintenance import HostPhase, HostProgress, MaintenanceRun, RunState, Work
+from ovirt_placement.store.maintenance import ENDED, HostPhase, HostProgress, MaintenanceRun, RunState, Work
 
 _PHASES = {
     HostPhase.WAITING: "waits",
@@ -21,6 +22,9 @@ _PHASES = {
     HostPhase.SKIPPED: "is left out",
     HostPhase.FAILED: "has failed",
 }
+
+#: Those in which it is told for how long.
+_AT_WORK = set(HostPhase) - {HostPhase.WAITING, *ENDED}
 
 
 class MaintenanceHost(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -76,7 +80,8 @@ def run_lines(run: MaintenanceRunRecord) -> Iterator[str]:
         count = len(host.stopped_vms)
         stopped = f"; {count} VM{'s were' if count > 1 else ' was'} stopped for it" if count else ""
         message = f": {host.message}" if host.message else ""
-        yield f"  {host.host.name} {_PHASES[host.phase]}{message}{stopped}"
+        since = f", for {duration_text(host.phase_seconds)}" if host.phase in _AT_WORK else ""
+        yield f"  {host.host.name} {_PHASES[host.phase]}{since}{message}{stopped}"
 
 
 def _run(run: MaintenanceRun) -> MaintenanceRunRecord:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import secrets
 from collections.abc import Sequence
+from typing import Final
 
+from ovirt_enforcer import configured
 from ovirt_enforcer.cli.apply import check_running
 from ovirt_enforcer.cli.arguments import add_config, add_json, duration
 from ovirt_enforcer.cli.maintenance import status
@@ -19,9 +21,16 @@ from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.cli.store import opened
 from ovirt_placement.model import Host, Snapshot
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions
+from ovirt_placement.planning.maintenance.planner import plan_maintenance
+from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceStore, Work
 from ovirt_service.errors import UserError
+
+#: How long it may take to find the order of hosts, in seconds.
+_SECONDS: Final = 30.0
 
 DESCRIPTION = """\
 Have the running enforcer take hosts of a cluster out for maintenance, one after another: mark the host,
@@ -40,7 +49,7 @@ EXAMPLES = """\
 
 def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(actions, "run", "take hosts out, one after another", DESCRIPTION, run, EXAMPLES)
-    parser.add_argument("hosts", nargs="*", metavar="HOST", help="hosts by name or id, in their order")
+    parser.add_argument("hosts", nargs="*", metavar="HOST", help="hosts by name or id")
     parser.add_argument("--cluster", metavar="CLUSTER", help="all hosts of a cluster that are up")
     parser.add_argument(
         "--work",
@@ -49,6 +58,11 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         default=Work.UPGRADE,
         help="what is done with a host in maintenance: the engine's upgrade (default), the configured"
         " command, or nothing",
+    )
+    parser.add_argument(
+        "--in-order",
+        action="store_true",
+        help="take the hosts as they are given; else in the order of maintenance plan, if all get a round",
     )
     parser.add_argument("--no-reboot", action="store_true", help="upgrade hosts without a restart")
     parser.add_argument(
@@ -89,9 +103,12 @@ def run(args: argparse.Namespace) -> int:
     snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
     hosts = _hosts(args, snapshot)
     cluster = snapshot.cluster_by_id[hosts[0].cluster]
+    stop_vms = tuple(find(word, "VM", snapshot.vms).id for word in args.stop)
+    if not args.in_order:
+        hosts = _planned(snapshot, hosts, stop_vms, configured.domains(config.ha, snapshot) or ())
     request = MaintenanceRequest(
         work=args.work,
-        stop_vms=tuple(find(word, "VM", snapshot.vms).id for word in args.stop),
+        stop_vms=stop_vms,
         soak_seconds=args.soak,
         failures=max(0, args.failures),
         reboot=not args.no_reboot,
@@ -124,3 +141,18 @@ def _hosts(args: argparse.Namespace, snapshot: Snapshot) -> Sequence[Host]:
     if not found:
         raise UserError(f"cluster {args.cluster} has no host that is up")
     return found
+
+
+def _planned(
+    snapshot: Snapshot, hosts: Sequence[Host], stop_vms: Sequence[str], domains: tuple[Domain, ...]
+) -> Sequence[Host]:
+    """The hosts in the order of fewest migrations. Raises `UserError` if some host cannot become empty."""
+    options = MaintenanceOptions(stopped=frozenset(stop_vms), domains=domains, explained=False)
+    plan = plan_maintenance(snapshot, [host.id for host in hosts], options, Deadline.after(_SECONDS))
+    if plan.blocked:
+        names = " ".join(snapshot.host_by_id[one.host].name for one in plan.blocked)
+        raise UserError(
+            f"no migrations were found that empty {names}: ovirt-enforcer maintenance plan {names} says what"
+            " is in the way; --in-order begins without a plan"
+        )
+    return [snapshot.host_by_id[host] for host in plan.hosts]
