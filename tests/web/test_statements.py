@@ -26,6 +26,7 @@ from tests.web.running import COOKIE, HOSTILE, ROOT, Page, page_process, paged
 WEB = CHECKOUT / "web" / "ovirt_placement_web"
 VIEWS = [
     *("/", "/cluster/c1", "/map/c1", "/map/c1/table", "/ha/c1", "/ha/c1?host=h1", "/vm/a", "/host/h1"),
+    "/plan/c1",
     *("/group/g1", "/history", "/keys", "/doctor", "/search?q=db"),
 ]
 
@@ -67,7 +68,7 @@ def test_3_nobody_is_logged_in_by_an_address(page: Page) -> None:
 def test_4_what_changes_something_comes_from_the_page_in_a_session(page: Page) -> None:
     cookie = page.session()
     csrf = page.csrf(cookie)
-    for path in ("/cluster/c1/pause", "/cluster/c1/resume", "/doctor", "/log-out"):
+    for path in ("/cluster/c1/pause", "/cluster/c1/resume", "/plan/c1/approve", "/doctor", "/log-out"):
         refusals = [
             page.ask(path, cookie=cookie, form={"csrf": csrf}, Origin="https://evil.example.com").status,
             page.ask(path, cookie=cookie, form={"csrf": csrf}, Origin=None).status,
@@ -81,7 +82,7 @@ def test_4_what_changes_something_comes_from_the_page_in_a_session(page: Page) -
             assert page.ask(path, form={"csrf": csrf}).status == 401
     assert page.log_in(Sec_Fetch_Site="cross-site").status == 403
     assert page.log_in(Origin="https://evil.example.com").status == 403
-    for path in ("/cluster/c1/pause", "/cluster/c1/resume", "/log-out"):
+    for path in ("/cluster/c1/pause", "/cluster/c1/resume", "/plan/c1/approve", "/log-out"):
         assert page.ask(path, cookie=cookie).status == 405
     assert page.ask("/", cookie=cookie).status == 200
 

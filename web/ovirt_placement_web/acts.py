@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from contextlib import closing
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import NamedTuple, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,8 +13,10 @@ from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.user_tokens import Refused
-from ovirt_placement.engine.reading.rights import Rights, read_rights
+from ovirt_placement.engine.reading.rights import read_rights
 from ovirt_placement.model import Cluster
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.pauses import PauseStore
 from ovirt_placement_web import audit
 from ovirt_placement_web.log_in import address_of, form_of
@@ -24,11 +26,17 @@ from ovirt_placement_web.site import Refusal, Site, check_query, site_of
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
 
-#: Who may migrate the VMs of a cluster may pause their migrations, and let them go on.
+Store = TypeVar("Store", bound=StoreAccess)
+
+#: Who may migrate the VMs of a cluster may pause their migrations, let them go on, and approve of a plan.
 PERMIT = "migrate_vm"
 _LONGEST_REASON = 500
 _STORE_SECONDS = 5.0
 _HOURS = {"1": 3600.0, "4": 4 * 3600.0, "24": 24 * 3600.0, "": None}
+
+
+class Stale(Exception):
+    """The plan that somebody approves of is not the one that waits; the text says what has changed."""
 
 
 class _Asked(NamedTuple):
@@ -49,8 +57,11 @@ async def pause(request: Request) -> Response:
         raise Refusal(400, "This is not one of the times that can be chosen.")
     reason = unbroken(asked.form.get("reason", "").strip())[:_LONGEST_REASON]
 
-    def carry_out(store: PauseStore, who: str) -> None:
-        store.pause(cluster.id, cluster_name=cluster.name, reason=reason, set_by=who, seconds=_HOURS[hours])
+    def carry_out(who: str) -> None:
+        with _opened(asked, PauseStore) as store:
+            store.pause(
+                cluster.id, cluster_name=cluster.name, reason=reason, set_by=who, seconds=_HOURS[hours]
+            )
 
     return await _carried_out(asked, cluster, "pause", carry_out)
 
@@ -60,10 +71,27 @@ async def resume(request: Request) -> Response:
     asked = await _asked(request)
     cluster = _cluster(request, asked)
 
-    def carry_out(store: PauseStore, who: str) -> None:
-        store.resume(cluster.id, set_by=who)
+    def carry_out(who: str) -> None:
+        with _opened(asked, PauseStore) as store:
+            store.resume(cluster.id, set_by=who)
 
     return await _carried_out(asked, cluster, "resume", carry_out)
+
+
+async def approve(request: Request) -> Response:
+    """Let the enforcer carry out the plan that was looked at, and no other."""
+    asked = await _asked(request)
+    cluster = _cluster(request, asked)
+    plan = asked.form.get("plan", "")
+
+    def carry_out(who: str) -> None:
+        with _opened(asked, ApprovalStore) as store:
+            waiting = next((one for one in store.waiting() if one.cluster == cluster.id), None)
+            # Where another one has come meanwhile, this one is not approved of either: it waits no more.
+            if waiting is None or waiting.plan != plan or store.approve(plan, set_by=who) is None:
+                raise Stale(asked.site.questions.changed(plan, None if waiting is None else waiting.plan))
+
+    return await _carried_out(asked, cluster, "approve", carry_out, plan=plan)
 
 
 async def examine(request: Request) -> Response:
@@ -91,7 +119,7 @@ def _cluster(request: Request, asked: _Asked) -> Cluster:
 
 
 async def _carried_out(
-    asked: _Asked, cluster: Cluster, act: str, carry_out: Callable[[PauseStore, str], None]
+    asked: _Asked, cluster: Cluster, act: str, carry_out: Callable[[str], None], *, plan: str = ""
 ) -> Response:
     """Ask the engine whether this person may still do it, do it, and note what came of it."""
     correlation_id = f"placement-{uuid.uuid4()}"
@@ -103,18 +131,34 @@ async def _carried_out(
                 address=asked.address,
                 act=act,
                 on=f"cluster {cluster.name} ({cluster.id})",
+                plan=plan[:_LONGEST_REASON],
                 outcome=outcome,
                 correlation_id=correlation_id,
             )
         )
 
+    await _permitted(asked, cluster, note)
+    try:
+        await run_in_threadpool(carry_out, asked.session.rights.user_name)
+    except Stale as stale:
+        note(f"refused: {stale}")
+        raise Refusal(409, f"Nothing was approved of: {stale}") from None
+    except UserError as error:
+        note(f"failed: {error}")
+        raise Refusal(503, f"Nothing was changed: {error}.") from None
+    note("done")
+    view = "plan" if plan else "cluster"
+    return RedirectResponse(f"{asked.site.root}/{view}/{cluster.id}", 303)
+
+
+async def _permitted(asked: _Asked, cluster: Cluster, note: Callable[[str], None]) -> None:
+    """Raise `Refusal` unless the engine says now that this person may do it there."""
     try:
         rights = await run_in_threadpool(read_rights, asked.site.tokens, asked.session.token)
     except EngineAway as error:
         note(f"refused: {error}")
-        raise Refusal(
-            503, "The engine does not answer, so it is not known whether you may do that."
-        ) from None
+        text = "The engine does not answer, so it is not known whether you may do that."
+        raise Refusal(503, text) from None
     except Refused:
         asked.site.sessions.end(asked.session)
         note("refused: the engine takes the token no more")
@@ -123,18 +167,11 @@ async def _carried_out(
     if not rights.administrator or not rights.may(PERMIT, cluster.id, asked.site.keeper.view.snapshot):
         note(f"refused: no {PERMIT} on the cluster")
         raise Refusal(403, f"You have no permit {PERMIT} on cluster {cluster.name}.")
-    try:
-        await run_in_threadpool(_in_store, asked, rights, carry_out)
-    except UserError as error:
-        note(f"failed: {error}")
-        raise Refusal(503, f"Nothing was changed: {error}.") from None
-    note("done")
-    return RedirectResponse(f"{asked.site.root}/cluster/{cluster.id}", 303)
 
 
-def _in_store(asked: _Asked, rights: Rights, carry_out: Callable[[PauseStore, str], None]) -> None:
+@contextmanager
+def _opened(asked: _Asked, part: Callable[..., Store]) -> Iterator[Store]:
     config = asked.site.config
-    with closing(
-        PauseStore(config.store.url, engine=config.engine.name, patience_seconds=_STORE_SECONDS)
-    ) as store:
-        carry_out(store, rights.user_name)
+    store = part(config.store.url, engine=config.engine.name, patience_seconds=_STORE_SECONDS)
+    with closing(store):
+        yield store

@@ -87,6 +87,8 @@ def _routes(site: Site) -> list[BaseRoute]:
         Route("/doctor", acts.examine, methods=["POST"]),
         Route("/cluster/{name}/pause", acts.pause, methods=["POST"]),
         Route("/cluster/{name}/resume", acts.resume, methods=["POST"]),
+        Route("/plan/{name}", pages.plan),
+        Route("/plan/{name}/approve", acts.approve, methods=["POST"]),
         Route("/search", pages.search),
         Route("/log-in", log_in.show),
         Route("/log-in", log_in.log_in, methods=["POST"]),

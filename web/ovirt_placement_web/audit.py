@@ -24,6 +24,8 @@ class Act(Record, frozen=True, kw_only=True, omit_defaults=True):
     act: str
     outcome: str
     on: str = ""
+    #: The digest of the plan that was approved of.
+    plan: str = ""
     correlation_id: str = ""
 
 

@@ -31,6 +31,7 @@ from ovirt_placement_web.site import Refusal, Site, check_query, site_of
 from ovirt_service.errors import UserError
 
 _DAY = 86400.0
+_MONTH = 30 * _DAY
 #: Of longer lists a page shows so many, and says how many there are.
 MOST_ROWS = 200
 _MOST_FOUND = 50
@@ -151,6 +152,30 @@ def group(site: Site, request: Request, view: View) -> Shown:
         "violations": site.questions.violations(view, group=one.id).violations,
         "hosts_of": {at.vm.id: at.host for at in listed[0].running},
     }
+
+
+@viewed()
+def plan(site: Site, request: Request, view: View) -> Shown:
+    """The plan that waits in a cluster, else the last one that was made there."""
+    one = found(request, "cluster", view.snapshot.clusters)
+    status = site.questions.status(view)
+    shown: dict[str, Any] = {
+        "cluster": one,
+        "enforcer": status.enforcer,
+        "waiting": None,
+        "plan": None,
+        "error": "",
+    }
+    try:
+        waiting = site.questions.waiting(one)
+        recorded = site.questions.plan_named(waiting.plan) if waiting else None
+        if waiting is None:
+            past = site.questions.history(_MONTH)
+            recorded = next((each for each in past if each.cluster == one.id), None)
+    except UserError as error:
+        return "plan.html", {**shown, "error": str(error)}
+    told = None if recorded is None else _told(recorded, Wanted())
+    return "plan.html", {**shown, "waiting": waiting, "plan": told}
 
 
 @viewed("q", "days")

@@ -21,6 +21,7 @@ from ovirt_placement.answers.keys.listing import KeysListDocument, keys_list
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument, keys_of_host
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument, keys_of_vm
 from ovirt_placement.answers.local_proxy import of_machine
+from ovirt_placement.answers.sentences import listed
 from ovirt_placement.answers.status import StatusDocument, status
 from ovirt_placement.answers.violations import ViolationsDocument, violations
 from ovirt_placement.answers.what_if import WhatIfDocument, what_if
@@ -29,6 +30,7 @@ from ovirt_placement.answers.why import WhyDocument, why
 from ovirt_placement.config import Config
 from ovirt_placement.forecast.course import course
 from ovirt_placement.model import Cluster, Host, Vm
+from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.keys import KeyPlace, KeyStore
@@ -198,6 +200,35 @@ class Questions:
         except StoreUnmade:
             return ()
 
+    def waiting(self, cluster: Cluster) -> WaitingPlan | None:
+        """The plan of a cluster that waits for a person's word."""
+        try:
+            with closing(self._store(ApprovalStore)) as store:
+                waiting: tuple[WaitingPlan, ...] = store.waiting()
+        except StoreUnmade:
+            return None
+        return next((one for one in waiting if one.cluster == cluster.id), None)
+
+    def plan_named(self, plan: str) -> PlanRecord | None:
+        """A plan as it was written down; None where it was not."""
+        try:
+            with closing(self._store(HistoryStore)) as store:
+                found: tuple[PlanRecord, ...] = store.plans_named(plan)
+        except StoreUnmade:
+            return None
+        return next((one for one in found if one.id == plan), None)
+
+    def changed(self, former: str, present: str | None) -> str:
+        """What has become of a plan that somebody looked at, as sentences."""
+        if present is None:
+            return "the plan does not wait any more: it was approved of, or its cluster needs none now."
+        before, after = (_moves(self.plan_named(plan)) for plan in (former, present))
+        gone = [move for move in before if move not in after]
+        new = [move for move in after if move not in before]
+        text = f"the cluster has changed, and plan {present} waits in its place."
+        text += f" No longer in it: {listed(gone)}." if gone else ""
+        return text + (f" New in it: {listed(new)}." if new else "")
+
     def examine(self) -> None:
         """Examine all again, once for all who ask meanwhile."""
         if not self._examining.acquire(blocking=False):
@@ -214,6 +245,12 @@ class Questions:
     def _store(self, part: Callable[..., Any]) -> Any:
         where, engine = self._config.store.url, self._config.engine.name
         return part(where, engine=engine, patience_seconds=_STORE_SECONDS, create=False)
+
+
+def _moves(plan: PlanRecord | None) -> list[str]:
+    """The migrations of a plan, as a person reads them."""
+    steps = () if plan is None else plan.document.get("steps", ())
+    return [f"{vm['name']} to {step['to']['name']}" for step in steps for vm in step["vms"]]
 
 
 def _some(view: View, cluster: Cluster | None) -> tuple[Cluster, ...]:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from ovirt_placement.answers.cluster_status import FAMILIES
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.user_tokens import UserTokens
 from ovirt_placement_web.keeper import Keeper, View
@@ -110,7 +111,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(when=when, mib=mib, plural=plural)
+    found.filters.update(when=when, mib=mib, plural=plural, family=lambda name: FAMILIES.get(name, name))
     return found
 
 

@@ -16,7 +16,8 @@ HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "groups", "viol
 #: How much work the check of an HA reservation may take: enough for each host of 500 with 10,000 VMs.
 _STEPS = 20_000
 _HA_WORDS = {True: "safe", False: "unsafe", None: "unknown"}
-_FAMILIES = {
+#: What families of rules are called.
+FAMILIES = {
     "vm_affinity": "VM affinity",
     "host_affinity": "host affinity",
     "placement_rules": "placement rules",
@@ -113,7 +114,7 @@ def _violations_text(one: ClusterStatus) -> str:
         return "none"
     lines = [f"{one.hard_violations} hard, {one.soft_violations} soft"]
     lines += [
-        f"{_FAMILIES.get(each.family, each.family)}: {each.hard} hard, {each.soft} soft"
+        f"{FAMILIES.get(each.family, each.family)}: {each.hard} hard, {each.soft} soft"
         for each in one.violations
         if len(one.violations) > 1
     ]

@@ -19,6 +19,7 @@ VIEWS = [
     "/",
     "/cluster/c1",
     "/cluster/c2",
+    "/plan/c1",
     "/map/c1",
     "/map/c1/table",
     "/ha/c1",

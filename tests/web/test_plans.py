@@ -1,0 +1,138 @@
+"""Plans that wait for a person's word: shown, approved of by who may, and refused once they are of old."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ovirt_enforcer.cli.main import main as enforcer
+from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
+from ovirt_placement.store.history import HistoryStore
+from ovirt_simulator.core.built_in_roles import BY_NAME
+from ovirt_simulator.core.entities import user_id
+from tests.builders import APART, cluster, group, host, snapshot, vm
+from tests.processes import Forked
+from tests.web.running import HOSTILE, Page, paged
+
+STATE = snapshot(
+    cluster("c1"),
+    cluster("c2"),
+    host("h1", cluster="c1", name="alpha"),
+    host("h2", cluster="c1", name="beta"),
+    host("h3", cluster="c1", name="gamma"),
+    host("h4", cluster="c2"),
+    vm("a", "h1", cluster="c1", name=HOSTILE),
+    vm("b", "h1", cluster="c1", name="db-2", migratable=False),
+    vm("x", "h4", cluster="c2"),
+    group("g1", APART, "a b", cluster="c1", name="databases"),
+)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with paged(tmp_path_factory.mktemp("page"), STATE) as found:
+        yield found
+
+
+@contextmanager
+def approvals(page: Page) -> Iterator[ApprovalStore]:
+    with closing(ApprovalStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+        yield store
+
+
+def offer(page: Page, digest: str, target: str = "h2") -> None:
+    """Let a plan wait, as the enforcer does; its document says that a moves to this host."""
+    document = msgspec.to_builtins(plan_record(make_plan(STATE, "c1"), STATE))
+    (step,) = document["steps"]
+    step["to"] = {"id": target, "name": {"h2": "beta", "h3": "gamma"}[target]}
+    with closing(HistoryStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+        store.record_plan(digest, "c1", document)
+    with approvals(page) as store:
+        store.offer("c1", digest, (ApprovedMove(("a",), ("h1",), target),), "a to there")
+
+
+def approve(page: Page, cookie: str, plan: str, on: str = "c1") -> tuple[int, str]:
+    form = {"csrf": page.csrf(cookie), "plan": plan}
+    answer = page.ask(f"/plan/{on}/approve", cookie=cookie, form=form)
+    return answer.status, answer.text
+
+
+def test_a_plan_shows_each_migration_with_its_reason(page: Page) -> None:
+    offer(page, "plan1")
+    text = page.ask("/plan/c1", cookie=page.session()).text
+    assert "<strong>waits for approval</strong>" in text
+    assert "beta" in text
+    assert "databases" in text
+    assert "<img" not in text
+    assert "Approve of this plan" in text
+    assert "No plan waits" in page.ask("/plan/c2", cookie=page.session()).text
+
+
+def test_only_who_may_migrate_there_approves(page: Page) -> None:
+    offer(page, "plan2")
+    reader = page.session("reader@internal")
+    assert "Approve of this plan" not in page.ask("/plan/c1", cookie=reader).text
+    assert approve(page, reader, "plan2")[0] == 403
+    granted = page.engine.access.grant(BY_NAME["ClusterAdmin"].id, user_id("reader@internal"), cluster="c2")
+    # By the address of a cluster that is theirs, the plan of another one is not to be had.
+    assert approve(page, reader, "plan2", on="c2")[0] == 409
+    page.engine.access.revoke(granted.id)
+    with approvals(page) as store:
+        assert store.approvals() == ()
+        assert [one.plan for one in store.waiting()] == ["plan2"]
+
+
+def test_two_administrators_look_at_one_plan_that_changes(page: Page) -> None:
+    offer(page, "plan3", "h2")
+    first, second = page.session(), page.session()
+    offer(page, "plan4", "h3")
+    status, text = approve(page, first, "plan3")
+    assert status == 409
+    assert "the cluster has changed, and plan plan4 waits in its place" in text
+    assert "to beta" in text
+    assert "to gamma" in text
+    assert approve(page, second, "plan4")[0] == 303
+    status, text = approve(page, first, "plan4")
+    assert status == 409
+    assert "does not wait any more" in text
+    with approvals(page) as store:
+        (approval,) = store.approvals()
+    assert (approval.plan, approval.set_by) == ("plan4", "admin@internal-authz")
+    lines = [json.loads(line) for line in page.audit().splitlines() if '"approve"' in line]
+    assert [(one["plan"], one["outcome"].partition(":")[0]) for one in lines[-3:]] == [
+        ("plan3", "refused"),
+        ("plan4", "done"),
+        ("plan4", "refused"),
+    ]
+
+
+@pytest.mark.slow
+def test_a_plan_that_is_approved_of_is_carried_out(tmp_path: Path) -> None:
+    with paged(tmp_path, STATE, web='[enforcer]\nmode = "approve"') as page:
+        words, log = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"
+        with Forked(enforcer, words, log, os.environ) as process:
+            cookie = page.session()
+            page.until(lambda: "waits for approval</strong>" in page.ask("/plan/c1", cookie=cookie).text)
+            with approvals(page) as store:
+                (waiting,) = store.waiting()
+            assert approve(page, cookie, waiting.plan)[0] == 303
+
+            def arrived() -> bool:
+                page.engine.advance(5)
+                moved = page.engine.queries.vm("a")
+                return moved is not None and moved.host in ("h2", "h3") and moved.status == "up"
+
+            page.until(arrived)
+            page.until(lambda: "done in" in page.ask("/plan/c1", cookie=cookie).text)
+            page.until(
+                lambda: "No running VM violates a rule here" in page.ask("/cluster/c1", cookie=cookie).text
+            )
+            process.terminate()
