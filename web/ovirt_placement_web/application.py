@@ -1,4 +1,4 @@
-"""Puts the page together: addresses, what stands before them, and what runs besides them."""
+"""Puts the page together: addresses, what stands before them, and what runs next to them."""
 
 from __future__ import annotations
 

@@ -174,8 +174,8 @@ def plan(site: Site, request: Request, view: View) -> Shown:
             recorded = next((each for each in past if each.cluster == one.id), None)
     except UserError as error:
         return "plan.html", {**shown, "error": str(error)}
-    told = None if recorded is None else _told(recorded, Wanted())
-    return "plan.html", {**shown, "waiting": waiting, "plan": told}
+    shown_plan = None if recorded is None else _reported(recorded, Wanted())
+    return "plan.html", {**shown, "waiting": waiting, "plan": shown_plan}
 
 
 @viewed("q", "days")
