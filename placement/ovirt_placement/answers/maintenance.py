@@ -9,7 +9,7 @@ from ovirt_placement.answers.plans.obstacles import NamedObstacle, named_obstacl
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm, named_vms
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.maintenance.data import BlockedHost, MaintenancePlan, Round
+from ovirt_placement.planning.maintenance.data import BlockedHost, MaintenancePlan, Relaxation, Round
 
 #: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
 FORMAT: Literal[1] = 1
@@ -47,6 +47,13 @@ class HostWithoutRound(Record, frozen=True, omit_defaults=False):
     obstacles: tuple[NamedObstacle, ...]
 
 
+class RelaxedObstacle(Record, frozen=True, omit_defaults=False):
+    """What stands in the way, and the hosts that get a round as well where it alone is relaxed."""
+
+    obstacle: NamedObstacle
+    hosts: tuple[Named, ...]
+
+
 class Tradeoff(Record, frozen=True, omit_defaults=False):
     """What so many hosts at once come to."""
 
@@ -73,6 +80,9 @@ class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False)
     #: How long all of it is thought to take.
     seconds: float
     without_round: tuple[HostWithoutRound, ...]
+    #: What relaxing each obstacle by itself comes to: a rule, the HA reservation, or by stopping VMs. As much
+    #: as there was time to try.
+    relaxed: tuple[RelaxedObstacle, ...]
     #: For more hosts at once, plans that have fewer rounds; null where nobody asked for them.
     tradeoffs: tuple[Tradeoff, ...] | None
 
@@ -98,6 +108,7 @@ def maintenance_record(
         proven=plan.proven,
         seconds=plan.seconds,
         without_round=tuple(_without_round(one, snapshot) for one in plan.blocked),
+        relaxed=tuple(_relaxed(one, snapshot) for one in plan.relaxations),
         tradeoffs=None if others is None else _tradeoffs((plan, *others)),
     )
 
@@ -121,6 +132,11 @@ def _without_round(one: BlockedHost, snapshot: Snapshot) -> HostWithoutRound:
         vms=named_vms(one.vms, snapshot),
         obstacles=named_obstacles(one.obstacles, snapshot),
     )
+
+
+def _relaxed(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:
+    (obstacle,) = named_obstacles((one.obstacle,), snapshot)
+    return RelaxedObstacle(obstacle, named_hosts(one.hosts, snapshot))
 
 
 def _tradeoffs(plans: tuple[MaintenancePlan, ...]) -> tuple[Tradeoff, ...]:

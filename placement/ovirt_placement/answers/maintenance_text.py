@@ -10,9 +10,11 @@ from ovirt_placement.answers.maintenance import (
     ClusterMaintenance,
     HostWithoutRound,
     MaintenanceRound,
+    RelaxedObstacle,
     Tradeoff,
 )
 from ovirt_placement.model.names import Named
+from ovirt_placement.planning.obstacles import ObstacleKind
 
 
 def maintenance_text(found: ClusterMaintenance) -> Iterator[str]:
@@ -22,6 +24,7 @@ def maintenance_text(found: ClusterMaintenance) -> Iterator[str]:
         yield from (f"  {line}" for line in _round_text(number, one))
     for left in found.without_round:
         yield from (f"  {line}" for line in _left_text(left))
+    yield from (f"  {_relaxed_text(one)}" for one in found.relaxed)
     if found.tradeoffs is not None:
         yield "  Fewer rounds against fewer migrations, by how many hosts are out at once:"
         yield from (f"    {_tradeoff_text(one)}" for one in found.tradeoffs)
@@ -59,6 +62,19 @@ def _round_text(number: int, one: MaintenanceRound) -> Iterator[str]:
 def _left_text(left: HostWithoutRound) -> Iterator[str]:
     yield f"No round for {left.host.name}:"
     yield from (f"  - {obstacle.text}" for obstacle in left.obstacles)
+
+
+def _relaxed_text(one: RelaxedObstacle) -> str:
+    groups = " and ".join(group.title for group in one.obstacle.groups)
+    stop = " ".join(f"--stop {vm.name}" for vm in one.obstacle.vms)
+    relaxed = {
+        ObstacleKind.RULE: f"Without {groups}",
+        ObstacleKind.STAYS: f"With {stop}",
+    }.get(ObstacleKind(one.obstacle.kind), "Without the HA reservation")
+    rounds = (
+        f"there is a round for {_names(one.hosts)} as well" if one.hosts else "no other host gets a round"
+    )
+    return f"{relaxed}, {rounds}."
 
 
 def _tradeoff_text(one: Tradeoff) -> str:

@@ -29,6 +29,11 @@ class ObstacleKind(StrEnum):
     #: Migrations of `vms` were left out: with them, `unplaced` would not restart if `hosts` failed, and
     #: `needed` VMs in sum over all failures, of which it is `available` now.
     RESERVATION = "reservation"
+    #: While a host is out, `unplaced` would not restart if `hosts` failed; `needed` VMs in sum over all
+    #: failures, of which it is `available` now.
+    OUT = "out"
+    #: No way to take a host out was found, and not all could be tried.
+    NO_ROUND = "no_round"
     #: No sequence of legal migrations does it; or none was found, and not all could be tried.
     NO_SEQUENCE = "no_sequence"
     NOT_FOUND = "not_found"

@@ -43,6 +43,7 @@ def test_rounds_moves_and_what_is_in_the_way(state: str, capsys: pytest.CaptureF
         "    1. web3 from beta to alpha: off a host that is to be empty\n"
         "  No round for gamma:\n"
         "    - db stays where it is: it may not be migrated automatically (pinned, or only its user may)\n"
+        "  With --stop db, there is a round for gamma as well.\n"
     )
 
 

@@ -99,14 +99,16 @@ class Course:
         if found is not None:
             self._take_back(standing, found[0])
         chosen: tuple[str, ...] = ()
+        stuck: set[str] = set()
         for host in self._by_choice(standing, undone, lead):
             if len(chosen) == at_once:
                 break
-            if self._too_early(host, chosen, undone):
+            if self._too_early(host, {*chosen, *stuck}, undone):
                 continue
             more = self._try(standing, (*chosen, host), undone)
             if more is None:
                 self._refusals[host] += 1
+                stuck.update(() if chosen else (host,))
                 continue
             if not more[1] or len(chosen) < required:
                 chosen = (*chosen, host)

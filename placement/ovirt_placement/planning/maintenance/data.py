@@ -59,6 +59,13 @@ class BlockedHost(Struct, frozen=True):
     obstacles: tuple[Obstacle, ...]
 
 
+class Relaxation(Struct, frozen=True):
+    """What stands in the way and may be relaxed, and the hosts that get a round as well where it alone is."""
+
+    obstacle: Obstacle
+    hosts: tuple[str, ...]
+
+
 class MaintenancePlan(Struct, frozen=True):
     """Rounds of maintenance in one cluster. In every state on the way all hard rules are satisfied that were.
 
@@ -70,6 +77,8 @@ class MaintenancePlan(Struct, frozen=True):
     rounds: tuple[Round, ...] = ()
     #: Hosts that were asked for and that no round has.
     blocked: tuple[BlockedHost, ...] = ()
+    #: Of what stands in the way of these and may be relaxed: as much as there was time to try.
+    relaxations: tuple[Relaxation, ...] = ()
     #: No plan for the same hosts has fewer rounds, and none with as few rounds fewer migrations before them.
     rounds_at_least: int = 0
     migrations_at_least: int = 0

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+import msgspec
+
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.maintenance.best import best_course
 from ovirt_placement.planning.maintenance.bounds import migrations_at_least, rounds_at_least
 from ovirt_placement.planning.maintenance.course import Outcome
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan
-from ovirt_placement.planning.maintenance.obstacles import blocked_hosts, shut_hosts
+from ovirt_placement.planning.maintenance.further import further
+from ovirt_placement.planning.maintenance.obstacles import blocked_host, shut_hosts
+from ovirt_placement.planning.maintenance.relaxing import relaxations
 from ovirt_placement.planning.maintenance.reserve import Reserve
 from ovirt_placement.planning.maintenance.site import Site, known_hosts
 from ovirt_placement.planning.maintenance.verification import Verified, verified
@@ -43,17 +47,36 @@ def plan_maintenance(
     reserve = Reserve(snapshot, cluster, options.domains)
     site, outcome, found = _planned(site, reserve, deadline.within(_ROUNDS_SHARE))
     left = [host for host in site.asked if all(host not in one.hosts for one in found.rounds)]
-    rounds, migrations = rounds_at_least(site, reserve), migrations_at_least(site, len(found.rounds))
+    more = further(site, reserve, left, found.end, deadline)
+    rounds = (*found.rounds, *more.rounds)
+    migrations = sum(len(step.vms) for one in rounds for step in one.steps)
     # What rules refused on the way may only just have been refused: with it left out, nothing is proven.
-    proven = outcome.proven and not found.refused and site.refused == options.refused
-    return MaintenancePlan(
+    proven = outcome.proven and not found.refused and site.refused == options.refused and not more.rounds
+    tried = dict(more.tried)
+    plan = MaintenancePlan(
         cluster=cluster,
         at_once=options.at_once,
-        rounds=found.rounds,
-        blocked=(*shut.values(), *blocked_hosts(site, reserve, left, found.end, deadline)),
-        rounds_at_least=len(found.rounds) if proven else min(rounds, len(found.rounds)),
-        migrations_at_least=outcome.migrations if proven else min(migrations, outcome.migrations),
+        rounds=rounds,
+        blocked=(
+            *shut.values(),
+            *(
+                blocked_host(site, reserve, host, tried.get(host), more.end)
+                for host in left
+                if all(host not in one.hosts for one in more.rounds)
+            ),
+        ),
+        rounds_at_least=len(rounds) if proven else min(rounds_at_least(site, reserve), len(rounds)),
+        migrations_at_least=migrations if proven else min(migrations_at_least(site, len(rounds)), migrations),
         proven=proven,
+    )
+    if not options.explained or not plan.blocked:
+        return plan
+
+    def _again(state: Snapshot, asked: MaintenanceOptions, until: Deadline) -> MaintenancePlan:
+        return plan_maintenance(state, hosts, asked, until)
+
+    return msgspec.structs.replace(
+        plan, relaxations=tuple(relaxations(snapshot, options, plan, _again, deadline))
     )
 
 

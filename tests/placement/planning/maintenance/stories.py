@@ -216,7 +216,7 @@ class Checker(BruteForce):
     def _in_order(self, plan: MaintenancePlan) -> None:
         """The storage pool manager last, the hosted engine's host before."""
         spm = {host.id for host in self.told.state.hosts if host.spm}
-        engine = {vm.host for vm in self.vms if vm.hosted_engine}
+        engine = {vm.host or "" for vm in self.vms if vm.hosted_engine}
         rounds = {name: number for number, one in enumerate(plan.rounds) for name in one.hosts}
         for late, early in ((spm, set(rounds) - spm), (engine, set(rounds) - spm - engine)):
             for name in late & rounds.keys():

@@ -101,7 +101,7 @@ def test_a_hard_positive_group_moves_at_once_and_a_negative_one_stays_apart() ->
 
 
 def test_a_reservation_that_would_be_lost_is_a_reason() -> None:
-    parts = [
+    parts: list[Part] = [
         cluster(ha_reservation=True),
         *(host(name, memory_mb=8192, free_mb=8192 - 4096) for name in ("a", "b", "c")),
         *(vm(f"v{name}", name, needs_mb=4096, ha=True) for name in ("a", "b", "c")),
@@ -109,4 +109,36 @@ def test_a_reservation_that_would_be_lost_is_a_reason() -> None:
     plan = plan_maintenance(snapshot(*parts), ["a"])
     assert plan.rounds == ()
     (blocked,) = plan.blocked
-    assert [one.kind for one in blocked.obstacles] == [ObstacleKind.RESERVATION]
+    assert [one.kind for one in blocked.obstacles] == [ObstacleKind.OUT]
+    (relaxed,) = plan.relaxations
+    assert relaxed.hosts == ("a",)
+
+
+def test_a_rule_that_is_in_the_way_is_named_with_what_relaxing_it_frees() -> None:
+    parts: list[Part] = [
+        *full("a", vms=1),
+        *full("b", vms=1),
+        group("bound", hosts_rule=TOGETHER, vms="a-0", hosts="a"),
+    ]
+    plan = plan_maintenance(snapshot(*parts), hosts_of(parts))
+    (blocked,) = plan.blocked
+    assert (blocked.host, blocked.vms) == ("a", ("a-0",))
+    (relaxed,) = plan.relaxations
+    assert relaxed.obstacle.groups == ("bound",)
+    assert relaxed.hosts == ("a",)
+
+
+def test_other_hosts_vms_step_aside_where_that_alone_makes_room() -> None:
+    """Small VMs go from one host to the other until a large one fits there."""
+    parts: list[Part] = [
+        host("a", memory_mb=8192, free_mb=4096),
+        host("b", memory_mb=8192, free_mb=2048),
+        host("c", memory_mb=8192, free_mb=2048),
+        vm("large", "a", needs_mb=4096),
+        *(vm(f"b{number}", "b", needs_mb=1024) for number in range(6)),
+        *(vm(f"c{number}", "c", needs_mb=1024) for number in range(6)),
+        *(vm(f"stays{number}", migratable=True) for number in range(30)),
+    ]
+    plan = plan_maintenance(snapshot(*parts), ["a"])
+    assert plan.hosts == ("a",)
+    assert plan.migrations == 3
