@@ -12,6 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ovirt_enforcer.gates.approval import ApprovalGate
+from ovirt_enforcer.gates.breaker import BreakerGate
 from ovirt_enforcer.gates.catalogue import GATES
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.host_action import HostAction
@@ -123,6 +124,12 @@ class Gates:
         """How long until time alone opens a gate for something in a cluster; infinite if none will."""
         facts = Facts(self._settings, snapshot, self._remembered, self._open, self._now)
         return min(gate.seconds_left(facts, cluster) for gate in GATES)
+
+    def open_breakers(self, snapshot: Snapshot) -> dict[str, str]:
+        """Clusters in which nothing is migrated since migrations failed there, with the reason, by id."""
+        facts, breaker = self._facts(snapshot, None), BreakerGate()
+        reasons = {cluster.id: breaker.why_open(facts, cluster.id) for cluster in snapshot.clusters}
+        return {cluster: reason for cluster, reason in reasons.items() if reason is not None}
 
     def admit(self, snapshot: Snapshot, cluster: str, step: Step, plan: Plan | None = None) -> Admitted:
         """Let a step pass; `snapshot` must have been read for this decision, after these gates were made.

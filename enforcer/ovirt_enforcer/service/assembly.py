@@ -23,6 +23,7 @@ from ovirt_enforcer.notifications.notifications import notifications_of
 from ovirt_enforcer.placement_key_records.keeper import KeyRecorder
 from ovirt_enforcer.placement_key_records.memberships import MembershipKeeper
 from ovirt_enforcer.service.changes import Changes
+from ovirt_enforcer.service.cycle_log import CycleLog
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.health import Health
 from ovirt_enforcer.service.leading import Leader, boot_clock, own_name
@@ -41,6 +42,7 @@ from ovirt_placement.engine.reading.events import find_start_events
 from ovirt_placement.engine.reading.tagged import tagged_vms
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.cycles import CycleStore
 from ovirt_placement.store.database import Database, StoreAway
 from ovirt_placement.store.ha_announcements import HaAnnouncementStore
 from ovirt_placement.store.history import HistoryStore
@@ -167,6 +169,7 @@ class Service:
             (executor, host_executor, recorder, members, self._keeper, self._ha_watch, drains),
             health,
             PeopleLog(self._stores.actions).look,
+            CycleLog(self._stores.cycles, lambda: self._daemon.epoch).ended,
         )
         _greet(connection)
 
@@ -237,6 +240,7 @@ class _Stores:
         self.approvals = ApprovalStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.actions = UserActionStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.maintenance = MaintenanceStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
+        self.cycles = CycleStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.leases = LeaseStore(url, engine=engine, patience_seconds=patience)
         self.ha_announcements = HaAnnouncementStore(
             url, engine=engine, patience_seconds=patience, epoch=epoch
@@ -244,7 +248,8 @@ class _Stores:
 
     def close(self) -> None:
         parts = self.intents, self.keys, self.memberships, self.history, self.approvals, self.leases
-        for part in (*parts, self.samples, self.ha_announcements, self.actions, self.maintenance):
+        others = self.samples, self.ha_announcements, self.actions, self.maintenance, self.cycles
+        for part in (*parts, *others):
             part.close()
 
 

@@ -64,10 +64,12 @@ class Daemon:
         watchers: Sequence[Watcher] = (),
         health: Health | None = None,
         people: Callable[[], None] = lambda: None,
+        ended: Callable[[Look | None, Exception | None], None] = lambda look, error: None,
     ) -> None:
         """`read` gives a snapshot whose reading began after the call. The watchers are shown what is read.
 
-        `people` is called in each cycle, to log what people did.
+        `people` is called in each cycle, to log what people did; `ended` after each, with the look that it
+        took, if any, and what it failed of.
         """
         self._read = read
         self._store = store
@@ -79,6 +81,9 @@ class Daemon:
         self._watchers = watchers
         self._health = health
         self._people = people
+        self._ended = ended
+        #: The look of this cycle.
+        self._look_taken: Look | None = None
         self._engine = RetryState("engine and store")
         self._clusters: dict[str, ClusterWork] = {}
         self._epoch = 0
@@ -127,10 +132,13 @@ class Daemon:
             except Exception as error:  # no failure may end the daemon
                 self._engine.fail(error, self._clock(), self._settings.interval_seconds)
                 self._note("failed", error)
+                self._ended(None, error)
                 self._parts.recorder.failed(error)
                 return min(self._engine.due - self._clock(), self._leader.seconds_until_due())
         self._engine.recover()
         self._note("ok", None)
+        if self.leads:
+            self._ended(self._look_taken, None)
         return pause
 
     def happened(self, events: Iterable[EngineEvent]) -> None:
@@ -149,6 +157,7 @@ class Daemon:
         self._wake(self._clusters)
 
     def _cycle(self) -> float:
+        self._look_taken = None
         if not self._leader.tend():
             self._lead(0)
             return self._leader.seconds_until_due()
@@ -235,6 +244,7 @@ class Daemon:
         for run in self._runs.take(look):
             self._try(run.cluster, self._advance, run, look)
         self._keep_only(look)
+        self._look_taken = look
         self._looked_at, self._look_seconds = self._clock(), self._clock() - look.began
 
     def _read_all(self) -> Look:

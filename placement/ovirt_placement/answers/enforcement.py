@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from ovirt_placement.answers.sentences import utc_text
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import Named, host_name, named_cluster, vm_name
+from ovirt_placement.model.names import Named, host_name, named_cluster, named_host, named_vm, vm_name
 from ovirt_placement.model.record import Record
 from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from ovirt_placement.store.cycles import LastCycle
 
 #: Migrations are counted that ended within this time, in seconds.
 LATELY_SECONDS = 24 * 3600.0
 #: How long each part of the store may take to answer.
 _PATIENCE_SECONDS = 2.0
+#: Of the refusals that are remembered so many are shown.
+_MOST_REFUSALS = 5
 
 _Part = TypeVar("_Part")
 
@@ -39,6 +44,32 @@ class WaitingPlanRecord(Record, frozen=True, omit_defaults=False):
     since: str
 
 
+class CycleRecord(Record, frozen=True, omit_defaults=False):
+    """The last cycle of the enforcer that leads, or led last."""
+
+    #: UTC.
+    ended: str
+    age_seconds: float
+    #: Why it failed; null if it did not.
+    error: str | None
+
+
+class BreakerRecord(Record, frozen=True, omit_defaults=False):
+    """A cluster in which nothing is migrated for a while, since migrations failed there."""
+
+    cluster: Named
+    reason: str
+
+
+class RefusalRecord(Record, frozen=True, omit_defaults=False):
+    """A VM that is not migrated to a host for now: the engine refused it, or somebody undid it."""
+
+    vm: Named
+    #: Null where it is not migrated at all.
+    host: Named | None
+    reason: str
+
+
 class EnforcementRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     """The enforcer of an engine; nothing is known where the store does not answer."""
 
@@ -50,6 +81,11 @@ class EnforcementRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     #: Who paused what, when and why, as sentences.
     paused: tuple[str, ...] = ()
     waiting: tuple[WaitingPlanRecord, ...] = ()
+    #: Null where none has ended yet.
+    last_cycle: CycleRecord | None = None
+    #: As of the last cycle.
+    breakers: tuple[BreakerRecord, ...] = ()
+    refusals: tuple[RefusalRecord, ...] = ()
     migrations_under_way: int = 0
     #: Of the last 24 hours.
     migrations_done: int = 0
@@ -82,6 +118,7 @@ def enforcement(config: Config, snapshot: Snapshot) -> EnforcementRecord:
 def _read(config: Config, snapshot: Snapshot, mode: str) -> EnforcementRecord:
     # SQLAlchemy takes long to load: not for `--help`.
     from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
+    from ovirt_placement.store.cycles import CycleStore
     from ovirt_placement.store.database import StoreUnmade
     from ovirt_placement.store.intents import Intent, IntentState, Store
     from ovirt_placement.store.leases import LeaseStore
@@ -111,6 +148,8 @@ def _read(config: Config, snapshot: Snapshot, mode: str) -> EnforcementRecord:
             paused = tuple(pause.sentence for pause in pauses.pauses())
         with closing(part(ApprovalStore)) as approvals:
             plans = tuple(waiting(plan) for plan in approvals.waiting())
+        with closing(part(CycleStore)) as cycles:
+            cycle = cycles.last()
     except StoreUnmade:
         return EnforcementRecord(mode=mode)
     failed = [one for one in lately if one.state is IntentState.FAILED]
@@ -121,11 +160,32 @@ def _read(config: Config, snapshot: Snapshot, mode: str) -> EnforcementRecord:
         epoch=None if leads is None else leads.epoch,
         paused=paused,
         waiting=plans,
+        **_of_cycle(cycle, snapshot),
         migrations_under_way=under_way,
         migrations_done=sum(one.state is IntentState.DONE for one in lately),
         migrations_failed=len(failed),
         last_failure=failure(max(failed, key=lambda one: one.updated)) if failed else None,
     )
+
+
+def _of_cycle(cycle: LastCycle | None, snapshot: Snapshot) -> dict[str, Any]:
+    """The fields that the last cycle has left."""
+    if cycle is None:
+        return {}
+    return {
+        "last_cycle": CycleRecord(utc_text(cycle.ended), round(max(0.0, cycle.age_seconds), 1), cycle.error),
+        "breakers": tuple(
+            BreakerRecord(named_cluster(one.cluster, snapshot), one.reason) for one in cycle.breakers
+        ),
+        "refusals": tuple(
+            RefusalRecord(
+                named_vm(one.vm, snapshot),
+                None if one.host is None else named_host(one.host, snapshot),
+                one.reason,
+            )
+            for one in cycle.refusals
+        ),
+    }
 
 
 # -- in words
@@ -138,7 +198,11 @@ def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
         return
     who = "no enforcer runs" if found.leader is None else f"led by {found.leader} (epoch {found.epoch})"
     yield f"Enforcer: mode {found.mode}, {who}."
+    if found.last_cycle is not None:
+        came = "successful" if found.last_cycle.error is None else f"failed: {found.last_cycle.error}"
+        yield f"Last cycle: {found.last_cycle.age_seconds:.0f} s ago, {came}."
     yield from (f"Paused: {sentence}." for sentence in found.paused)
+    yield from (f"Breaker open in cluster {one.cluster.name}: {one.reason}." for one in found.breakers)
     for plan in found.waiting:
         yield (
             f"Plan {plan.plan} of cluster {plan.cluster.name} waits for approval since {plan.since}:"
@@ -150,6 +214,11 @@ def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
     )
     if found.last_failure is not None:
         yield f"Last failed: {found.last_failure}."
+    for one in found.refusals[:_MOST_REFUSALS]:
+        where = "anywhere" if one.host is None else f"to {one.host.name}"
+        yield f"Not migrated for now: {one.vm.name} {where}: {one.reason}."
+    if (more := len(found.refusals) - _MOST_REFUSALS) > 0:
+        yield f"Not migrated for now: {more} more (--json has all)."
 
 
 def degraded_by(found: EnforcementRecord) -> Iterator[str]:
@@ -158,6 +227,10 @@ def degraded_by(found: EnforcementRecord) -> Iterator[str]:
         yield "the enforcer's store does not answer"
     elif found.acts and found.leader is None:
         yield "no enforcer runs"
+    if found.last_cycle is not None and found.last_cycle.error is not None and found.leader is not None:
+        yield "the enforcer's last cycle failed"
+    for one in found.breakers if found.leader is not None else ():
+        yield f"cluster {one.cluster.name}: the breaker is open: migrations failed there"
     if found.paused:
         yield "migrations are paused"
     if found.waiting:

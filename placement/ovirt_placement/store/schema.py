@@ -351,3 +351,16 @@ samples = Table(
     Column("ha_not_restarted", Integer),
     sqlite_with_rowid=False,
 )
+
+#: The last cycle of an engine's enforcer: when it ended, why it failed, and what it leaves alone for now.
+cycles = Table(
+    "cycles",
+    metadata,
+    Column("engine", String, primary_key=True),
+    Column("epoch", Integer, nullable=False),
+    Column("ended", Float(53), nullable=False),
+    Column("error", Text),
+    Column("breakers", JSON, nullable=False),
+    Column("refusals", JSON, nullable=False),
+    sqlite_with_rowid=False,
+)

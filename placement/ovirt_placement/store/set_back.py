@@ -12,6 +12,7 @@ from sqlalchemy import Column, Table, or_, select
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import (
     approvals,
+    cycles,
     intents,
     now,
     pauses,
@@ -34,6 +35,7 @@ _MOMENTS: Final[tuple[tuple[Table, str, str | None], ...]] = (
     (resumptions, "set_at", None),
     (user_actions, "updated", "created"),
     (user_actions, "created", None),
+    (cycles, "ended", None),
 )
 
 

@@ -20,6 +20,7 @@ from ovirt_placement.store.migrations import (
     version_0011_samples,
     version_0012_user_actions,
     version_0013_maintenance,
+    version_0014_cycles,
 )
 from ovirt_placement.store.schema import schema_version
 
@@ -38,6 +39,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     version_0011_samples.migrate,
     version_0012_user_actions.migrate,
     version_0013_maintenance.migrate,
+    version_0014_cycles.migrate,
 )
 
 #: What this release reads and writes. A store with a higher one is left alone.

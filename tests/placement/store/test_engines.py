@@ -12,6 +12,7 @@ import sqlalchemy
 from ovirt_placement.model import FrozenKeys, PlacementKey, PlacementRule, StickyCopy
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
+from ovirt_placement.store.cycles import Cycle, CycleStore, OpenBreaker
 from ovirt_placement.store.ha_announcements import HaAnnouncementStore
 from ovirt_placement.store.history import HistoryStore, StepOutcome
 from ovirt_placement.store.intents import ImpossibleTransition, Store
@@ -55,6 +56,7 @@ class Parts:
         self.approvals = ApprovalStore(url, engine=engine, patience_seconds=30)
         self.violated = ViolatedRuleStore(url, engine=engine, patience_seconds=30)
         self.samples = SampleStore(url, engine=engine, patience_seconds=30)
+        self.cycles = CycleStore(url, engine=engine, patience_seconds=30)
         self.rules = RuleStore(url, engine=engine, patience_seconds=30)
         self.actions = UserActionStore(url, engine=engine, patience_seconds=30)
         self.ha = HaAnnouncementStore(url, engine=engine, patience_seconds=30)
@@ -79,6 +81,7 @@ class Parts:
         self.announce(1)
         self.actions.begin(Act(kind=UserActionKind.SETUP, login=self.engine))
         self.samples.record_violations("c", self.engine, hard=1, soft=0)
+        self.cycles.record(Cycle(epoch=1, error=self.engine, breakers=(OpenBreaker("c", self.engine),)))
         rule = PlacementRule("r1", "at_most", self.engine, most=1)
         self.rules.change(lambda rules: RuleChange(put=(rule,)), changed_by=self.engine)
 
@@ -130,6 +133,7 @@ class Parts:
         with self.actions.unlogged():
             pass
         self.samples.record_violations("c", "blue", hard=9, soft=9)
+        self.cycles.record(Cycle(epoch=2, error=None))
         self.rules.change(lambda rules: RuleChange(remove=("r1",)), changed_by="eve")
         put_keys(self.keys, [key(2.0)], set_by="eve")
         self.keys.change(lambda placement: KeyChange(remove=placement), set_by="eve")
@@ -166,6 +170,7 @@ class Parts:
             self.violated.cycles(),
             self.samples.samples(since_seconds=600).samples,
             self.rules.all_rules(),
+            getattr(self.cycles.last(), "error", None),
             [(action.kind, action.login, action.state) for action in self.actions.actions(since_seconds=600)],
         ]
 
@@ -217,7 +222,7 @@ def test_what_one_does_touches_no_row_of_the_other(url: str, parts: tuple[Parts,
     assert rows_of(url, THEIRS) == rows
     assert theirs.everything() == read
     left = {table for table, found in rows_of(url, OURS).items() if found}
-    kept = {"samples", "user_actions", "ha_announcements"}
+    kept = {"cycles", "samples", "user_actions", "ha_announcements"}
     assert left == kept | {"key_revision", "leases", "resumptions", "approvals"}
 
 
