@@ -73,8 +73,15 @@ class EngineRows:
 
 
 def without_engine(table: Table) -> tuple[ColumnElement[Any], ...]:
-    """List the columns of a table but for the engine's name, which the caller knows."""
-    return tuple(column for column in table.columns if column.name != "engine")
+    """List the columns of a table but for the engine's name, which the caller knows.
+
+    A row has them by their keys, also where the database has kept an earlier name.
+    """
+    return tuple(
+        column if column.key == column.name else column.label(column.key)
+        for column in table.columns
+        if column.name != "engine"
+    )
 
 
 def _insert(connection: Connection, table: Table) -> ReturningInsert:
