@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ovirt_placement.units.answering import answers
-from ovirt_placement.units.decisions import Properties, chosen_move, parameters, ranked_hosts
+from ovirt_placement.units.decisions import Properties, accepted_hosts, chosen_move, parameters, ranked_hosts
 
 
 class HaReservationWeight:
@@ -34,3 +34,26 @@ class HaReservationBalance:
         failover host.
         """
         return chosen_move("HaReservationBalance", hosts, args)
+
+
+class HaAdmissionFilter:
+    properties_validation = parameters("HaAdmissionFilter")
+
+    @answers
+    def do_filter(self, hosts: list[str], vm: str, args: Properties) -> list[str]:
+        """Refuse starts that take the room which highly available VMs need to restart after a failure.
+
+        For clusters with HA reservation: of every ha_failures hosts, and of each failure domain that a tag
+        of its hosts names (ha_admission_domain_tags: prefixes of such tags). Migrations are not refused,
+        nor highly available VMs while a host has failed.
+        """
+        return accepted_hosts("HaAdmissionFilter", hosts, vm, args)
+
+
+class HaAdmissionWeight:
+    properties_validation = parameters("HaAdmissionWeight")
+
+    @answers
+    def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:
+        """Put hosts last that HaAdmissionFilter would refuse, in clusters with HA reservation."""
+        return ranked_hosts("HaAdmissionWeight", hosts, vm, args)

@@ -32,7 +32,7 @@ AskWeight = Callable[[str, Sequence[str], str, dict[str, str]], dict[str, int]]
 
 def counts(state: Snapshot, unit: str, enabled: bool) -> bool:
     """Whether `why` asks a unit: some only where the policy enables them."""
-    return enabled or not unit.startswith(("PlacementKey", "HardAffinityWeight"))
+    return enabled or not unit.startswith(("PlacementKey", "HardAffinityWeight", "HaAdmission"))
 
 
 def refused_by_us(answer: JudgedHost) -> bool:

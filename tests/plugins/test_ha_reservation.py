@@ -108,3 +108,19 @@ def test_parameters_reach_the_policy_editor(served: tuple[Publisher, ServerProxy
     names = [part.partition("=")[0] for part in found["balance"]["HaReservationBalance"][1].split(";")]
     assert len(names) == 7
     assert all(name == "ha_measure" or name.startswith("ha_balance_") for name in names)
+
+
+def test_admission_control_refuses_a_start_that_takes_the_reserve(
+    served: tuple[Publisher, ServerProxy],
+) -> None:
+    publisher, proxy = served
+    new = vm_id(1)
+    hosts = host("h1"), host("h2", free_mb=4000), host("h3", free_mb=2000)
+    db = vm(vm_id(2), "h1", ha=True, needs_mb=4000)
+    publisher.publish(snapshot(RESERVING, *hosts, db, vm(new, needs_mb=1000)))
+    answer: Any = proxy.runFilters(["HaAdmissionFilter"], HOSTS, new, {})
+    assert (answer["result_code"], sorted(answer["result"])) == (0, ["h1", "h3"])
+    ranks: Any = proxy.runCostFunctions([["HaAdmissionWeight", 1]], HOSTS, new, {})
+    assert {each[0]: each[1] for each in ranks["result"]} == {"h1": 0, "h2": 1, "h3": 0}
+    moved: Any = proxy.runFilters(["HaAdmissionFilter"], ["h2", "h3"], db.id, {})
+    assert sorted(moved["result"]) == ["h2", "h3"]

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Protocol
 
 from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.ha import admission
+from ovirt_placement.rules.placement_keys import key_filter, key_weight
 from ovirt_placement.rules.rule import Rule, UnitKind
 
 #: Our balance; a policy has only one. It also does for the engine's that are its twins.
 (BALANCE,) = (rule for rule in UNITS.values() if rule.kind is UnitKind.BALANCE)
 #: For who places by keys.
-KEY_FILTER, KEY_WEIGHT = (
-    next(name for name, rule in UNITS.items() if rule.on_request and rule.kind is kind)
-    for kind in (UnitKind.FILTER, UnitKind.WEIGHT)
-)
+KEY_FILTER, KEY_WEIGHT = key_filter.RULE.name, key_weight.RULE.name
+
+
+class Admission(StrEnum):
+    """What becomes of a start that the HA reservation would not be satisfied after."""
+
+    #: It is refused.
+    HARD = "hard"
+    #: It is the last choice.
+    SOFT = "soft"
+
+
+ADMISSION_UNITS = {Admission.HARD: admission.FILTER.name, Admission.SOFT: admission.WEIGHT.name}
 
 #: Filters that the engine runs in every policy, listed or not; they cannot be attached.
 MANDATORY = frozenset(
@@ -45,10 +57,15 @@ def usual_units() -> tuple[Rule, ...]:
     return tuple(rule for rule in UNITS.values() if not rule.on_request)
 
 
-def chosen_units(kind: UnitKind, *, placement_keys: bool) -> tuple[Rule, ...]:
-    """Our units of a kind that a policy is to have: the usual ones, and if asked for those of keys."""
+def chosen_units(
+    kind: UnitKind, *, placement_keys: bool, ha_admission: Admission | None = None
+) -> tuple[Rule, ...]:
+    """Our units of a kind that a policy is to have: the usual ones, and those that are asked for."""
+    asked = {ADMISSION_UNITS[ha_admission]} if ha_admission is not None else set()
+    if placement_keys:
+        asked |= {KEY_FILTER, KEY_WEIGHT}
     return tuple(
-        rule for rule in UNITS.values() if rule.kind is kind and (placement_keys or not rule.on_request)
+        rule for rule in UNITS.values() if rule.kind is kind and (not rule.on_request or rule.name in asked)
     )
 
 

@@ -16,6 +16,7 @@ from ovirt_placement.rules.built_in import (
     vm_to_hosts_affinity_groups,
 )
 from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.ha import admission
 from ovirt_placement.rules.ha import balance_policy as ha_balance
 from ovirt_placement.rules.ha import weight as ha_weight
 from ovirt_placement.rules.placement_keys import key_filter, key_weight
@@ -33,12 +34,14 @@ RULES: tuple[Rule, ...] = (
     host_filter.RULE,
     rule_filter.RULE,
     key_filter.RULE,
+    admission.FILTER,
     hard_weight.RULE,
     vm_weight.RULE,
     host_weight.RULE,
     rule_weight.RULE,
     ha_weight.RULE,
     key_weight.RULE,
+    admission.WEIGHT,
     ha_balance.RULE,
 )
 

@@ -19,6 +19,8 @@ class ReasonKind:
     veto: bool = False
     #: Whether the engine's administrators learn, by an event, and not only who asks.
     loud: bool = False
+    #: Whether it is logged of a host that is accepted in spite of it.
+    warned: bool = False
 
     def __repr__(self) -> str:
         return self.name

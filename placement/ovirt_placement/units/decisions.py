@@ -72,6 +72,7 @@ def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propert
             verdicts = _verdicts(rule, decision, request)
     if loud := _loud(verdicts):
         raise RefusedLoudlyError(loud, decision.confirmed)
+    reporting.report_warnings(unit, vm, verdicts, decision.confirmed)
     reporting.report_refusals(unit, vm, verdicts, decision.confirmed)
     reporting.report_age(unit, decision)
     if not all(verdict.accepted for verdict in verdicts) and gives_way(decision.confirmed, request):

@@ -70,6 +70,17 @@ def report_refusals(unit: str, vm: str, verdicts: Iterable[Verdict], snapshot: S
                 _report(unit, vm, verdict, "refused", snapshot)
 
 
+def report_warnings(unit: str, vm: str, verdicts: Iterable[Verdict], snapshot: Snapshot) -> None:
+    """Warn of why hosts were accepted that perhaps should not have been."""
+    hosts: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        for reason in verdict.reasons if verdict.accepted else ():
+            if reason.kind.warned:
+                hosts.setdefault(sentence(reason, snapshot), []).append(verdict.host)
+    for why, found in hosts.items():
+        _log.warning("%s: VM %s: %d hosts: %s", unit, vm_name(vm, snapshot), len(found), why)
+
+
 def report_ranks(unit: str, vm: str, weights: Iterable[Weight], snapshot: Snapshot) -> None:
     """At debug level, say of each host how it ranks and why."""
     if explains():

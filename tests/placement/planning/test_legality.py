@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.answers.plans.records import plan_record
-from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
+from ovirt_placement.model import Cluster, PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.planning import verification
 from ovirt_placement.planning.legality import legal
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.make_room import make_room
+from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.verification import apply
 from ovirt_placement.rules import catalogue
@@ -143,3 +144,56 @@ def test_every_step_passes_every_filter_in_the_state_before_it(
             if rule.filter is not None and (by_keys or not rule.on_request):
                 assert all(verdict.accepted for verdict in rule.filter(state, request)), rule.name
         state = apply(state, step)
+
+
+ADMITTING = cluster(ha_reservation=True, scheduling_policy=SchedulingPolicy(filters=("HaAdmissionFilter",)))
+
+
+def reserved(policy: Cluster) -> Snapshot:
+    """Two that share h1 must part; db on h1 can restart on h2 alone, where one would be in its way."""
+    return snapshot(
+        policy,
+        host("h1", free_mb=9000),
+        host("h2", free_mb=4000),
+        host("h3", free_mb=3000),
+        vm("db", "h1", ha=True, needs_mb=4000),
+        vm("a", "h1", needs_mb=2000),
+        vm("b", "h1", migratable=False),
+        group("g", APART, "a b"),
+    )
+
+
+def test_no_step_takes_the_room_of_a_reservation() -> None:
+    state = reserved(ADMITTING)
+    to_h2 = Step(vms=("a",), sources=("h1",), target="h2", groups=(), repairs=())
+    assert not legal(state, to_h2)
+    assert legal(state, replace(to_h2, target="h3"))
+    assert legal(reserved(cluster(ha_reservation=True)), to_h2)
+    plan = make_plan(state, CLUSTER)
+    assert targets(plan) == ["h3"]
+
+
+def test_what_the_reservation_refuses_stays_and_is_reported() -> None:
+    state = reserved(ADMITTING)
+    full = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=100)))
+    plan = make_plan(full, CLUSTER)
+    assert (plan.steps, [rule.groups for rule in plan.remaining]) == ((), [("g",)])
+    because = [why for rule in plan_record(plan, full).remaining for why in rule.because]
+    assert any("db could no longer restart if h1 failed" in why for why in because), because
+
+
+def test_room_is_made_for_a_start_that_the_reservation_lets_through() -> None:
+    """new fits on h2 at once, but there it would take what db needs; h3 has it once c has left."""
+    state = snapshot(
+        ADMITTING,
+        host("h1", free_mb=0),
+        host("h2", free_mb=6000),
+        host("h3", free_mb=2500),
+        vm("db", "h1", ha=True, needs_mb=4000),
+        vm("c", "h3", needs_mb=1000),
+        vm("new", needs_mb=3000),
+    )
+    room = make_room(state, "new")
+    assert (room.host, [(step.vms, step.target) for step in room.plan.steps]) == ("h3", [(("c",), "h2")])
+    off = replace(state, clusters=(cluster(ha_reservation=True),))
+    assert (make_room(off, "new").host, make_room(off, "new").plan.steps) == ("h2", ())

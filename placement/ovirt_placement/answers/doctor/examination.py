@@ -172,6 +172,7 @@ def _examine_policies(
             cluster = snapshot.cluster_by_id[user.id]
             policy_of[cluster.id] = examined[user.policy]
             yield from policies.examine_rules(snapshot, cluster, examined[user.policy])
+            yield from policies.examine_admission(cluster, examined[user.policy])
             yield from keys.examine_keys(snapshot, cluster, examined[user.policy])
             if keys.weighs_by_keys(examined[user.policy]):
                 by_keys.append(cluster)

@@ -139,6 +139,19 @@ def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterat
         )
 
 
+def examine_admission(cluster: Cluster, policy: InUse) -> Iterator[Finding]:
+    """Look for admission control in a cluster that reserves nothing."""
+    units = [name for name in ours.ADMISSION_UNITS.values() if name in policy.attached]
+    if units and not cluster.ha_reservation:
+        yield Finding(
+            kind="admission_without_reservation",
+            what=f"cluster {cluster.name}: its policy {policy.name} has {' and '.join(units)}, which refuses"
+            " nothing there: the cluster has no HA reservation",
+            remedy="enable HA reservation for the cluster, or take the unit out of the policy",
+            cluster=Named(cluster.id, cluster.name),
+        )
+
+
 def _asking(rule: Rule, snapshot: Snapshot, cluster: Cluster) -> str | None:
     """What of a cluster asks for a rule, and that it means nothing."""
     if rule.asked_by_cluster is not None and rule.asked_by_cluster(snapshot, cluster):

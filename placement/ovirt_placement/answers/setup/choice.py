@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ovirt_placement.answers.policy_units import Admission
 from ovirt_placement.answers.setup.former import made_like
 from ovirt_placement.engine.parsing.policies import PolicyHead, PolicyUnit
 from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyUser
@@ -18,6 +19,7 @@ class UnitChoice:
     factors: Mapping[str, int] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     placement_keys: bool = False
+    ha_admission: Admission | None = None
 
 
 @dataclass(frozen=True)

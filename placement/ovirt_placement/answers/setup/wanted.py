@@ -11,7 +11,7 @@ from ovirt_placement.answers.setup.former import origin_of
 from ovirt_placement.answers.setup.refusals import usable_unit
 from ovirt_placement.engine.parsing.policies import Entry
 from ovirt_placement.engine.writing.policies import PolicyContent
-from ovirt_placement.rules.rule import UnitKind
+from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
@@ -45,7 +45,7 @@ def _filters(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str,
     for entry in seen.base.filters if is_own(policy) else ():
         if seen.name(entry.unit) not in ours.MANDATORY:
             wanted[entry.unit] = entry.number
-    for rule in ours.chosen_units(UnitKind.FILTER, placement_keys=choice.placement_keys):
+    for rule in _chosen(UnitKind.FILTER, choice):
         for twin in rule.twins:
             wanted.setdefault(usable_unit(seen, UnitKind.FILTER, twin, internal=True), 0)
         wanted[usable_unit(seen, UnitKind.FILTER, rule.name)] = 0
@@ -63,7 +63,7 @@ def _weights(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str,
     asked = _asked_factors(seen, choice, twins)
     settled = {**present, **asked}
     wanted = dict(of_base) if is_own(policy) else {}
-    for rule in ours.chosen_units(UnitKind.WEIGHT, placement_keys=choice.placement_keys):
+    for rule in _chosen(UnitKind.WEIGHT, choice):
         own = usable_unit(seen, UnitKind.WEIGHT, rule.name)
         usual = 1
         if twin := twins.get(own):
@@ -71,6 +71,10 @@ def _weights(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str,
             wanted[twin] = usual
         wanted[own] = usual if rule.usual_factor is None else rule.usual_factor
     return {**{unit: settled.get(unit, factor) for unit, factor in wanted.items()}, **asked}
+
+
+def _chosen(kind: UnitKind, choice: UnitChoice) -> tuple[Rule, ...]:
+    return ours.chosen_units(kind, placement_keys=choice.placement_keys, ha_admission=choice.ha_admission)
 
 
 def _asked_factors(seen: Seen, choice: UnitChoice, twins: Mapping[str, str]) -> dict[str, int]:

@@ -68,6 +68,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="a parameter of a unit, for the policy and the clusters named; repeatable",
     )
     parser.add_argument("--placement-keys", action="store_true", help="also the units of placement keys")
+    parser.add_argument(
+        "--ha-admission",
+        choices=("hard", "soft"),
+        help="also the unit that refuses starts which take the room of an HA reservation (hard), or that"
+        " makes them the last choice (soft)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="show the requests and send none")
     add_foresight(parser)
     add_config(parser)
@@ -111,13 +117,22 @@ def _check_options(args: argparse.Namespace) -> None:
         "--factor": bool(args.factor),
         "--property": bool(args.property),
         "--placement-keys": args.placement_keys,
+        "--ha-admission": args.ha_admission is not None,
         "--what-if": args.what_if,
         "--fail-if": bool(args.fail_if),
     }
     refused = {
         "--all-policies": (("--policy", "--cluster"), "all policies that clusters use are meant"),
         "--undo": (
-            ("--cluster", "--factor", "--property", "--placement-keys", "--what-if", "--fail-if"),
+            (
+                "--cluster",
+                "--factor",
+                "--property",
+                "--placement-keys",
+                "--ha-admission",
+                "--what-if",
+                "--fail-if",
+            ),
             "it gives everything back that setup took or gave",
         ),
     }

@@ -77,9 +77,11 @@ def _setting_up(
 
 
 def _choice(args: argparse.Namespace, policy: str) -> UnitChoice:
+    from ovirt_placement.answers.policy_units import Admission
     from ovirt_placement.answers.setup.choice import UnitChoice
 
-    return UnitChoice(policy, dict(args.factor), dict(args.property), args.placement_keys)
+    admission = None if args.ha_admission is None else Admission(args.ha_admission)
+    return UnitChoice(policy, dict(args.factor), dict(args.property), args.placement_keys, admission)
 
 
 def _undoings(

@@ -9,7 +9,7 @@ any more; and VMs on different homes are apart. So only sets whose parts meet ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
 
 from msgspec.structs import replace
@@ -46,6 +46,19 @@ def judge_failures(
     return sweep.proven(failures, scant)
 
 
+def judge_and_keep(
+    snapshot: Snapshot, measure: Measure, failures: int, steps: int, units: Sequence[FailureUnit]
+) -> tuple[Proven, tuple[Survival, ...], int]:
+    """The same in this process, with all survivals that were found and the steps that it took.
+
+    All others are made of these: of parts that do not meet.
+    """
+    sweep = _Sweep(snapshot, measure, units, steps, one_by_one(measure, steps))
+    for size in range(1, failures + 1):
+        sweep.judge_all(size)
+    return sweep.proven(failures, ()), tuple(sweep.survivals), min(steps, sweep.spent)
+
+
 class _Sweep:
     """What has been found so far."""
 
@@ -71,6 +84,14 @@ class _Sweep:
         self._unknown: dict[Chosen, Unknown] = {}
         #: The sets that were left unjudged, by size; None where nobody knows which of them need be judged.
         self._open: dict[int, tuple[Chosen, ...] | None] = {}
+
+    @property
+    def survivals(self) -> Iterable[Survival]:
+        return self._survivals.values()
+
+    @property
+    def spent(self) -> int:
+        return self._steps - self._left
 
     @property
     def incomplete(self) -> bool:

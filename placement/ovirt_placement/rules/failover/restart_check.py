@@ -28,7 +28,9 @@ class RestartCheck:
         self._snapshot = snapshot
         cluster = snapshot.cluster_by_id[cluster_id]
         self._parameters = cluster.scheduling_properties
-        self._filters = tuple(rule for rule in filters_in_force(cluster) if rule.filter is not None)
+        self._filters = tuple(
+            rule for rule in filters_in_force(cluster) if rule.filter is not None and not rule.reserves
+        )
         self._fixed = tuple(rule for rule in self._filters if rule.is_fixed(snapshot, cluster_id))
         #: Whether memory and hard VM groups are all that connects starts on one host.
         scopes = [rule.scope_of(snapshot, cluster_id) for rule in self._filters if rule not in self._fixed]

@@ -7,7 +7,8 @@ starts that all filters let through, and "lost" is proven.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.failover.combining import Combining
@@ -18,9 +19,12 @@ from ovirt_placement.rules.failover.protection import protected
 from ovirt_placement.rules.failover.restart_check import RestartCheck
 from ovirt_placement.rules.failover.tries import try_all
 from ovirt_placement.rules.memory import huge_page_kib, overhead_mb, required_mb
+from ovirt_placement.rules.solving.assignment import even_fit
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
 from ovirt_placement.rules.solving.problem import Block, Hosts, Resources
 from ovirt_placement.rules.world import given_back
+
+_NOTHING_TAKEN: Mapping[str, Block] = MappingProxyType({})
 
 
 class Starts:
@@ -55,6 +59,27 @@ class Starts:
         agreed = not found.again or self._restart_check.passes(frozenset(failed), found.again, settled=True)
         return Survival(failed, found.homes) if agreed else None
 
+    def spread(self, failed: tuple[str, ...], taken: Mapping[str, Block] = _NOTHING_TAKEN) -> Survival | None:
+        """Evacuate hosts so that as much as can be stays free on each of the others; None if that fails.
+
+        Of hosts in `taken` something is taken already, as if that block were there.
+        """
+        left, settled = self._left(failed)
+        blocks = blocks_of(self._snapshot, self.vms_on(failed), frozenset(failed), self._need_of)
+        for host, block in taken.items():
+            if host in left:
+                left[host] = left[host].without(block.need)
+                blocks = tuple(
+                    one if one.apart.isdisjoint(block.apart) else one.narrowed(None, frozenset({host}))
+                    for one in blocks
+                )
+        homes = even_fit(blocks, left)
+        if homes is None:
+            return None
+        found = {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
+        agreed = self._restart_check.passes(frozenset(failed), found, settled=settled)
+        return Survival(failed, found) if agreed else None
+
     def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:
         """Judge one failure. Raises `BudgetSpentError`."""
         gone = frozenset(failed)
@@ -67,7 +92,7 @@ class Starts:
                 return outcome
         return self._try_all(failed, tuple(left), budget)
 
-    def _left(self, failed: tuple[str, ...]) -> tuple[Hosts, bool]:
+    def _left(self, failed: tuple[str, ...]) -> tuple[dict[str, Resources], bool]:
         """What other hosts may hand out, and whether nothing was on its way from or to the failed ones."""
         ways = self._snapshot.pending_hosts
         lost = [vm.id for host in failed for vm in self._snapshot.vms_of_host.get(host, ()) if vm.id in ways]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 
 from ovirt_placement.rules.solving.budget import Budget
 from ovirt_placement.rules.solving.problem import Block, Hosts, Resources
@@ -65,6 +66,30 @@ def first_fit(
     if len(homes) == len(blocks):
         return tuple(homes[number] for number in range(len(blocks))), ()
     return None, tuple(block for number, block in enumerate(blocks) if number not in homes)
+
+
+def even_fit(blocks: Sequence[Block], hosts: Hosts) -> Homes | None:
+    """Put each block, the largest first, on the host that has most memory left of those that take it."""
+    filling = _Filling(hosts)
+    homes: dict[int, str] = {}
+    roomiest = [(-room.memory, host) for host, room in hosts.items()]
+    heapify(roomiest)
+    for number in _largest_first(blocks):
+        passed: list[tuple[int, str]] = []
+        while roomiest:
+            _, host = entry = heappop(roomiest)
+            if filling.takes(blocks[number], host):
+                filling.put(blocks[number], host)
+                homes[number] = host
+                entry = (-filling.rest(host).memory, host)
+                passed.append(entry)
+                break
+            passed.append(entry)
+        for entry in passed:
+            heappush(roomiest, entry)
+        if number not in homes:
+            return None
+    return tuple(homes[number] for number in range(len(blocks)))
 
 
 def proves_impossible(blocks: Sequence[Block], hosts: Hosts) -> bool:

@@ -10,6 +10,7 @@ from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import UnitType
 from tests.builders import cluster, snapshot
+from tests.placement.cli.doctor.examining import findings
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import (
     MANDATORY,
@@ -95,6 +96,39 @@ def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(
         policy = policy_named(live.engine, "ovirt-placement")
         assert weights(live.engine, policy)["PlacementKeyWeight"] == 100_000
         assert "PlacementKeyFilter" in filters(live.engine, policy)
+
+
+ADMISSION = Units(
+    filters=("AffinityFilter", "HostAffinityFilter", "HaAdmissionFilter"),
+    weights={**OUR_WEIGHTS, "HaAdmissionWeight": 1},
+    balance="HaReservationBalance",
+)
+
+
+@pytest.mark.parametrize("how", ["hard", "soft"])
+def test_the_unit_of_ha_admission_control_comes_where_it_is_asked_for(starting: Starting, how: str) -> None:
+    state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red", scheduling_policy=ADMISSION))
+    with starting(state, proxy=None) as live:
+        live.run(0, "setup", "--cluster", "blue")
+        policy = policy_named(live.engine, "ovirt-placement")
+        assert "HaAdmissionFilter" not in filters(live.engine, policy)
+        before = live.changes[:]
+        out, _ = live.run(0, "setup", "--ha-admission", how, "--dry-run")
+        assert live.changes == before
+        unit = {"hard": "add the filter HaAdmissionFilter", "soft": "add the weight HaAdmissionWeight x 1000"}
+        assert unit[how] in out.splitlines()
+        live.run(0, "setup", "--ha-admission", how)
+        live.changes.clear()
+        live.run(0, "setup", "--ha-admission", how)
+        live.run(0, "setup")
+        assert live.changes == []
+        policy = policy_named(live.engine, "ovirt-placement")
+        assert ("HaAdmissionFilter" in filters(live.engine, policy)) is (how == "hard")
+        assert ("HaAdmissionWeight" in weights(live.engine, policy)) is (how == "soft")
+        (what,) = [one for one in findings(live) if "cluster blue: its policy ovirt-placement has Ha" in one]
+        assert what.endswith("refuses nothing there: the cluster has no HA reservation")
+        live.run(0, "setup", "--undo")
+        assert all(one.name != "ovirt-placement" for one in live.engine.queries.scheduling_policies())
 
 
 def test_the_engines_own_policies_are_locked(live: LiveEngine) -> None:

@@ -1,0 +1,176 @@
+"""HA admission control: no start that would take the room which restarts need after a failure.
+
+A start is refused after which a failure would not be survived that is survived as things are. A cluster that
+is unsafe already refuses only what makes it worse so. Migrations, and highly available VMs while a host
+has failed, are never refused: the reserve is there to be used then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.rules.failover.outcomes import Loss
+from ovirt_placement.rules.ranks import ranked
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
+from ovirt_placement.rules.verdict import Request, Verdict, Weight
+from ovirt_placement.rules.world import World
+
+RESERVE_NEEDED = ReasonKind(
+    "reserve_needed", "with it there, {vm} could no longer restart if {status} failed", veto=True
+)
+RESERVE_USED = ReasonKind("reserve_used", "with it there, {vm} could no longer restart if {status} failed")
+RESERVE_UNKNOWN = ReasonKind(
+    "reserve_unknown",
+    "accepted, since it would have taken too long to find out whether the HA reservation is satisfied then",
+    warned=True,
+)
+
+#: Steps of all judgements for one question: about half a second, in which the engine waits.
+_STEPS = 4_000
+_DOMAIN_TAGS = "ha_admission_domain_tags"
+#: A host in another status has failed, or is on its way back.
+_IN_ORDER = frozenset(
+    {
+        "up",
+        "maintenance",
+        "preparing_for_maintenance",
+        "installing",
+        "installing_os",
+        "install_failed",
+        "pending_approval",
+    }
+)
+
+
+def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
+    """Refuse hosts on which the VMs would take the room that highly available VMs need to restart.
+
+    The engine is answered about starts alone; who plans is answered about migrations, too. What is not known
+    within the steps that a question may take is accepted, with a note.
+    """
+    found = dict(_judged(snapshot, request))
+    return tuple(
+        Verdict.of(host, (found[host],) if host in found else ()) for host in request.candidate_hosts
+    )
+
+
+def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
+    """Rank hosts that the filter would refuse behind all others."""
+    found = dict(_judged(snapshot, request))
+    used = {host: 1 for host, reason in found.items() if reason.kind is RESERVE_NEEDED}
+    reasons = {
+        host: (replace(reason, kind=RESERVE_USED) if host in used else reason,)
+        for host, reason in found.items()
+    }
+    return ranked(snapshot, request.candidate_hosts, used, reasons, unburdened=0)
+
+
+def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]]:
+    """What speaks against hosts, and which are not known."""
+    vms = tuple(vm for vm in request.vms if vm in snapshot.vm_by_id)
+    cluster = _asked_about(snapshot, vms, request)
+    if cluster is None:
+        return
+    # The catalogue, which the checks of failures ask, has this rule.
+    from ovirt_placement.rules.ha.reserve import reserve_of
+
+    now = _with_expected(snapshot, vms)
+    reserve = reserve_of(now, cluster.id, cluster.ha_failures, _domain_tags(request))
+    starting = [now.vm_by_id[vm] for vm in vms if now.vm_by_id[vm].host is None]
+    alone = starting[0] if len(vms) == len(starting) == 1 else None
+    budget = Budget(_STEPS)
+    for host in sorted(request.candidate_hosts, key=reserve.room_mb, reverse=True):
+        if host not in now.host_by_id or (alone is not None and reserve.leaves_alone(alone, host)):
+            continue
+        try:
+            if alone is not None and reserve.is_evacuated_around(alone, host, budget):
+                continue
+            lost = reserve.lost_by(vms, host, _come_to(now, vms, host), budget)
+        except BudgetSpentError:
+            yield host, Reason(RESERVE_UNKNOWN)
+            continue
+        if lost is not None:
+            yield host, Reason(RESERVE_NEEDED, vm=min(lost.homeless), status=_failing(now, lost))
+
+
+def _asked_about(snapshot: Snapshot, vms: tuple[str, ...], request: Request) -> Cluster | None:
+    """The cluster whose reserve is looked at; None if the question is none for this rule."""
+    if not vms:
+        return None
+    known = [snapshot.vm_by_id[vm] for vm in vms]
+    cluster = snapshot.cluster_by_id[known[0].cluster]
+    if not cluster.ha_reservation:
+        return None
+    starting = [vm for vm in known if vm.host is None]
+    if request.as_engine and not starting:
+        return None
+    failed = any(host.status not in _IN_ORDER for host in snapshot.hosts_of_cluster.get(cluster.id, ()))
+    if failed and starting and all(vm.ha for vm in starting):
+        return None
+    return cluster
+
+
+def _with_expected(snapshot: Snapshot, vms: tuple[str, ...]) -> Snapshot:
+    """The state without what is pending of the VMs themselves, and with what is expected as if it ran.
+
+    Memory of what the engine shows as pending is deducted already; of what is only expected it is not.
+    """
+    own = [entry for entry in snapshot.pending if entry.vm in vms]
+    starting = {
+        entry.vm: entry.host
+        for entry in snapshot.pending
+        if entry.expected and entry.vm in snapshot.vm_by_id and snapshot.vm_by_id[entry.vm].host is None
+    }
+    if not own and not starting:
+        return snapshot
+    left = tuple(one for one in snapshot.pending if one.vm not in vms and one.vm not in starting)
+    begun = [(vm, host) for vm, host in starting.items() if vm not in vms]
+    return _running(replace(snapshot, pending=left), begun)
+
+
+def _come_to(snapshot: Snapshot, vms: tuple[str, ...], host: str) -> Snapshot:
+    """The state once all of the VMs are on a host."""
+    known = snapshot.vm_by_id
+    moving = [vm for vm in vms if known[vm].host not in (None, host)]
+    moved = World(snapshot).moved(moving, host).snapshot if moving else snapshot
+    return _running(moved, [(vm, host) for vm in vms if known[vm].host is None])
+
+
+def _running(snapshot: Snapshot, starts: list[tuple[str, str]]) -> Snapshot:
+    return reduce(lambda world, one: world.running(*one), starts, World(snapshot)).snapshot
+
+
+def _failing(snapshot: Snapshot, lost: Loss) -> str:
+    return " and ".join(lost.domains or [snapshot.host_by_id[host].name for host in lost.hosts])
+
+
+def _domain_tags(request: Request) -> tuple[str, ...]:
+    return tuple(filter(None, request.parameters.get(_DOMAIN_TAGS, "").split(",")))
+
+
+_PARAMETERS = f"ha_failures=[1-9];{_DOMAIN_TAGS}=[A-Za-z0-9_.-]+(,[A-Za-z0-9_.-]+)*"
+
+FILTER = Rule(
+    name="HaAdmissionFilter",
+    kind=UnitKind.FILTER,
+    parameters=_PARAMETERS,
+    on_request=True,
+    reserves=True,
+    filter=filter_hosts,
+)
+WEIGHT = Rule(
+    name="HaAdmissionWeight",
+    kind=UnitKind.WEIGHT,
+    parameters=_PARAMETERS,
+    on_request=True,
+    reserves=True,
+    # It counts before what evens out load, and leaves hard affinity and placement keys first.
+    usual_factor=1000,
+    weight=rank_hosts,
+)

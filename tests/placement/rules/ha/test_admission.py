@@ -1,0 +1,201 @@
+"""HA admission control: exactly the starts are refused after which a failure is survived no more."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ovirt_placement.model import Cluster, Host, Pending, SchedulingPolicy, Snapshot, Vm
+from ovirt_placement.rules.ha import admission
+from ovirt_placement.rules.ha.admission import RESERVE_NEEDED, RESERVE_UNKNOWN, filter_hosts, rank_hosts
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.verdict import Request, Verdict
+from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
+from tests.placement.rules.failover.restarting import survives
+from tests.placement.rules.failover.test_starts import HOSTS, VMS, worlds
+
+RESERVING = cluster(ha_reservation=True)
+
+
+def asked(
+    state: Snapshot, name: str, hosts: str = "h1 h2 h3", *, as_engine: bool = True, **parameters: str
+) -> dict[str, Verdict]:
+    request = Request((name,), tuple(hosts.split()), as_engine=as_engine, parameters=parameters)
+    return {verdict.host: verdict for verdict in filter_hosts(state, request)}
+
+
+def accepted(
+    state: Snapshot, name: str, hosts: str = "h1 h2 h3", *, as_engine: bool = True, **parameters: str
+) -> str:
+    found = asked(state, name, hosts, as_engine=as_engine, **parameters)
+    return " ".join(host for host, verdict in found.items() if verdict.accepted)
+
+
+def tight(*more: Vm, reserving: Cluster = RESERVING) -> Snapshot:
+    """Each of three hosts has 4000 MiB left; the VM on h1 needs that much elsewhere."""
+    hosts = (host(f"h{number}", free_mb=4000) for number in (1, 2, 3))
+    return snapshot(reserving, *hosts, vm("db", "h1", ha=True, needs_mb=4000), *more)
+
+
+def test_a_start_that_takes_the_last_room_is_refused_and_says_who_needs_it() -> None:
+    state = tight(vm("new", needs_mb=1000), vm("big", needs_mb=4000))
+    assert accepted(state, "new") == accepted(state, "big") == "h1 h2 h3"
+    one_left = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=3000)))
+    found = asked(one_left, "new")
+    assert {name: verdict.accepted for name, verdict in found.items()} == {
+        "h1": True,
+        "h2": False,
+        "h3": True,
+    }
+    assert found["h2"].reasons == (Reason(RESERVE_NEEDED, vm="db", status="h1"),)
+
+
+def test_a_highly_available_vm_must_find_another_host_itself() -> None:
+    state = tight(vm("new", ha=True, needs_mb=4000))
+    full = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=100)))
+    # On h2, h1 cannot be left any more; on h1, two cannot go to h2; on h3 it goes to h1.
+    assert accepted(full, "new") == "h3"
+
+
+def test_without_a_reservation_and_for_migrations_of_the_engine_nothing_is_refused() -> None:
+    state = tight(vm("new", needs_mb=4000), vm("runs", "h1", needs_mb=4000))
+    left = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=0)))
+    assert accepted(left, "new") == "h1 h3"
+    assert accepted(left, "runs") == "h1 h2 h3"
+    assert accepted(left, "runs", as_engine=False) == "h1 h3"
+    off = replace(left, clusters=(cluster(),))
+    assert accepted(off, "new") == accepted(off, "runs", as_engine=False) == "h1 h2 h3"
+
+
+def test_a_cluster_that_is_unsafe_already_still_lets_vms_start() -> None:
+    state = tight(vm("giant", "h2", ha=True, needs_mb=50_000), vm("new", needs_mb=1000))
+    assert accepted(state, "new", "h1 h2") == "h1 h2"
+    one_left = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=3000)))
+    assert accepted(one_left, "new") == "h1 h3"
+
+
+@pytest.mark.parametrize("status", ["non_responsive", "down", "reboot", "kdumping"])
+def test_after_a_failure_highly_available_vms_start_and_others_leave_them_the_room(status: str) -> None:
+    state = tight(vm("lost", ha=True, needs_mb=4000), vm("new", needs_mb=4000))
+    failed = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], status=status)))
+    assert accepted(failed, "lost", "h1 h2") == "h1 h2"
+    assert accepted(failed, "new", "h1 h2") == "h1"
+    maintained = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], status="maintenance")))
+    assert accepted(maintained, "lost", "h1 h2") == ""
+
+
+def test_a_vm_that_crashed_starts_again_where_it_was_if_all_was_safe_with_it() -> None:
+    state = tight()
+    crashed = replace(state.vms[0], host=None, status="down")
+    hosts = (replace(state.hosts[0], free_mb=8000), *state.hosts[1:])
+    assert "h1" in accepted(replace(state, hosts=hosts, vms=(crashed,)), "db")
+
+
+def test_two_hosts_may_fail() -> None:
+    twice = cluster(ha_reservation=True, ha_failures=2)
+    state = tight(vm("new", needs_mb=1000), reserving=twice)
+    assert accepted(state, "new") == "h1"
+    assert accepted(tight(vm("new", needs_mb=1000)), "new") == "h1 h2 h3"
+
+
+def test_a_domain_fails_whole() -> None:
+    state = tight(vm("new", needs_mb=1000))
+    racks = zip(state.hosts, ("rack-1", "rack-1", "rack-2"), strict=True)
+    tagged = replace(state, hosts=tuple(replace(one, tags=(rack,)) for one, rack in racks))
+    found = asked(tagged, "new", ha_admission_domain_tags="rack-")
+    assert [name for name, verdict in found.items() if verdict.accepted] == ["h1", "h2"]
+    assert found["h3"].reasons == (Reason(RESERVE_NEEDED, vm="db", status="rack-1"),)
+
+
+def test_what_is_only_expected_refuses_nothing_but_ranks() -> None:
+    """Two starts at once: the second is let through by what is confirmed, and goes where it harms least."""
+    state = tight(vm("new", needs_mb=1000), vm("first", needs_mb=1000))
+    expecting = replace(state, pending=(Pending("first", "h3", expected=True),))
+    assert accepted(expecting.confirmed, "new") == "h1 h2 h3"
+    assert accepted(expecting, "new") == "h1 h3"  # shown by why as expected, not confirmed
+    ranks = rank_hosts(expecting, Request(("new",), ("h1", "h2", "h3")))
+    assert {weight.host: weight.rank for weight in ranks} == {"h1": 0, "h2": 1, "h3": 0}
+    assert not any(reason.kind.veto for weight in ranks for reason in weight.reasons)
+
+
+def test_what_takes_too_long_is_accepted_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "_STEPS", 0)
+    state = tight(vm("new", needs_mb=1000))
+    one_left = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=3000)))
+    found = asked(one_left, "new")
+    assert all(verdict.accepted for verdict in found.values())
+    assert found["h2"].reasons == (Reason(RESERVE_UNKNOWN),)
+
+
+def test_groups_count() -> None:
+    apart = group("g", APART, "db new")
+    assert accepted(replace(tight(vm("new", needs_mb=100)), affinity_groups=(apart,)), "new") == "h1 h2 h3"
+    pair = snapshot(RESERVING, host("h1"), host("h2"), vm("db", "h1", ha=True), vm("new"), apart)
+    assert accepted(pair, "new", "h1 h2") == "h1"
+    near = group("g", TOGETHER, "db new")
+    full = host("h2", free_mb=1100)
+    tied = snapshot(RESERVING, host("h1"), full, vm("db", "h1", ha=True, needs_mb=1000), vm("new"), near)
+    assert accepted(tied, "new", "h1 h2") == "h1"
+
+
+def _started(state: Snapshot, name: str, place: str) -> Snapshot:
+    new = state.vm_by_id[name]
+    used = (
+        new.memory_mb if new.usage_mem_percent is None else round(new.memory_mb * new.usage_mem_percent / 100)
+    )
+
+    def filled(one: Host) -> Host:
+        free = None if one.memory_free_mb is None else max(0, one.memory_free_mb - used)
+        return replace(one, free_mb=one.free_mb - needed_mb(new), memory_free_mb=free)
+
+    return replace(
+        state,
+        hosts=tuple(filled(one) if one.id == place else one for one in state.hosts),
+        vms=tuple(replace(one, host=place, status="up") if one.id == name else one for one in state.vms),
+    )
+
+
+@st.composite
+def starting(draw: st.DrawFn) -> tuple[Snapshot, str]:
+    """A cluster with a reservation, and a VM that is to start; often nothing but memory and rivals counts."""
+    state = draw(worlds())
+    plain = draw(st.booleans())
+    one = draw(st.sampled_from(VMS))
+    clusters = (
+        replace(
+            state.clusters[0],
+            ha_reservation=True,
+            ha_failures=draw(st.integers(1, 2)),
+            **({"scheduling_policy": SchedulingPolicy()} if plain else {}),
+        ),
+        *state.clusters[1:],
+    )
+    free = st.sampled_from([2000, 4000, 6000, 12_000])
+    hosts = tuple(replace(host, free_mb=draw(free)) for host in state.hosts) if plain else state.hosts
+    vms = tuple(
+        replace(each, host=None, status="down", migrating_to=None) if each.id == one else each
+        for each in state.vms
+    )
+    pending = tuple(entry for entry in state.pending if entry.vm != one and not plain)
+    return replace(state, clusters=clusters, hosts=hosts, vms=vms, pending=pending), one
+
+
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(starting())
+def test_exactly_the_starts_are_refused_after_which_less_is_survived(drawn: tuple[Snapshot, str]) -> None:
+    state, name = drawn
+    up = [one.id for one in state.hosts_of_cluster[CLUSTER] if one.up]
+    failures = state.clusters[0].ha_failures
+    sets = [failed for size in range(1, failures + 1) for failed in combinations(up, size)]
+    lost_before = [failed for failed in sets if not survives(state, failed)]
+    # A set that contains one which is lost counts as lost.
+    survived = [failed for failed in sets if not any(set(one) <= set(failed) for one in lost_before)]
+    found = asked(state, name, " ".join(HOSTS), **state.clusters[0].scheduling_properties)
+    for place in HOSTS:
+        after = _started(state, name, place)
+        lost = [failed for failed in survived if not survives(after, failed)]
+        assert found[place].accepted is not bool(lost), (place, lost)
