@@ -10,7 +10,7 @@ from . import walk_through
 
 PAGE = walk_through.read("add-a-rule.md")
 RULE = "placement/ovirt_placement/rules/affinity/at_most.py"
-CATALOGUE = "placement/ovirt_placement/rules/catalogue.py"
+CATALOGUE = "placement/ovirt_placement/rules/listed.py"
 UNIT = "plugins/at_most.py"
 TEST = "tests/placement/rules/affinity/test_at_most.py"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Protocol
 
+from ovirt_placement.rules.admission import units as admission
 from ovirt_placement.rules.catalogue import UNITS
-from ovirt_placement.rules.ha import admission
 from ovirt_placement.rules.placement_keys import key_filter, key_weight
 from ovirt_placement.rules.rule import Rule, UnitKind
 

@@ -11,7 +11,8 @@ from ovirt_placement.answers.why import JudgedHost, judged_host
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import Named, named_cluster, named_host
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.catalogue import NO_UNITS, UNITS
+from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_placement.rules.scheduling.ranking import Ranked, order
 
 

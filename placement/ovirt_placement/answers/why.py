@@ -10,7 +10,7 @@ from ovirt_placement.answers.sentences import Said, said
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, named_cluster, named_host, named_vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.catalogue import NO_UNITS
+from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_placement.rules.scheduling.judging import HostJudgement, judge
 
 

@@ -5,54 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.rules.affinity import hard_weight, host_filter, host_weight, vm_filter, vm_weight
-from ovirt_placement.rules.built_in import (
-    cpu,
-    cpu_overloaded,
-    memory,
-    pinning,
-    status,
-    vm_affinity_groups,
-    vm_to_hosts_affinity_groups,
-)
+from ovirt_placement.rules.admission import units as admission
 from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.ha import admission
-from ovirt_placement.rules.ha import balance_policy as ha_balance
-from ovirt_placement.rules.ha import weight as ha_weight
-from ovirt_placement.rules.placement_keys import key_filter, key_weight
-from ovirt_placement.rules.placement_rules import rule_filter, rule_weight
+from ovirt_placement.rules.listed import ENGINES_OWN, LISTED, NO_UNITS, those_in_force
 from ovirt_placement.rules.rule import Rule, UnitKind
 
 #: In the order in which they are asked and listed.
-RULES: tuple[Rule, ...] = (
-    status.RULE,
-    memory.RULE,
-    cpu.RULE,
-    cpu_overloaded.RULE,
-    pinning.RULE,
-    vm_filter.RULE,
-    host_filter.RULE,
-    rule_filter.RULE,
-    key_filter.RULE,
-    admission.FILTER,
-    hard_weight.RULE,
-    vm_weight.RULE,
-    host_weight.RULE,
-    rule_weight.RULE,
-    ha_weight.RULE,
-    key_weight.RULE,
-    admission.WEIGHT,
-    ha_balance.RULE,
-)
-
-#: The engine's own affinity filters, where they differ from ours. They are taken to stand in every policy, as
-#: docs/setup.md makes it: the cluster's state does not show it.
-ENGINES_OWN: tuple[Rule, ...] = (vm_affinity_groups.RULE, vm_to_hosts_affinity_groups.RULE)
+RULES: tuple[Rule, ...] = (*LISTED, admission.FILTER, admission.WEIGHT)
 
 #: Those that we have a policy unit for, by the unit's name.
 UNITS: dict[str, Rule] = {rule.name: rule for rule in RULES if rule.ours}
-
-NO_UNITS: frozenset[str] = frozenset()
 
 
 def in_force(cluster: Cluster, kind: UnitKind, also: Collection[str] = NO_UNITS) -> tuple[Rule, ...]:
@@ -60,11 +22,7 @@ def in_force(cluster: Cluster, kind: UnitKind, also: Collection[str] = NO_UNITS)
 
     Those that a policy must enable count where it does, or where their unit is among `also`.
     """
-    return tuple(
-        rule
-        for rule in RULES
-        if rule.kind is kind and (not rule.on_request or rule.enabled_in(cluster) or rule.name in also)
-    )
+    return those_in_force(RULES, cluster, kind, also)
 
 
 def filters_in_force(cluster: Cluster, also: Collection[str] = NO_UNITS) -> tuple[Rule, ...]:

@@ -60,8 +60,6 @@ class Rule:
     complaints: Callable[[Mapping[str, str]], Iterable[str]] = lambda parameters: ()
     #: Whether it counts only where a policy enables its unit; others count wherever a group asks for them.
     on_request: bool = False
-    #: Whether it keeps a reserve for restarts after failures, which themselves need not pass it.
-    reserves: bool = False
     #: Whether what a filter says of a host is the same wherever other VMs are.
     fixed: bool = False
     #: Of a fixed filter, whether it is so in a cluster, by its id, as it stands; where nobody says, it is.

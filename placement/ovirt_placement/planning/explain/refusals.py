@@ -10,7 +10,7 @@ from ovirt_placement.planning.legality import vetoes
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.rules.catalogue import ENGINES_OWN
+from ovirt_placement.rules.listed import ENGINES_OWN
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.reasons import Reason, ReasonKind

@@ -13,9 +13,9 @@ from functools import cached_property
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.unified_groups import connected
-from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.failover.part_of_state import part_of
 from ovirt_placement.rules.failover.ties import bond_of
+from ovirt_placement.rules.listed import restart_filters
 from ovirt_placement.rules.rule import Rule, Scope
 from ovirt_placement.rules.verdict import Request
 from ovirt_placement.rules.world import World
@@ -28,9 +28,7 @@ class RestartCheck:
         self._snapshot = snapshot
         cluster = snapshot.cluster_by_id[cluster_id]
         self._parameters = cluster.scheduling_properties
-        self._filters = tuple(
-            rule for rule in filters_in_force(cluster) if rule.filter is not None and not rule.reserves
-        )
+        self._filters = tuple(rule for rule in restart_filters(cluster) if rule.filter is not None)
         self._fixed = tuple(rule for rule in self._filters if rule.is_fixed(snapshot, cluster_id))
         #: Whether memory and hard VM groups are all that connects starts on one host.
         scopes = [rule.scope_of(snapshot, cluster_id) for rule in self._filters if rule not in self._fixed]

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.rules.affinity.draining import moves_with_its_peers
 from ovirt_placement.rules.affinity.vm_filter import positive_peers
-from ovirt_placement.rules.catalogue import NO_UNITS, filters_in_force, in_force
+from ovirt_placement.rules.catalogue import filters_in_force, in_force
+from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule, UnitKind

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.rules import rank_selector
-from ovirt_placement.rules.catalogue import NO_UNITS, in_force
+from ovirt_placement.rules.catalogue import in_force
 from ovirt_placement.rules.expected_order import with_order
+from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.rule import UnitKind
 from ovirt_placement.rules.scheduling.judging import HostJudgement, judge, request_for

@@ -99,7 +99,7 @@ def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(
 
 
 ADMISSION = Units(
-    filters=("AffinityFilter", "HostAffinityFilter", "HaAdmissionFilter"),
+    filters=("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter", "HaAdmissionFilter"),
     weights={**OUR_WEIGHTS, "HaAdmissionWeight": 1},
     balance="HaReservationBalance",
 )

@@ -13,6 +13,7 @@ from functools import reduce
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.rules.admission.reserve import reserve_of
 from ovirt_placement.rules.failover.outcomes import Loss
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.reasons import Reason, ReasonKind
@@ -77,9 +78,6 @@ def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]
     cluster = _asked_about(snapshot, vms, request)
     if cluster is None:
         return
-    # The catalogue, which the checks of failures ask, has this rule.
-    from ovirt_placement.rules.ha.reserve import reserve_of
-
     now = _with_expected(snapshot, vms)
     reserve = reserve_of(now, cluster.id, cluster.ha_failures, _domain_tags(request))
     starting = [now.vm_by_id[vm] for vm in vms if now.vm_by_id[vm].host is None]
@@ -161,7 +159,6 @@ FILTER = Rule(
     kind=UnitKind.FILTER,
     parameters=_PARAMETERS,
     on_request=True,
-    reserves=True,
     filter=filter_hosts,
 )
 WEIGHT = Rule(
@@ -169,7 +166,6 @@ WEIGHT = Rule(
     kind=UnitKind.WEIGHT,
     parameters=_PARAMETERS,
     on_request=True,
-    reserves=True,
     # It counts before what evens out load, and leaves hard affinity and placement keys first.
     usual_factor=1000,
     weight=rank_hosts,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Pending, SchedulingPolicy, Snapshot, Vm
-from ovirt_placement.rules.ha import admission
-from ovirt_placement.rules.ha.admission import RESERVE_NEEDED, RESERVE_UNKNOWN, filter_hosts, rank_hosts
+from ovirt_placement.rules.admission import units as admission
+from ovirt_placement.rules.admission.units import RESERVE_NEEDED, RESERVE_UNKNOWN, filter_hosts, rank_hosts
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.verdict import Request, Verdict
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, snapshot, vm

@@ -1,0 +1,1 @@
+"""HA admission control: what starts would leave of the room that restarts need."""
