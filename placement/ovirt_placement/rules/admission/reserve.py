@@ -195,7 +195,7 @@ class Reserve:
             if everything or touched:
                 outcome = _judged(measure, survival.hosts, budget)
                 if isinstance(outcome, Loss):
-                    return Loss(outcome.hosts, outcome.homeless, survival.domains)
+                    return Loss(outcome.hosts, outcome.unplaced, survival.domains)
                 known = known and isinstance(outcome, Survival)
         if not known:
             raise BudgetSpentError

@@ -94,7 +94,7 @@ def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]
             yield host, Reason(RESERVE_UNKNOWN)
             continue
         if lost is not None:
-            yield host, Reason(RESERVE_NEEDED, vm=min(lost.homeless), status=_failing(now, lost))
+            yield host, Reason(RESERVE_NEEDED, vm=min(lost.unplaced), status=_failing(now, lost))
 
 
 def _asked_about(snapshot: Snapshot, vms: tuple[str, ...], request: Request) -> Cluster | None:
