@@ -50,6 +50,8 @@ class Page:
     server: Server
     process: Forked
     folder: Path
+    #: How browsers know it, where that is another name than where it listens.
+    named: str = ""
     #: All that the page has ever said, for who looks for secrets in it.
     said: list[str] = field(default_factory=list)
 
@@ -69,7 +71,8 @@ class Page:
         **headers: str | None,
     ) -> Answer:
         """One request, without following; headers that are None are left out, `_` stands for `-`."""
-        sent = {"Origin": self.origin} if form is not None else {}
+        named = self.named or self.origin
+        sent = {"Host": urlsplit(named).netloc} | ({"Origin": named} if form is not None else {})
         if cookie:
             sent["Cookie"] = f"{COOKIE}={cookie}"
         for name, value in headers.items():
@@ -111,9 +114,16 @@ class Page:
 
 @contextmanager
 def paged(
-    folder: Path, state: Snapshot, *, web: str = "", listen: str = "127.0.0.1:0", first: str = "c1"
+    folder: Path,
+    state: Snapshot,
+    *,
+    web: str = "",
+    listen: str = "127.0.0.1:0",
+    first: str = "c1",
+    named: str = "",
 ) -> Iterator[Page]:
-    """A page about this state; `web` are further lines of its section, and `first` is one of its clusters."""
+    """A page about this state; `web` are further lines of its section, `first` is one of its clusters, and
+    `named` is how browsers know it, where that is another name."""
     engine = Engine.from_snapshot(state, clock=datetime(2026, 1, 1, tzinfo=UTC), seed=1, settings=Settings())
     server = serve(engine)
     try:
@@ -122,7 +132,7 @@ def paged(
             folder, f"{server.url}/ovirt-engine/api", inventory="interval_seconds = 0.2\n", more=more
         )
         with inventory_running(file), page_process(file) as (process, url):
-            page = Page(url, engine, server, process, folder)
+            page = Page(url, engine, server, process, folder, named)
             cookie = page.session()
             page.until(lambda: "Hosts up" in page.ask(f"/cluster/{first}", cookie=cookie).text)
             yield page
