@@ -83,11 +83,7 @@ def _answered(question: Question, request: Request) -> Response:
     view = site.keeper.view
     if not view.known:
         raise Refusal(503, view.error or "nothing is known yet")
-    etag = f'"{view.number}"'
-    answer = _json(question.ask(site, request, view))
-    answer.headers["X-State-Number"] = etag.strip('"')
-    answer.headers["X-State-Age"] = f"{view.age_seconds:.1f}"
-    return answer
+    return _json(question.ask(site, request, view))
 
 
 def authenticate(site: Site, request: Request) -> None:
