@@ -13,7 +13,8 @@ import pytest
 
 from ovirt_placement.model import PlacementKey, state_file
 from ovirt_placement.store.keys import KeyStore
-from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
+from ovirt_placement.store.placement_rules import RuleChange, RuleStore
+from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, cluster, group, host, rule, snapshot, vm
 from tests.plugins.proxy_process import PLUGINS
 from tests.plugins.published import WITHOUT_PAST
 from tests.stored import put_keys
@@ -23,9 +24,9 @@ STATE = snapshot(
     cluster(ha_reservation=True),
     *map(host, HOSTS),
     vm("new", ha=True, custom_properties={"placement_keys": "Repel1:1:-100"}),
-    vm("nowhere"),
+    vm("nowhere", tags=("crowd",)),
     vm("friend", "h2", ha=True),
-    vm("foe", "h3"),
+    vm("foe", "h3", tags=("crowd",)),
     vm("ha1", "h1", ha=True, custom_properties={"placement_keys": "Repel1:1:-100"}),
     group("together", TOGETHER, "new friend"),
     group("apart", APART, "new foe"),
@@ -46,6 +47,12 @@ KEYS = (
     key("server", "nowhere", "#LOAD", 0, -1000),
 )
 
+#: Who is meant by the first only the engine's tags tell.
+RULES = (
+    rule("few", "at_most_per_host", "tag:crowd", most=1),
+    rule("far", "separate", "nowhere", other_vms="friend", enforcing=False),
+)
+
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
@@ -56,6 +63,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     store = KeyStore(f"sqlite:///{folder}/store.db", engine="default", patience_seconds=30)
     put_keys(store, KEYS)
     store.close()
+    rules = RuleStore(f"sqlite:///{folder}/store.db", engine="default", patience_seconds=30)
+    rules.change(lambda standing: RuleChange(put=RULES), changed_by="ann")
+    rules.close()
     config = folder / "ovirt-placement.toml"
     config.write_text(
         f'[inventory]\ndirectory = "{folder}"\n{WITHOUT_PAST}\n[store]\nurl = "sqlite:///{folder}/store.db"\n'
@@ -132,6 +142,24 @@ def test_keys_are_those_of_the_store_and_of_the_engines_vms(
 ) -> None:
     ended = run(
         environment, f"import placement_keys; placement_keys.PlacementKey{method}({HOSTS}, '{vm_id}', {args})"
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ast.literal_eval(ended.stdout) == answer
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("Filter().do_filter", ["h1", "h2"]),
+        ("Weight().do_score", [("h1", 0), ("h2", 1), ("h3", 2)]),
+    ],
+)
+def test_placement_rules_are_those_of_the_store(
+    environment: dict[str, str], method: str, answer: object
+) -> None:
+    ended = run(
+        environment,
+        f"import placement_rules; placement_rules.PlacementRule{method}({HOSTS}, 'nowhere', {{}})",
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ast.literal_eval(ended.stdout) == answer

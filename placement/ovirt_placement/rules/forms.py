@@ -50,4 +50,37 @@ class Allowed(Record, frozen=True):
         return (host in self.hosts) is self.positive
 
 
-Form = Same | AtMost | Allowed
+class OnePlace(Record, frozen=True):
+    """All VMs in one place, on any of its hosts; a host that is in none is wrong."""
+
+    place_of: Mapping[str, str]
+
+
+class Even(Record, frozen=True):
+    """No eligible place with so many VMs more than the emptiest; a host that is in no place is wrong."""
+
+    max_skew: int
+    place_of: Mapping[str, str]
+    eligible: frozenset[str]
+    #: Whether the emptiest counts as empty.
+    from_nothing: bool = False
+
+
+class AtLeast(Record, frozen=True):
+    """VMs in so many places, or each in its own while fewer run."""
+
+    least: int
+    place_of: Mapping[str, str]
+
+
+class Sum(Record, frozen=True):
+    """What counts of VMs on these hosts is at most so much in sum."""
+
+    hosts: frozenset[str]
+    most: int
+    amounts: Mapping[str, int]
+
+
+#: Forms that models compute with; how VMs come there step by step, only the constraint itself can tell.
+OfAll = OnePlace | Even | AtLeast | Sum
+Form = Same | AtMost | Allowed | OfAll

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import RuleDomain, Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
-from ovirt_placement.planning.deadline import NEVER
+from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules.placement_rules.kinds import KINDS
-from tests.builders import CLUSTER, host, needed_mb, snapshot, vm
+from tests.builders import CLUSTER, host, needed_mb, rule, snapshot, vm
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import lets, satisfied
 
@@ -135,3 +136,36 @@ def test_the_optimal_plan_of_each_kind_is_the_best_there_is(kind: str) -> None:
 @given(states())
 def test_no_step_of_a_greedy_plan_breaks_a_rule(state: Snapshot) -> None:
     check(state, StrategyName.GREEDY)
+
+
+RACKS = tuple(
+    RuleDomain(name=f"r{rack}", hosts=tuple(f"h{rack}{number}" for number in range(4))) for rack in range(3)
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "fewest"),
+    [
+        ("at_most_per_host", {"most": 2}, 16),
+        ("at_most_per_domain", {"most": 8, "domains": RACKS}, 16),
+        ("spread", {"max_skew": 1, "domains": RACKS}, 16),
+        ("minimum_domains", {"least": 3, "domains": RACKS}, 2),
+        ("same_domain", {"domains": RACKS[1:]}, 24),
+        ("exclusive_hosts", {"hosts": "h00 h01 h02 h03", "vms": "v0 v1 v2 v3"}, 20),
+        ("capacity", {"hosts": "h00 h01 h02 h03", "most": 10, "counted": "vcpus"}, 14),
+    ],
+)
+def test_two_dozen_vms_in_one_rack_are_moved_in_the_fewest_migrations(
+    kind: str, fields: dict[str, Any], fewest: int
+) -> None:
+    """Too many placements to try all: what the forms say finds them."""
+    names = [f"v{number}" for number in range(24)]
+    asked = {"vms": " ".join(names), **fields}
+    state = snapshot(
+        *(host(name) for rack in RACKS for name in rack.hosts),
+        *(vm(name, f"h0{number % 4}") for number, name in enumerate(names)),
+        rule("r", kind, asked.pop("vms"), **asked),
+    )
+    plan = make_plan(state, CLUSTER, strategy=strategy(StrategyName.OPTIMAL), deadline=Deadline.after(8))
+    assert plan.remaining == ()
+    assert len(plan.steps) == fewest

@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Protocol
 
-from ovirt_placement.rules.forms import Allowed, AtMost, Form, Same
+from ovirt_placement.rules.forms import Allowed, AtMost, Form, OfAll, Same
 
 
 class Count(Protocol):
@@ -36,10 +36,12 @@ def count(form: Form | None, placed: Collection[tuple[str, str]]) -> Count | Non
     """The members where they are; None where only the constraint itself can judge what is violated."""
     if isinstance(form, Same):
         return _OnOneHost(placed)
+    if form is None or isinstance(form, OfAll):
+        return None
     if isinstance(form, AtMost):
         simple = not form.set_of and not form.place_of
         return _Spread(placed, form.most) if simple else _SetsApart(placed, form)
-    return None if form is None else _OnAllowed(placed, form)
+    return _OnAllowed(placed, form)
 
 
 class _Crowd:

@@ -50,7 +50,7 @@ class Moves:
             legal &= self._admits(look, goal, vm, host)
             if goal.gathers and len(goal.vms) > 1:
                 legal &= look.violated(goal)  # from a group that stands together nobody leaves alone
-            elif goal.form is None:
+            elif goal.opaque:
                 legal = self._violates_nothing(look, goal, vm, host, legal)
         return legal
 
@@ -124,9 +124,7 @@ class Moves:
     def _may_go_at_once(self, closure: tuple[str, ...]) -> bool:
         """Whether no rule parts them, and none is judged by itself alone."""
         return not any(
-            other.form is None or other.parts(frozenset(closure))
-            for vm in closure
-            for other in self._hard[vm]
+            other.opaque or other.parts(frozenset(closure)) for vm in closure for other in self._hard[vm]
         )
 
     def _joins(self, look: Look, peers: Collection[str], host: str) -> Flags:

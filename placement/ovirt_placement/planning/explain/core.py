@@ -8,9 +8,11 @@ from ortools.sat.python import cp_model
 
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.encode.cp import loads
+from ovirt_placement.planning.encode.cp_of_all import restrict
 from ovirt_placement.planning.explain.elements import Element, ElementKind, concerned, elements
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.rules.forms import OfAll
 
 #: VMs that are looked at together with those of the goal.
 _MOST_VMS = 60
@@ -114,6 +116,11 @@ class _Constraints:
             domains = {vm: [host for host in hosts if (vm, host) in self._at] for vm in known}
             for load in loads(self._cp, goal.limit, self._at, domains, ()).values():
                 self._cp.add(sum(load) <= goal.limit.most).only_enforce_if(literal)
+            return
+        if isinstance(goal.form, OfAll):
+            if len(known) == len(goal.vms):
+                places = {vm: tuple(host for host in hosts if (vm, host) in self._at) for vm in known}
+                restrict(self._cp, goal.form, self._at, places, (), 1 - literal)
             return
         for host in hosts:
             here = [self._at[vm, host] for vm in known if (vm, host) in self._at]

@@ -96,7 +96,7 @@ def _untold(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterato
     for its in travelling:
         for trip in its:
             for goal in _hard(problem, trip.vm):
-                if goal.form is None:
+                if goal.opaque:
                     if last.get(goal.number, trip.at) != trip.at:
                         yield trip.at, last[goal.number]
                     last[goal.number] = trip.at

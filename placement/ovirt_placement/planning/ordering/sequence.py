@@ -209,4 +209,4 @@ def _gathers(problem: Problem, vm: str) -> bool:
 def _guessed(problem: Problem, where: Mapping[str, str]) -> bool:
     """Whether rules without a form take part."""
     goals = (goal for vm in where for goal in problem.goals_of.get(vm, ()))
-    return problem.guessed or any(goal.hard and goal.form is None for goal in goals)
+    return problem.guessed or any(goal.hard and goal.opaque for goal in goals)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.forms import Allowed, AtMost, Form, Same
+from ovirt_placement.rules.forms import Allowed, AtMost, Form, OfAll, Same
 
 #: The level of hard rules; soft ones follow, 1 for the highest priority in the cluster.
 HARD = 0
@@ -53,6 +53,11 @@ class Goal:
     def allowed(self) -> Allowed | None:
         """The hosts that its VMs may be on, if that is what it asks."""
         return self.form if isinstance(self.form, Allowed) else None
+
+    @property
+    def opaque(self) -> bool:
+        """Whether only the constraint can tell what a single move does to it."""
+        return self.form is None or isinstance(self.form, OfAll)
 
     def right(self, host: str) -> bool:
         """Whether a VM may be on `host` by the hosts that are allowed; true for every other form."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
 
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.forms import Sum
 from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
@@ -60,6 +61,10 @@ class Capacity(PlacementConstraint, frozen=True, kw_only=True):
     hosts: frozenset[str]
     most: int
     amounts: Mapping[str, int]
+
+    @property
+    def form(self) -> Sum:
+        return Sum(self.hosts, self.most, self.amounts)
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """All members on the hosts, where they are too much."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.forms import AtLeast
 from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.counting import count_others
 from ovirt_placement.rules.placement_rules.kind import (
@@ -35,6 +36,10 @@ class MinimumDomains(PlacementConstraint, frozen=True, kw_only=True):
 
     least: int
     domain_of: Mapping[str, str]
+
+    @property
+    def form(self) -> AtLeast:
+        return AtLeast(self.least, self.domain_of)
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members that could leave a domain without giving it up, where there are too few."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.forms import OnePlace
 from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.eligible import HOST_IN_NO_DOMAIN
 from ovirt_placement.rules.placement_rules.kind import (
@@ -35,6 +36,10 @@ class SameDomain(PlacementConstraint, frozen=True, kw_only=True):
     positive: ClassVar[bool] = True
 
     domain_of: Mapping[str, str]
+
+    @property
+    def form(self) -> OnePlace:
+        return OnePlace(self.domain_of)
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members off the domain that most share; of domains with as many, the first by name gathers them."""

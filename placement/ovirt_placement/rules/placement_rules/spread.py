@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.forms import Even
 from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.counting import Counts, count_others
 from ovirt_placement.rules.placement_rules.eligible import HOST_IN_NO_DOMAIN, eligible_domains
@@ -41,6 +42,11 @@ class Spread(PlacementConstraint, frozen=True, kw_only=True):
     min_domains: int
     domain_of: Mapping[str, str]
     eligible: frozenset[str]
+
+    @property
+    def form(self) -> Even:
+        few = len(self.eligible) < self.min_domains
+        return Even(self.max_skew, self.domain_of, self.eligible, from_nothing=few)
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members of domains with too many, and those in no domain."""

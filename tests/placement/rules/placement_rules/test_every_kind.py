@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -155,3 +156,25 @@ def test_hosts_that_break_what_matters_more_are_ranked_behind(kind: str, data: s
                 assert ranks[this] < ranks[that]
     assert set(ranks) == set(up)
     assert set(ranks.values()) == set(range(max(ranks.values()) + 1))
+
+
+@EACH
+@MANY
+@given(data=st.data())
+def test_nobody_is_refused_because_of_vms_of_whom_nobody_knows_where_they_are(
+    kind: str, data: st.DataObject
+) -> None:
+    """A host is open that would be with these VMs on some hosts or other; the engine knows on which."""
+    state = data.draw(states(kind, enforcing=True))
+    one, *others = data.draw(st.permutations(VMS))
+    unknown = data.draw(st.sets(st.sampled_from(others), max_size=2))
+    at = {vm: host for vm, host in running(state).items() if vm not in unknown}
+    up = [name for name in HOSTS if state.host_by_id[name].up and name != at.get(one)]
+    request = Request((one,), tuple(up), unconfirmed=frozenset(unknown))
+    accepted = {each.host for each in rule_filter.filter_hosts(state, request) if each.accepted}
+    for places in product(HOSTS, repeat=len(unknown)):
+        somewhere = {**at, **dict(zip(sorted(unknown), places, strict=True))}
+        before = all(satisfied(rule, state, somewhere) for rule in state.placement_rules)
+        for name in up if before else ():
+            if all(satisfied(rule, state, {**somewhere, one: name}) for rule in state.placement_rules):
+                assert name in accepted, (unknown, places)

@@ -9,6 +9,7 @@ from ovirt_placement.planning.assignment.optimal.model import goals_of
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.placement import ProblemPlacement
+from ovirt_placement.rules.forms import AtLeast, Even, OnePlace, Sum
 
 
 def reduced(
@@ -98,11 +99,19 @@ def _share(goal: Goal, vms: Collection[str]) -> object:
 def _places(goals: Collection[Goal], host: str) -> list[str]:
     """The failure domains that limits count by."""
     limits = (goal.limit for goal in goals if goal.limit is not None)
-    return [limit.place(host) for limit in limits if limit.place_of]
+    others = (goal.form for goal in goals if isinstance(goal.form, OnePlace | Even | AtLeast))
+    return [
+        *(limit.place(host) for limit in limits if limit.place_of),
+        *(form.place_of.get(host, "") for form in others),
+    ]
 
 
 def _listed(goals: Collection[Goal], host: str) -> list[bool]:
-    return [goal.right(host) for goal in goals if goal.allowed is not None]
+    sums = (goal.form for goal in goals if isinstance(goal.form, Sum))
+    return [
+        *(goal.right(host) for goal in goals if goal.allowed is not None),
+        *(host in form.hosts for form in sums),
+    ]
 
 
 def roomiest(placement: ProblemPlacement) -> list[str]:

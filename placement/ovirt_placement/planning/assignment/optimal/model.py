@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from ortools.sat.python import cp_model
 
 from ovirt_placement.planning.encode.cp import Term, loads
+from ovirt_placement.planning.encode.cp_of_all import restrict
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.gathering import detour, is_fresh
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.rules.forms import AtMost
+from ovirt_placement.rules.forms import AtMost, OfAll
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,9 @@ class Model:
             self._limit(goal, goal.limit, violated)
         elif goal.gathers:
             self._gather(goal, violated)
+        elif isinstance(goal.form, OfAll):
+            domains, fixed = self._divided(goal)
+            restrict(self.cp, goal.form, self.at, domains, fixed, violated)
         else:
             self._keep_to_hosts(goal, violated)
 
@@ -82,9 +86,7 @@ class Model:
 
     def _limit(self, goal: Goal, limit: AtMost, violated: Term) -> None:
         """No more than the limit on any place, or the goal is violated."""
-        where = self.scope.placement.where
-        domains = {vm: self.scope.domains[vm] for vm in goal.vms if vm in self.scope.domains}
-        fixed = [(vm, where(vm)) for vm in goal.vms if vm not in domains]
+        domains, fixed = self._divided(goal)
         for place, load in loads(self.cp, limit, self.at, domains, fixed).items():
             more = len(load) - limit.most
             if more <= 0:
@@ -94,6 +96,12 @@ class Model:
                 self._exclude(limit, place, load, domains)
         if goal.partly:
             self._count_pairs(goal, self._fixed(goal))
+
+    def _divided(self, goal: Goal) -> tuple[dict[str, tuple[str, ...]], list[tuple[str, str]]]:
+        """The members of which it is decided where they end, and where the others are."""
+        where = self.scope.placement.where
+        domains = {vm: self.scope.domains[vm] for vm in goal.vms if vm in self.scope.domains}
+        return domains, [(vm, where(vm)) for vm in goal.vms if vm not in domains]
 
     def _exclude(
         self, limit: AtMost, place: str, load: Collection[Term], domains: Mapping[str, tuple[str, ...]]

@@ -35,7 +35,7 @@ class Optimal:
         where = improvement.where
         reached = score(construction.placement)
         least = _least(improvement.bound, reached)
-        if any(goal.form is None for goal in problem.goals):
+        if any(goal.opaque for goal in problem.goals):
             least = bound(problem)  # no model knows what such a rule costs, nor may its VMs move in one
         return StrategyChoice(where, reached, least, further=improvement.run_from)
 
@@ -47,7 +47,7 @@ class Optimal:
         if moves is not None:
             return Route(moves, proven=True)
         reached = worth <= value_of(choice.score)
-        if reached or any(goal.form is None for goal in problem.goals):
+        if reached or any(goal.opaque for goal in problem.goals):
             return None
         joint = Joint(problem, choice.where)
         moves = joint.reach(deadline.within(_REACHING_SHARE))
