@@ -57,7 +57,7 @@ class OnePlace(Record, frozen=True):
 
 
 class Even(Record, frozen=True):
-    """No eligible place with so many VMs more than the emptiest; a host that is in no place is wrong."""
+    """Eligible places differ by `max_skew` VMs at most; a host that is in no place is wrong."""
 
     max_skew: int
     place_of: Mapping[str, str]
@@ -67,7 +67,7 @@ class Even(Record, frozen=True):
 
 
 class AtLeast(Record, frozen=True):
-    """VMs in so many places, or each in its own while fewer run."""
+    """VMs in `least` places, or each in its own while fewer run."""
 
     least: int
     place_of: Mapping[str, str]

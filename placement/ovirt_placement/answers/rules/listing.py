@@ -70,13 +70,19 @@ def rows(answer: RulesListDocument) -> list[tuple[str, ...]]:
             one.record.rule.name,
             one.record.cluster.name if one.record.cluster else one.record.rule.cluster,
             asked(one.record.rule),
-            str(len(one.record.vms) + len(one.record.other_vms)),
+            _count(one.record),
             strength(one.record.rule),
             state(one.record),
             *((one.changed_by or "", utc_text(one.changed_at or 0)) if authored else ()),
         )
         for one in answer.rules
     ]
+
+
+def _count(record: RuleRecord) -> str:
+    """How many VMs it names; one that names none is about all of its cluster."""
+    words = record.rule.vms or record.rule.other_vms
+    return str(len(record.vms) + len(record.other_vms)) if words else "all"
 
 
 def state(record: RuleRecord) -> str:

@@ -11,8 +11,8 @@ from ovirt_service.errors import UserError
 
 _WORDS = "names or ids, tag:NAME, group:NAME (an affinity group) or label:NAME (an affinity label)"
 _NUMBERS = {
-    "most": "at most so many VMs, vCPUs or MiB",
-    "least": "at least so many failure domains",
+    "most": "the most VMs, vCPUs or MiB",
+    "least": "the least number of failure domains",
     "max_skew": "by how many VMs failure domains may differ",
     "min_domains": "with fewer failure domains than these, the emptiest counts as empty",
 }

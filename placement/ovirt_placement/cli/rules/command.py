@@ -13,7 +13,7 @@ from ovirt_placement.cli.rules.arguments import add_fields
 from ovirt_placement.rules.placement_rules.kinds import KINDS
 
 DESCRIPTION = """\
-Placement rules ask what no affinity group can: at most so many VMs on a host or in a failure domain, even
+Placement rules ask what no affinity group can: a limit of VMs per host or per failure domain, even
 spread, exclusive hosts, licences. See docs/placement-rules.md.
 """
 LIST = """\

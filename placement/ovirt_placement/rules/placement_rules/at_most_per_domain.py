@@ -16,7 +16,7 @@ from ovirt_placement.rules.reasons import ReasonKind
 
 DOMAIN_IS_FULL = ReasonKind(
     "domain_is_full",
-    "{group} lets {number:g} of its VMs run in a failure domain, and so many are in that of this host",
+    "{group} allows {number:g} of its VMs in a failure domain, and that of this host is full",
     veto=True,
 )
 

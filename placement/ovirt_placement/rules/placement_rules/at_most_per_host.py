@@ -15,7 +15,7 @@ from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.reasons import ReasonKind
 
 HOST_IS_FULL = ReasonKind(
-    "host_is_full", "{group} lets {number:g} of its VMs run on a host, and so many are there", veto=True
+    "host_is_full", "{group} allows {number:g} of its VMs on a host, and this host is full", veto=True
 )
 
 

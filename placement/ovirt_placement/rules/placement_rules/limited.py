@@ -1,4 +1,4 @@
-"""What at most so many sets of VMs may do: share a place, a host or a failure domain."""
+"""Limits of how many sets of VMs share a place: a host or a failure domain."""
 
 from __future__ import annotations
 
