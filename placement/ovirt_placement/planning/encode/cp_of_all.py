@@ -20,18 +20,18 @@ def restrict(
     at: At,
     domains: _Domains,
     fixed: Iterable[tuple[str, str]],
-    broken: Term,
+    violated: Term,
 ) -> None:
-    """The form is satisfied unless `broken` is 1; the model decides where the VMs of `domains` are."""
+    """The form is satisfied unless `violated` is 1; the model decides where the VMs of `domains` are."""
     others = list(fixed)
     if isinstance(form, Sum):
-        _sum(cp, form, at, domains, others, broken)
+        _sum(cp, form, at, domains, others, violated)
     elif isinstance(form, OnePlace):
-        _one_place(cp, form, at, domains, others, broken)
+        _one_place(cp, form, at, domains, others, violated)
     elif isinstance(form, Even):
-        _even(cp, form, at, domains, others, broken)
+        _even(cp, form, at, domains, others, violated)
     else:
-        _at_least(cp, form, at, domains, others, broken)
+        _at_least(cp, form, at, domains, others, violated)
 
 
 def _members(
@@ -47,7 +47,7 @@ def _members(
     return found
 
 
-def _sum(cp: cp_model.CpModel, form: Sum, at: At, domains: _Domains, fixed: _Fixed, broken: Term) -> None:
+def _sum(cp: cp_model.CpModel, form: Sum, at: At, domains: _Domains, fixed: _Fixed, violated: Term) -> None:
     there: list[Term] = [form.amounts[vm] for vm, host in fixed if host in form.hosts]
     there += [
         form.amounts[vm] * at[vm, host]
@@ -56,11 +56,11 @@ def _sum(cp: cp_model.CpModel, form: Sum, at: At, domains: _Domains, fixed: _Fix
         if host in form.hosts
     ]
     most = sum(form.amounts[vm] for vm in (*domains, *(vm for vm, _ in fixed)))
-    cp.add(sum(there) <= form.most + max(0, most - form.most) * broken)
+    cp.add(sum(there) <= form.most + max(0, most - form.most) * violated)
 
 
 def _one_place(
-    cp: cp_model.CpModel, form: OnePlace, at: At, domains: _Domains, fixed: _Fixed, broken: Term
+    cp: cp_model.CpModel, form: OnePlace, at: At, domains: _Domains, fixed: _Fixed, violated: Term
 ) -> None:
     taken = {form.place_of.get(host, "") for _, host in fixed}
     chosen: list[Term] = []
@@ -71,24 +71,24 @@ def _one_place(
         chosen.append(gathers)
         for vm, hosts in domains.items():
             cp.add(sum(at[vm, host] for host in hosts if form.place_of.get(host) == place) >= gathers)
-    cp.add(sum(chosen) + broken >= 1)
+    cp.add(sum(chosen) + violated >= 1)
 
 
-def _even(cp: cp_model.CpModel, form: Even, at: At, domains: _Domains, fixed: _Fixed, broken: Term) -> None:
+def _even(cp: cp_model.CpModel, form: Even, at: At, domains: _Domains, fixed: _Fixed, violated: Term) -> None:
     members = _members(form.place_of, at, domains, fixed)
     every = len(domains) + len(fixed)
-    cp.add(sum(members.get("", ())) <= every * broken)
+    cp.add(sum(members.get("", ())) <= every * violated)
     lowest: Term = 0
     if not form.from_nothing:
         lowest = cp.new_int_var(0, every, "")
         for place in form.eligible:
             cp.add(lowest <= sum(members.get(place, ())))
     for place in form.eligible:
-        cp.add(sum(members.get(place, ())) - lowest <= form.max_skew + every * broken)
+        cp.add(sum(members.get(place, ())) - lowest <= form.max_skew + every * violated)
 
 
 def _at_least(
-    cp: cp_model.CpModel, form: AtLeast, at: At, domains: _Domains, fixed: _Fixed, broken: Term
+    cp: cp_model.CpModel, form: AtLeast, at: At, domains: _Domains, fixed: _Fixed, violated: Term
 ) -> None:
     members = _members(form.place_of, at, domains, fixed)
     used: list[Term] = []
@@ -97,4 +97,4 @@ def _at_least(
         cp.add(sum(members.get(place, ())) >= present)
         used.append(present)
     needed = min(form.least, len(domains) + len(fixed))
-    cp.add(sum(used) + needed * broken >= needed)
+    cp.add(sum(used) + needed * violated >= needed)

@@ -1,4 +1,4 @@
-"""Failure domains that members of a rule can be in at all: those with a host that is up and open to them."""
+"""Failure domains that members can be in at all: with a host that is up, stays up, and is open to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _Bounds = tuple[tuple[AffinityGroup, ...], frozenset[str] | None]
 def eligible_domains(snapshot: Snapshot, found: Resolved) -> frozenset[str]:
     """By hard host rules and pinning: a host counts where any member may run on it."""
     bounds = {_key(bound): bound for bound in _bounds(snapshot, found.vms)}.values()
-    hosts = (host for host in snapshot.hosts_of_cluster.get(found.cluster or "", ()) if host.up)
+    draining = frozenset(snapshot.draining_hosts)
+    cluster = snapshot.hosts_of_cluster.get(found.cluster or "", ())
+    hosts = (host for host in cluster if host.up and host.id not in draining)
     return frozenset(
         found.domain_of[host.id]
         for host in hosts

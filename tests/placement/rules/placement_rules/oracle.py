@@ -64,7 +64,8 @@ def eligible_domains(rule: PlacementRule, state: Snapshot) -> set[str]:
     found = set()
     for one in rule.domains:
         for host in one.hosts:
-            if state.host_by_id[host].up and any(may(state, vm, host) for vm in own(state, rule, rule.vms)):
+            stays = state.host_by_id[host].up and host not in state.draining_hosts
+            if stays and any(may(state, vm, host) for vm in own(state, rule, rule.vms)):
                 found.add(one.name)
     return found
 

@@ -40,7 +40,8 @@ def states(draw: st.DrawFn, kind: str, **options: Any) -> Snapshot:
     rules = [draw(placement_rules("r0", VMS, HOSTS, (kind,), **options))]
     if draw(st.booleans()):
         rules.append(draw(placement_rules("r1", VMS, HOSTS, **options)))
-    return snapshot(*hosts, *vms, bound, *rules)
+    draining = draw(st.sampled_from([(), (), ("h2",)]))
+    return replace(snapshot(*hosts, *vms, bound, *rules), draining_hosts=draining)
 
 
 @EACH
