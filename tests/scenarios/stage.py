@@ -22,7 +22,9 @@ from ovirt_enforcer.actions.host.executor import HostExecutor
 from ovirt_enforcer.actions.migrate_vm.executor import Executor
 from ovirt_enforcer.actions.migrate_vm.origin import Origins
 from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.maintenance.drains import DrainWatch
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns
+from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leading import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics
@@ -241,9 +243,9 @@ def daemon_of(
     )
     whole: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)
     try:
-        yield Daemon(
-            read or whole, store, leader, parts, metrics, (executor, host_executor, recorder, *watchers)
-        )
+        drains = DrainWatch(Notifications(), clock, 2 * settings.interval_seconds)
+        shown = (executor, host_executor, recorder, drains, *watchers)
+        yield Daemon(read or whole, store, leader, parts, metrics, shown)
     finally:
         for part in (memory, *stores):
             part.close()

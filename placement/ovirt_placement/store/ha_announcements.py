@@ -39,7 +39,8 @@ class HaAnnouncementStore(StoreAccess):
         """
         table = ha_announcements.c
         age = (now() - table.created).label("age_seconds")
-        columns = (table.number, table.cluster, table.kind, table.facts, age, table.reported)
+        reported = table.reported.label("reported")
+        columns = (table.number, table.cluster, table.kind, table.facts, age, reported)
         with self._leading() as rows:
             found = rows.execute(
                 rows.select(ha_announcements, *columns).order_by(table.created, table.number)

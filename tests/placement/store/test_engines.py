@@ -18,6 +18,7 @@ from ovirt_placement.store.history import HistoryStore, StepOutcome
 from ovirt_placement.store.intents import ImpossibleTransition, Store
 from ovirt_placement.store.keys import KeyChange, KeyStore, Run
 from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.maintenance import HostPhase, MaintenanceRequest, MaintenanceStore, RunState
 from ovirt_placement.store.memberships import (
     LostMembership,
     Membership,
@@ -60,6 +61,7 @@ class Parts:
         self.rules = RuleStore(url, engine=engine, patience_seconds=30)
         self.actions = UserActionStore(url, engine=engine, patience_seconds=30)
         self.ha = HaAnnouncementStore(url, engine=engine, patience_seconds=30)
+        self.maintenance = MaintenanceStore(url, engine=engine, patience_seconds=30)
 
     def fill(self) -> None:
         """Write something into every table; the ids are those of every other engine."""
@@ -82,8 +84,13 @@ class Parts:
         self.actions.begin(Act(kind=UserActionKind.SETUP, login=self.engine))
         self.samples.record_violations("c", self.engine, hard=1, soft=0)
         self.cycles.record(Cycle(epoch=1, error=self.engine, breakers=(OpenBreaker("c", self.engine),)))
+        self.request_maintenance("r1")
         rule = PlacementRule("r1", "at_most", self.engine, most=1)
         self.rules.change(lambda rules: RuleChange(put=(rule,)), changed_by=self.engine)
+
+    def request_maintenance(self, run: str) -> None:
+        request, hosts = MaintenanceRequest(), [("h1", self.engine)]
+        self.maintenance.request(run, ("c", "blue"), hosts, request, requested_by=self.engine)
 
     def announce(self, number: int) -> None:
         self.ha.announce(number=number, cluster="c", kind="ha_alert", facts={"by": self.engine}, settles=True)
@@ -134,6 +141,12 @@ class Parts:
             pass
         self.samples.record_violations("c", "blue", hard=9, soft=9)
         self.cycles.record(Cycle(epoch=2, error=None))
+        self.maintenance.order("r1", RunState.PAUSED, after=(RunState.RUNNING,))
+        self.maintenance.enter("r1", "h1", HostPhase.DRAINING, draining=True, vms=["v1"])
+        self.maintenance.note("r1", "h1", "again")
+        self.maintenance.mark_stopped("r1", "h1", ["v1"])
+        self.maintenance.end("r1", RunState.STOPPED, "again")
+        self.request_maintenance("r2")
         self.rules.change(lambda rules: RuleChange(remove=("r1",)), changed_by="eve")
         put_keys(self.keys, [key(2.0)], set_by="eve")
         self.keys.change(lambda placement: KeyChange(remove=placement), set_by="eve")
@@ -163,6 +176,10 @@ class Parts:
             self.history.plans_named("p"),
             self.history.ended_steps(),
             [migration.correlation_id for migration in self.history.unplanned(since_seconds=600)],
+            [(run.id, run.requested_by, run.state, run.message) for run in self.maintenance.runs()],
+            [(host.name, host.phase) for run in self.maintenance.active() for host in run.hosts],
+            self.intents.open_actions(),
+            self.intents.actions("h2", within_seconds=600),
             self.pauses.pauses(),
             list(self.pauses.resumed()),
             self.approvals.waiting(),
@@ -223,6 +240,7 @@ def test_what_one_does_touches_no_row_of_the_other(url: str, parts: tuple[Parts,
     assert theirs.everything() == read
     left = {table for table, found in rows_of(url, OURS).items() if found}
     kept = {"cycles", "samples", "user_actions", "ha_announcements"}
+    kept |= {"maintenance_runs", "maintenance_hosts"}
     assert left == kept | {"key_revision", "leases", "resumptions", "approvals"}
 
 

@@ -1,0 +1,184 @@
+"""A maintenance run on a simulated clock: a real daemon and store, a simulated engine behind real HTTP.
+
+The daemon may be killed at any point: an error that nothing catches ends it there, as a process dies, and
+another one goes on with what engine and store hold.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ovirtsdk4
+import sqlalchemy
+from msgspec.structs import replace
+
+from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceRun, MaintenanceStore
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import Server, serve
+from tests.builders import CLUSTER
+from tests.scenarios.stage import START, configured, daemon_of, simulated_time
+
+SETTINGS: dict[str, Any] = {
+    "mode": "enforce",
+    "interval_seconds": 20,
+    "cooldown_after_success_seconds": 0,
+    "cooldown_seconds": 5,
+}
+_STEP_SECONDS = 2.0
+_WRITES = ("INSERT", "UPDATE", "DELETE")
+
+
+class Killed(BaseException):
+    """The process is gone: no code of its own runs any more."""
+
+
+class Killer:
+    """Ends the daemon at the n-th write, commit or request that it comes to, if ever."""
+
+    def __init__(self, fatal: int = 0) -> None:
+        self.fatal = fatal
+        self.passed: list[str] = []
+        self.dead = False
+        self._lock = threading.Lock()
+
+    def reach(self, what: str) -> None:
+        with self._lock:
+            self.passed.append(what)
+            self.dead |= len(self.passed) == self.fatal
+        if self.dead:
+            raise Killed(what)
+
+
+class Stage:
+    """A cluster, and the enforcers that come and go."""
+
+    def __init__(self, folder: Path, state: Snapshot, settings: dict[str, Any] | None = None) -> None:
+        self.folder = folder
+        self.now = 0.0
+        engine_settings = replace(PROMPT, host_boot_seconds=8.0, host_installation_seconds=4.0)
+        self.engine = Engine.from_snapshot(state, clock=START, settings=engine_settings)
+        self.server: Server = serve(self.engine)
+        self.config: Config = configured(folder, self.server.api_url, {**SETTINGS, **(settings or {})})
+        self.store = MaintenanceStore(self.config.store.url, engine=self.config.engine.name)
+        #: What happens at which moments.
+        self.happenings: list[tuple[float, Callable[[], object]]] = []
+        #: Hard rules that were violated in some state, and how many hosts were not up at once.
+        self.violated: set[tuple[str, ...]] = set()
+        self.most_away = 0
+
+    def offer_updates(self, *hosts: str) -> None:
+        for host in hosts:
+            self.engine.host_upgrades.offer(host)
+            self.engine.host_upgrades.check(host)
+        self.engine.advance(3.0)
+
+    def request(self, *hosts: str, **request: Any) -> None:
+        fields = MaintenanceRequest(**{"soak_seconds": 5.0, **request})
+        named = [(host, host) for host in hosts]
+        self.store.request("run", (CLUSTER, CLUSTER), named, fields, requested_by="ada")
+
+    @property
+    def run(self) -> MaintenanceRun:
+        return self.store.runs()[0]
+
+    def codes(self, host: str) -> list[int]:
+        """Codes of the events that speak of a host, oldest first."""
+        events = reversed(self.engine.queries.events())
+        return [event.code for event in events if event.host is not None and event.host.name == host]
+
+    def play(self, until: float, killer: Killer | None = None) -> None:
+        """Let a daemon work until this moment, until the run has ended, or until it is killed."""
+        with (
+            connect(self.config.engine) as connection,
+            daemon_of(self.config, connection, self.clock, patience_seconds=2.0) as daemon,
+            _watched(killer or Killer()),
+        ):
+            while self.now < until and self.run.active:
+                pause = daemon.cycle()
+                if killer is not None and killer.dead:
+                    raise Killed
+                soon = self.now + max(pause, 0.5)
+                while self.now < min(soon, until):
+                    self._advance(min(self.now + _STEP_SECONDS, soon, until))
+                    if daemon.due:
+                        break
+
+    def clock(self) -> float:
+        return self.now
+
+    def _advance(self, until: float) -> None:
+        for happening in [one for one in self.happenings if one[0] <= until]:
+            self.happenings.remove(happening)
+            happening[1]()
+        self.engine.advance(until - self.now)
+        self.now = until
+        state = self.engine.snapshot()
+        self.violated.update(one.groups for one in find_violations(state, CLUSTER) if one.hard)
+        self.most_away = max(self.most_away, sum(not host.up for host in state.hosts))
+
+    def close(self) -> None:
+        self.store.close()
+        self.server.close()
+
+
+@contextmanager
+def stage(folder: Path, state: Snapshot, settings: dict[str, Any] | None = None) -> Iterator[Stage]:
+    """A stage, on which time passes for the database as well."""
+    box: list[Stage] = []
+    with simulated_time(lambda: box[0].now if box else 0.0):
+        box.append(Stage(folder, state, settings))
+        try:
+            yield box[0]
+        finally:
+            box[0].close()
+
+
+@contextmanager
+def _watched(killer: Killer) -> Iterator[None]:
+    """Pass the killer's points: writes and commits of the store, and requests that change something."""
+    main = threading.current_thread()
+
+    def before(connection: Any, cursor: Any, statement: str, *_: object) -> None:
+        if threading.current_thread() is main and statement.startswith(_WRITES):
+            killer.reach(f"before {statement.split()[0]} {statement.split()[1]}")
+
+    def commit(connection: Any) -> None:
+        if threading.current_thread() is main:
+            killer.reach("before commit")
+
+    send, wait = ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait
+    titles: dict[int, str] = {}
+
+    def watched_send(self: Any, request: Any) -> Any:
+        title = f"{request.method} {request.path}"
+        if request.method != "GET":
+            killer.reach(f"before {title}")
+        context = send(self, request)
+        titles[id(context)] = title
+        return context
+
+    def watched_wait(self: Any, context: Any, **more: Any) -> Any:
+        answer = wait(self, context, **more)
+        title = titles.pop(id(context), "GET")
+        if not title.startswith("GET"):
+            killer.reach(f"after {title}")
+        return answer
+
+    sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", before)
+    sqlalchemy.event.listen(sqlalchemy.Engine, "commit", commit)
+    ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait = watched_send, watched_wait
+    try:
+        yield
+    finally:
+        ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait = send, wait
+        sqlalchemy.event.remove(sqlalchemy.Engine, "before_cursor_execute", before)
+        sqlalchemy.event.remove(sqlalchemy.Engine, "commit", commit)

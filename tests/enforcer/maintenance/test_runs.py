@@ -1,0 +1,230 @@
+"""Maintenance runs to their end: the safe order under pause, faults, an engine that is away, and kills."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store.maintenance import HostPhase, RunState, Work
+from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
+from ovirt_simulator.http.disturbances import Disturbance
+from tests.builders import APART, TOGETHER, group, host, snapshot, vm
+from tests.enforcer.maintenance.stage import Killed, Killer, Stage, stage
+from tests.simulator.core import engines
+
+#: Deactivated, upgraded: by user without a reason (600 with one), completed with a restart.
+_DEACTIVATED, _UPGRADED, _ACTIVATED = 600, 888, 16
+LONG = 3600.0
+
+STATE = snapshot(
+    *(host(f"h{number}") for number in range(1, 4)),
+    vm("a", "h1"),
+    vm("b", "h2"),
+    group("apart", APART, "a b"),
+    vm("c", "h1"),
+    vm("d", "h1"),
+    group("pair", TOGETHER, "c d"),
+)
+PINNED = snapshot(
+    host("h1"), host("h2"), vm("a", "h1"), vm("p", "h1", migratable=False, pinned_hosts=("h1",))
+)
+
+
+def phases(played: Stage) -> list[str]:
+    return [str(one.phase) for one in played.run.hosts]
+
+
+def began(played: Stage, **request: Any) -> Stage:
+    played.offer_updates("h1", "h2")
+    played.request("h1", "h2", **request)
+    return played
+
+
+def assert_well_ended(played: Stage) -> None:
+    assert played.run.state is RunState.DONE, (played.run.message, phases(played))
+    assert phases(played) == ["done", "done"]
+    assert all(one.status == "up" for one in played.engine.snapshot().hosts)
+    assert played.engine.snapshot().draining_hosts == ()
+    assert not any(one.draining for one in played.run.hosts)
+    assert played.violated == set()
+    assert played.most_away == 1
+    for name in ("h1", "h2"):
+        codes = Counter(played.codes(name))
+        assert (codes[_DEACTIVATED], codes[_UPGRADED]) == (1, 1), codes
+
+
+def test_one_after_the_other_and_no_rule_is_violated_on_the_way(tmp_path: Path) -> None:
+    with stage(tmp_path, STATE) as played:
+        began(played).play(LONG)
+        assert_well_ended(played)
+        assert engines.codes(played.engine).count(67) == 0, "the engine had nothing to drain"
+
+
+def test_a_host_that_does_not_come_back_ends_the_run_and_the_next_is_not_touched(tmp_path: Path) -> None:
+    with stage(tmp_path, STATE, {"maintenance": {"return_seconds": 300}}) as played:
+        began(played)
+        played.engine.faults.next_upgrades(UpgradeFault(stay_away=True), host_id="h1")
+        played.play(LONG)
+        assert played.run.state is RunState.FAILED
+        assert "host h1: it does not come back" in played.run.message
+        assert phases(played) == ["working", "waiting"]
+        assert _DEACTIVATED not in played.codes("h2")
+
+
+def test_a_pinned_vm_is_stopped_by_consent_and_runs_again_on_its_host(tmp_path: Path) -> None:
+    with stage(tmp_path, PINNED) as played:
+        played.offer_updates("h1")
+        played.request("h1", stop_vms=("p",))
+        played.play(LONG)
+        assert played.run.state is RunState.DONE
+        assert engines.where(played.engine, "p") == ("up", "h1")
+
+
+def test_without_consent_it_holds_the_host_which_works_on_and_is_named(tmp_path: Path) -> None:
+    with stage(tmp_path, PINNED, {"maintenance": {"drain_seconds": 120}}) as played:
+        played.offer_updates("h1")
+        played.request("h1")
+        played.play(LONG)
+        assert played.run.state is RunState.FAILED
+        assert "host h1 has failed: 1 of 2 VMs have left: p cannot migrate" in played.run.message
+        assert engines.host(played.engine, "h1").status == "up"
+        assert engines.where(played.engine, "p") == ("up", "h1")
+
+
+def test_a_pause_in_the_middle_holds_it_and_it_goes_on(tmp_path: Path) -> None:
+    with stage(tmp_path, STATE) as played:
+        began(played)
+        pauses = PauseStore(played.config.store.url, engine=played.config.engine.name)
+        held: list[list[str]] = []
+        played.happenings += [
+            (
+                25.0,
+                lambda: pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="bob", seconds=None),
+            ),
+            (400.0, lambda: held.append(phases(played))),
+            (401.0, lambda: pauses.resume(ALL_CLUSTERS, set_by="bob")),
+        ]
+        played.play(LONG)
+        pauses.close()
+        assert held[0][1] == "waiting"
+        assert held[0][0] != "done"
+        assert_well_ended(played)
+
+
+def test_an_engine_that_is_away_in_the_middle_is_waited_for(tmp_path: Path) -> None:
+    with stage(tmp_path, STATE) as played:
+        began(played)
+        away = Disturbance(status=503, times=None)
+        played.happenings += [
+            (30.0, lambda: played.server.disturbances.add(away)),
+            (200.0, played.server.disturbances.clear),
+        ]
+        played.play(LONG)
+        assert_well_ended(played)
+
+
+def test_migrations_that_fail_are_planned_again(tmp_path: Path) -> None:
+    with stage(tmp_path, STATE) as played:
+        began(played)
+        played.engine.faults.next_migrations(MigrationFault(fail=True), count=3)
+        played.play(LONG)
+        assert_well_ended(played)
+
+
+def test_a_lost_answer_is_found_out_and_asked_for_no_second_time(tmp_path: Path) -> None:
+    with stage(tmp_path, STATE) as played:
+        began(played)
+        for path in ("/deactivate", "/upgrade", "/activate"):
+            played.server.disturbances.add(Disturbance(method="POST", path=path, drop="answer"))
+        played.play(LONG)
+        assert_well_ended(played)
+        assert played.codes("h1").count(_ACTIVATED) == 1
+
+
+def test_a_run_that_is_stopped_leaves_no_host_out_of_service(tmp_path: Path) -> None:
+    with stage(tmp_path, STATE) as played:
+        began(played, soak_seconds=200.0)
+        stop = (RunState.RUNNING,)
+        played.happenings.append((60.0, lambda: played.store.order("run", RunState.STOPPING, after=stop)))
+        played.play(LONG)
+        assert played.run.state is RunState.STOPPED
+        assert played.run.hosts[1].phase is HostPhase.WAITING
+        assert all(one.status == "up" for one in played.engine.snapshot().hosts)
+
+
+def test_a_host_that_somebody_deactivates_meanwhile_goes_on_from_there(tmp_path: Path) -> None:
+    with stage(tmp_path, STATE) as played:
+        began(played)
+        played.happenings.append((4.0, lambda: played.engine.hosts.deactivate("h1")))
+        played.play(LONG)
+        assert played.run.state is RunState.DONE
+        assert all(one.status == "up" for one in played.engine.snapshot().hosts)
+
+
+#: A thread of a dead process ends as well, and pytest reports that.
+dies = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+
+
+def killed_and_started_again(folder: Path, state: Snapshot, fatal: list[int]) -> Stage:
+    """A run whose enforcer is killed at each of these points, counted anew after each, and started again."""
+    with stage(folder, state) as played:
+        began(played)
+        for point in fatal:
+            killer = Killer(point)
+            try:
+                played.play(LONG, killer)
+            except Killed:
+                continue
+            assert not killer.dead
+        played.play(LONG)
+        return played
+
+
+def points_of(folder: Path) -> list[str]:
+    """What an undisturbed run passes."""
+    with stage(folder, STATE) as played:
+        began(played)
+        killer = Killer()
+        played.play(LONG, killer)
+        return killer.passed
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))])
+def test_killed_at_every_statement_it_goes_on(part: int, tmp_path: Path) -> None:
+    (tmp_path / "undisturbed").mkdir()
+    points = points_of(tmp_path / "undisturbed")
+    decisive = [number for number, point in enumerate(points, 1) if "POST" in point]
+    chosen = decisive[::4] if part == 0 else range(part, len(points) + 1, 3)
+    for fatal in chosen:
+        folder = tmp_path / str(fatal)
+        folder.mkdir()
+        played = killed_and_started_again(folder, STATE, [fatal])
+        try:
+            assert_well_ended(played)
+        except AssertionError as error:
+            raise AssertionError(f"killed {points[fatal - 1]}, point {fatal}: {error}") from error
+
+
+@dies
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30))
+def test_killed_ten_times_at_random_it_goes_on(seed: int, tmp_path: Path) -> None:
+    dice = random.Random(seed)
+    played = killed_and_started_again(tmp_path, STATE, [dice.randint(1, 40) for _ in range(10)])
+    assert_well_ended(played)
+
+
+def test_the_work_may_be_a_command(tmp_path: Path) -> None:
+    log = tmp_path / "done"
+    settings = {"maintenance": {"command": f"sh -c 'echo $MAINTENANCE_HOST >> {log}'"}}
+    with stage(tmp_path, STATE, settings) as played:
+        played.request("h1", "h2", work=Work.COMMAND)
+        played.play(LONG)
+        assert played.run.state is RunState.DONE
+    assert log.read_text().split() == ["h1", "h2"]
