@@ -31,6 +31,13 @@ def test_the_rule_of_the_page_is_known_to_all(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_what_the_page_writes_is_as_the_linters_want_it(tmp_path: Path) -> None:
+    tree = walk_through.carry_out(PAGE, tmp_path / "tree")
+    for check in (["check"], ["format", "--check"]):
+        done = walk_through.run_ruff(tree, *check, *(block.file for block in PAGE))
+        assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.slow
 def test_without_its_line_in_the_catalogue_nobody_knows_it(tmp_path: Path) -> None:
     tree = walk_through.carry_out(PAGE, tmp_path / "tree", lambda block: block.file != CATALOGUE)

@@ -77,3 +77,15 @@ def run_tests(tree: Path, *tests: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=300,
     )
+
+
+def run_ruff(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the linter of styles in the copy."""
+    return subprocess.run(
+        [Path(sys.executable).with_name("ruff"), *arguments],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
