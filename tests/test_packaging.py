@@ -68,7 +68,12 @@ def test_an_installed_wheel_has_all_packages_but_the_simulator(source: Path, ins
 
 def test_the_simulators_wheel_has_the_simulator_alone(source: Path, installed_simulator: Path) -> None:
     assert _modules(_site_packages(installed_simulator)) == _modules(source / "simulator")
-    assert _alongside_packages(installed_simulator) == {"bin/ovirt-simulator"}
+    assert _alongside_packages(installed_simulator) == {
+        "bin/ovirt-simulator",
+        "share/man/man1/ovirt-simulator.1",
+        "share/bash-completion/completions/ovirt-simulator",
+        "share/zsh/site-functions/_ovirt-simulator",
+    }
 
 
 def test_the_simulator_needs_the_library_of_its_own_version() -> None:

@@ -67,7 +67,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--state", type=Path, metavar="FILE", help="the state file to start from")
     source.add_argument("--recording", type=Path, metavar="DIR", help="serve a recorded engine as it stands")
     parser.add_argument(
-        "--listen", default="127.0.0.1:0", metavar="HOST:PORT", help="port 0 takes any free one"
+        "--listen",
+        default="127.0.0.1:0",
+        metavar="HOST:PORT",
+        help="port 0 takes any free one (default: 127.0.0.1:0)",
     )
     parser.add_argument(
         "--http-threads",
@@ -82,12 +85,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         type=_time_scale,
         default=1.0,
         metavar="X",
-        help="simulated seconds a second; with 0, time passes only by POST /simulator/advance",
+        help="simulated seconds a second (default: 1); with 0, time passes only by POST /simulator/advance",
     )
     parser.add_argument("--password", default="password", help="of admin@internal (default: password)")
     parser.add_argument("--tls-certificate", type=Path, metavar="FILE", help="PEM chain; serves HTTPS")
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="PEM key of the certificate")
-    parser.add_argument("--seed", type=int, default=0, help="the dice of everything that varies")
+    parser.add_argument("--seed", type=int, default=0, help="the dice of everything that varies (default: 0)")
     parser.add_argument(
         "--affinity-enforcement",
         action="store_true",
@@ -108,11 +111,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _add_generate(parser: argparse.ArgumentParser) -> None:
     usual = Sizes()
-    parser.add_argument("--clusters", type=_count, default=usual.clusters, metavar="N")
-    parser.add_argument("--hosts", type=_count, default=usual.hosts, metavar="N")
-    parser.add_argument("--vms", type=_count, default=usual.vms, metavar="N")
-    parser.add_argument("--groups", type=_count, default=usual.groups, metavar="N")
-    parser.add_argument("--seed", type=int, default=0)
+    for name in ("clusters", "hosts", "vms", "groups"):
+        number = getattr(usual, name)
+        help_text = f"how many {name} (default: {number})"
+        parser.add_argument(f"--{name}", type=_count, default=number, metavar="N", help=help_text)
+    parser.add_argument("--seed", type=int, default=0, help="draws another cluster (default: 0)")
     parser.set_defaults(run=_generate)
 
 

@@ -10,7 +10,15 @@ from tests.docs import command_pages, configuration_page, dashboards, events_pag
 from tests.paths import CHECKOUT
 
 PACKAGING = CHECKOUT / "packaging"
-COMMANDS = ("ovirt-placement", "ovirt-enforcer", "ovirt-placement-web", "ovirt-scheduler-proxy")
+#: A distribution of its own, with files of its own.
+SIMULATOR = "ovirt-simulator"
+COMMANDS = ("ovirt-placement", "ovirt-enforcer", "ovirt-placement-web", "ovirt-scheduler-proxy", SIMULATOR)
+
+
+def folder_of(command: str) -> Path:
+    """Where the man page and the completions of a command stand."""
+    return CHECKOUT / "simulator" if command == SIMULATOR else PACKAGING
+
 
 PAGES: Mapping[Path, Callable[[], str]] = {
     CHECKOUT / "docs" / "json.schema.json": json_schema.schema_page,
@@ -22,9 +30,11 @@ PAGES: Mapping[Path, Callable[[], str]] = {
         PACKAGING / "monitoring" / "dashboards" / name: partial(str, text)
         for name, text in dashboards.dashboards().items()
     },
-    **{PACKAGING / "man" / f"{name}.1": partial(command_pages.man_page, name) for name in COMMANDS},
+    **{folder_of(name) / "man" / f"{name}.1": partial(command_pages.man_page, name) for name in COMMANDS},
     **{
-        PACKAGING / "completions" / shell / form.format(name): partial(command_pages.completion, name, shell)
+        folder_of(name) / "completions" / shell / form.format(name): partial(
+            command_pages.completion, name, shell
+        )
         for shell, form in (("bash", "{}"), ("zsh", "_{}"))
         for name in COMMANDS
     },
