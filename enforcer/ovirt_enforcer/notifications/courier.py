@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Collection
-from typing import Final, Protocol
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, NamedTuple, Protocol
 
 import stamina
 
-from ovirt_enforcer.notifications.kinds import NoticeKind
+from ovirt_enforcer.notifications.holding_back import together
+from ovirt_enforcer.notifications.kinds import LIMITED, NoticeKind
 from ovirt_enforcer.notifications.notice import Notice, Receipt
+from ovirt_enforcer.notifications.rate_limit import RateLimit
 from ovirt_service.saying import Complaint, Said
 
 #: More than these do not wait: the oldest is dropped.
@@ -46,6 +48,13 @@ class Channel(Protocol):
         ...
 
 
+class _Addressed(NamedTuple):
+    """A notice, and who learns what becomes of it."""
+
+    notice: Notice
+    receipt: Receipt
+
+
 class Courier:
     """The queue before a channel; for any thread."""
 
@@ -55,16 +64,23 @@ class Courier:
         kinds: Collection[NoticeKind],
         count: Callable[[str, str], None] = lambda channel, result: None,
         *,
+        limit: RateLimit | None = None,
         longest_seconds: float = _LONGEST_SECONDS,
         most_waiting: int = _MOST_WAITING,
     ) -> None:
-        """`count` is called with the channel and what became of a notice: delivered, failed or dropped."""
+        """`count` is called with the channel and what became of a notice: delivered, failed or dropped.
+
+        And with held_back, before one of these, where it waits since the limit is reached.
+        """
         self.kinds = frozenset(kinds)
         self._channel = channel
         self._count = count
         self._longest_seconds = longest_seconds
         self._most_waiting = most_waiting
-        self._waiting: deque[tuple[Notice, Receipt]] = deque()
+        self._limit = limit
+        self._waiting: deque[_Addressed] = deque()
+        #: Beyond the limit.
+        self._held: deque[_Addressed] = deque()
         self._changed = threading.Condition()
         self._complaint = Complaint(
             _log, f"notifications: {channel.name} does not take them", f"notifications: {channel.name} does"
@@ -78,23 +94,50 @@ class Courier:
         with self._changed:
             if len(self._waiting) >= self._most_waiting:
                 dropped = self._waiting.popleft()
-            self._waiting.append((notice, receipt))
+            self._waiting.append(_Addressed(notice, receipt))
             self._changed.notify()
         if dropped is not None:
-            self._settle(dropped[1], "dropped")
+            self._settle(dropped.receipt, "dropped")
 
     def _carry(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting)
-                notice, receipt = self._waiting.popleft()
-            self._settle(receipt, self._deliver(notice, receipt))
+                while not (next_ones := self._take_next()):
+                    self._changed.wait(
+                        self._limit.seconds_until_next() if self._limit and self._held else None
+                    )
+            result = self._deliver(together([one.notice for one in next_ones]), next_ones)
+            for one in next_ones:
+                self._settle(one.receipt, result)
 
-    def _deliver(self, notice: Notice, receipt: Receipt) -> str:
+    def _take_next(self) -> list[_Addressed]:
+        """What is to be delivered now: what was held back, if it may go, before what came later."""
+        if self._held and self._may_go():
+            held = [*self._held]
+            self._held.clear()
+            return held
+        while self._waiting:
+            one = self._waiting.popleft()
+            if one.notice.kind not in LIMITED or (not self._held and self._may_go()):
+                return [one]
+            self._hold(one)
+        return []
+
+    def _may_go(self) -> bool:
+        return self._limit is None or self._limit.take()
+
+    def _hold(self, one: _Addressed) -> None:
+        self._count(self._channel.name, "held_back")
+        if len(self._held) >= self._most_waiting:
+            self._settle(self._held.popleft().receipt, "dropped")
+        self._held.append(one)
+
+    def _deliver(self, notice: Notice, those: Sequence[_Addressed]) -> str:
         try:
             self._try(notice)
         except NumberTaken:
-            receipt.number_taken = True
+            for one in those:
+                one.receipt.number_taken = True
             return "failed"
         except Exception as error:  # whatever it is, the others are to be delivered
             if self._said.is_news(notice.kind, str(error)):

@@ -23,6 +23,7 @@ class NoticeKind(StrEnum):
     LEADER_CHANGED = "leader_changed"
     ENGINE_AWAY = "engine_away"
     ENGINE_BACK = "engine_back"
+    HELD_BACK = "held_back"
 
 
 class Severity(StrEnum):
@@ -81,7 +82,21 @@ ABOUT: Final[Mapping[NoticeKind, About]] = {
     NoticeKind.LEADER_CHANGED: _about(Severity.NORMAL, "enforcer $leader leads from now on, in epoch $epoch"),
     NoticeKind.ENGINE_AWAY: _about(Severity.ERROR, "engine $engine is away: $reason"),
     NoticeKind.ENGINE_BACK: _about(Severity.NORMAL, "engine $engine answers again"),
+    NoticeKind.HELD_BACK: _about(
+        Severity.WARNING, "$count notifications were held back, since there were too many: $kinds"
+    ),
 }
+
+#: What many of may be held back, and reported together later; never what is critical, or takes that back.
+LIMITED: Final = frozenset(
+    {
+        NoticeKind.RULE_VIOLATED,
+        NoticeKind.RULE_REPAIRED,
+        NoticeKind.PLAN_WAITS,
+        NoticeKind.MIGRATION_FAILED,
+        NoticeKind.LEADER_CHANGED,
+    }
+)
 
 #: Of all that is reported.
 COMMON_FACTS: Final = frozenset({"engine"})

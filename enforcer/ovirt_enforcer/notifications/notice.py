@@ -28,6 +28,8 @@ class Notice:
     #: Ids, where the engine has what it is about.
     cluster: str | None = None
     vm: str | None = None
+    #: What it reports together, each by itself; none if it reports one thing.
+    carried: tuple[Notice, ...] = ()
     number: int = field(default_factory=draw_number)
     #: Whether nobody can have sent this number before.
     fresh: bool = True

@@ -9,6 +9,7 @@ from ovirt_enforcer.notifications.courier import Courier
 from ovirt_enforcer.notifications.engine_events import EngineEvents
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notice import Notice, Receipt
+from ovirt_enforcer.notifications.rate_limit import RateLimit
 from ovirt_enforcer.notifications.settings import NotificationSettings
 from ovirt_placement.config import EngineSettings
 
@@ -38,7 +39,7 @@ class Notifications:
 
     def send(self, notice: Notice) -> Receipt:
         """Report it, and learn later whether all channels have it."""
-        notice = replace(notice, facts=self._complete(notice.facts))
+        notice = self._completed(notice)
         wanting = [courier for courier in self._couriers if notice.kind in courier.kinds]
         receipt = Receipt(len(wanting))
         for courier in wanting:
@@ -48,6 +49,10 @@ class Notifications:
     def sentence(self, kind: NoticeKind, facts: Mapping[str, str]) -> str:
         """The words in which this is reported."""
         return self._settings.sentence(kind, self._complete(facts))
+
+    def _completed(self, notice: Notice) -> Notice:
+        carried = tuple(map(self._completed, notice.carried))
+        return replace(notice, facts=self._complete(notice.facts), carried=carried)
 
     def _complete(self, facts: Mapping[str, str]) -> Mapping[str, str]:
         return {"engine": self._engine, **facts}
@@ -62,10 +67,14 @@ def notifications_of(
     """
     couriers = []
     if settings.engine.kinds:
-        couriers.append(Courier(EngineEvents(engine, settings.sentence), settings.engine.kinds, count))
+        limit = RateLimit(settings.engine.most_per_hour)
+        events = EngineEvents(engine, settings.sentence)
+        couriers.append(Courier(events, settings.engine.kinds, count, limit=limit))
     if settings.webhook.url:
         # What it needs takes long to load.
         from ovirt_enforcer.notifications.webhook import Webhook
 
-        couriers.append(Courier(Webhook(settings.webhook, settings.sentence), settings.webhook.kinds, count))
+        limit = RateLimit(settings.webhook.most_per_hour)
+        webhook = Webhook(settings.webhook, settings.sentence)
+        couriers.append(Courier(webhook, settings.webhook.kinds, count, limit=limit))
     return Notifications(couriers, engine.name, settings)

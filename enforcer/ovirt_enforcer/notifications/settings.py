@@ -24,6 +24,8 @@ class EngineEventSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
         NoticeKind.MAINTENANCE_FAILED,
         NoticeKind.DRAIN_BLOCKED,
     )
+    #: How many that are not critical are sent an hour; more are held back, counted and reported together.
+    most_per_hour: Annotated[int, Meta(ge=1)] = 60
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,6 +33,8 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     url: Annotated[str, Meta(pattern=r"^(https?://\S+)?\Z")] = ""
     #: What is sent there.
     kinds: tuple[NoticeKind, ...] = tuple(NoticeKind)
+    #: How many that are not critical are sent an hour; more are held back, counted and reported together.
+    most_per_hour: Annotated[int, Meta(ge=1)] = 60
     #: How long one request may take in all, with the answer.
     timeout_seconds: Annotated[float, Meta(gt=0)] = 10.0
     #: The CA that signed the receiver's certificate; without it those that the system trusts.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
@@ -47,6 +47,7 @@ _FORMS: Final[Mapping[NoticeKind, _Form]] = {
     NoticeKind.LEADER_CHANGED: _Form("LeaderChanged", _HOUR),
     NoticeKind.ENGINE_AWAY: _Form("EngineAway", _DAY_AND_MORE),
     NoticeKind.ENGINE_BACK: _Form(ends=("EngineAway",)),
+    NoticeKind.HELD_BACK: _Form("NotificationsHeldBack", _HOUR),
 }
 #: The severity that an alert of each name has, whether it begins or ends: it is one of its labels.
 _SEVERITIES: Final = {form.begins: ABOUT[kind].severity for kind, form in _FORMS.items() if form.begins}
@@ -72,7 +73,7 @@ class Webhook:
 
     def send(self, notice: Notice) -> None:
         """Post its alerts. Raises `NotDelivered` or `Rejected`."""
-        alerts = alerts_of(notice, self._sentence(notice.kind, notice.facts))
+        alerts = list(self._alerts(notice))
         try:
             status, text = self._poster.post(msgspec.json.encode(alerts))
         except NoAnswer as error:
@@ -81,6 +82,13 @@ class Webhook:
             raise NotDelivered(f"{self._url} answers {status}")
         if status >= HTTPStatus.MULTIPLE_CHOICES:
             raise Rejected(f"{self._url} answers {status}: {text[:200]}")
+
+    def _alerts(self, notice: Notice) -> Iterator[dict[str, Any]]:
+        """Those of what a notice reports together, each by itself, in one post."""
+        if not notice.carried or notice.kind is NoticeKind.HELD_BACK:
+            yield from alerts_of(notice, self._sentence(notice.kind, notice.facts))
+        for one in notice.carried:
+            yield from self._alerts(one)
 
 
 def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:

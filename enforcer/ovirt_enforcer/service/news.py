@@ -5,11 +5,12 @@ What it knows is lost with the process: a rule that is violated still is then re
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ovirt_enforcer.gates.breaker import BreakerGate
 from ovirt_enforcer.notifications.kinds import NoticeKind
+from ovirt_enforcer.notifications.notice import Notice
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot
@@ -20,6 +21,8 @@ from ovirt_service.saying import Said
 
 #: What lasts is reported again after a day.
 _QUIET_SECONDS: Final = 24 * 3600.0
+#: Of rules that change together so many are named.
+_MOST_RULES: Final = 5
 #: One cycle that fails is no news.
 _FAILURES: Final = 2
 
@@ -42,15 +45,12 @@ class News:
             for one in violations
             if one.hard
         }
-        for groups, rule in now.items():
-            if self._said.is_news((cluster, groups)):
-                self._notifications.report(
-                    NoticeKind.RULE_VIOLATED, cluster_id=cluster, cluster=name, rule=rule
-                )
-        for groups in before.keys() - now.keys():
+        fresh = [rule for groups, rule in now.items() if self._said.is_news((cluster, groups))]
+        gone = [groups for groups in before if groups not in now]
+        for groups in gone:
             self._said.is_over((cluster, groups))
-            rule = before[groups]
-            self._notifications.report(NoticeKind.RULE_REPAIRED, cluster_id=cluster, cluster=name, rule=rule)
+        self._report_rules(NoticeKind.RULE_VIOLATED, cluster, name, fresh)
+        self._report_rules(NoticeKind.RULE_REPAIRED, cluster, name, [before[groups] for groups in gone])
 
     def held(self, cluster: str, name: str, reasons: Iterable[tuple[str, str]]) -> None:
         """Report a breaker that has opened; `reasons` are gates with their words."""
@@ -76,3 +76,16 @@ class News:
         self._failures = 0
         if self._said.is_over("engine"):
             self._notifications.report(NoticeKind.ENGINE_BACK)
+
+    def _report_rules(self, kind: NoticeKind, cluster: str, name: str, rules: Sequence[str]) -> None:
+        """Report rules that change together in one message, which carries one for each."""
+        if not rules:
+            return
+        each = tuple(Notice(kind, {"cluster": name, "rule": rule}, cluster=cluster) for rule in rules)
+        if len(each) == 1:
+            self._notifications.send(each[0])
+            return
+        more = f" and {len(rules) - _MOST_RULES} more" if len(rules) > _MOST_RULES else ""
+        named = f"each of {len(rules)} rules ({', '.join(rules[:_MOST_RULES])}{more})"
+        facts = {"cluster": name, "rule": named}
+        self._notifications.send(Notice(kind, facts, cluster=cluster, carried=each))

@@ -117,3 +117,26 @@ def test_the_recorder_reports_leaders_approvals_and_failures(reported: Reported,
     assert (failed.cluster, failed.vm) == (CLUSTER, "a")
     store.close()
     history.close()
+
+
+def test_rules_that_change_together_are_one_message_that_carries_each(reported: Reported, news: News) -> None:
+    names = [f"pair{number}" for number in range(1, 9)]
+
+    def look_at(place: str) -> None:
+        state = snapshot(
+            host("h1"),
+            host("h2"),
+            *(vm(f"a{name}", "h1") for name in names),
+            *(vm(f"b{name}", place) for name in names),
+            *(group(name, TOGETHER, f"a{name} b{name}", name=name) for name in names),
+        )
+        news.violated(state, CLUSTER, find_violations(state, CLUSTER))
+
+    for place in ("h1", "h2", "h2", "h1"):
+        look_at(place)
+    assert reported.kinds == [NoticeKind.RULE_VIOLATED, NoticeKind.RULE_REPAIRED]
+    for notice in reported.notices:
+        rules = [one.facts["rule"] for one in notice.carried]
+        assert sorted(rules) == [f"affinity group {name}" for name in names]
+        assert {one.kind for one in notice.carried} == {notice.kind}
+        assert notice.facts["rule"] == f"each of 8 rules ({', '.join(rules[:5])} and 3 more)"
