@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ovirt_placement.answers.foreseen_moves import ForeseenMove, move_record
-from ovirt_placement.answers.plans.obstacles import NamedObstacle, named_obstacles
+from ovirt_placement.answers.plans.obstacles import NamedObstacle, kept_text, named_obstacles
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm, named_vms
 from ovirt_placement.model.record import Record
@@ -54,6 +54,13 @@ class RelaxedObstacle(Record, frozen=True, omit_defaults=False):
     hosts: tuple[Named, ...]
 
 
+class VmThatStays(Record, frozen=True, omit_defaults=False):
+    """A VM that was to be brought back, and why it is not."""
+
+    vm: Named
+    because: str
+
+
 class Tradeoff(Record, frozen=True, omit_defaults=False):
     """What so many hosts at once come to."""
 
@@ -80,6 +87,10 @@ class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False)
     #: How long all of it is thought to take.
     seconds: float
     without_round: tuple[HostWithoutRound, ...]
+    #: Migrations after the last round that bring VMs back, and how long they are thought to take.
+    back: tuple[ForeseenMove, ...]
+    back_seconds: float
+    not_back: tuple[VmThatStays, ...]
     #: What relaxing each obstacle by itself comes to: a rule, the HA reservation, or by stopping VMs. As much
     #: as there was time to try.
     relaxed: tuple[RelaxedObstacle, ...]
@@ -108,6 +119,11 @@ def maintenance_record(
         proven=plan.proven,
         seconds=plan.seconds,
         without_round=tuple(_without_round(one, snapshot) for one in plan.blocked),
+        back=tuple(move_record(step, snapshot) for step in plan.back),
+        back_seconds=plan.back_seconds,
+        not_back=tuple(
+            VmThatStays(named_vm(vm, snapshot), kept_text(why, snapshot)) for vm, why in plan.kept
+        ),
         relaxed=tuple(_relaxed(one, snapshot) for one in plan.relaxations),
         tradeoffs=None if others is None else _tradeoffs((plan, *others)),
     )

@@ -22,6 +22,7 @@ def maintenance_text(found: ClusterMaintenance) -> Iterator[str]:
     yield f"Maintenance in cluster {found.cluster.name}: {_summary(found)}"
     for number, one in enumerate(found.rounds, 1):
         yield from (f"  {line}" for line in _round_text(number, one))
+    yield from (f"  {line}" for line in _back_text(found))
     for left in found.without_round:
         yield from (f"  {line}" for line in _left_text(left))
     yield from (f"  {_relaxed_text(one)}" for one in found.relaxed)
@@ -57,6 +58,16 @@ def _round_text(number: int, one: MaintenanceRound) -> Iterator[str]:
         yield f"  stopped meanwhile, as you agreed to: {_names(one.stopped)}"
     for moved in one.moved_by_engine:
         yield f"  {moved.vm.name} is moved by the engine itself, probably to {moved.expected.name}"
+
+
+def _back_text(found: ClusterMaintenance) -> Iterator[str]:
+    if found.back:
+        count = sum(len(move.vms) for move in found.back)
+        yield f"Back: {migrations(count)}, about {duration_text(found.back_seconds)}"
+    for place, move in enumerate(found.back, 1):
+        yield f"  {place}. {move_text(move)}"
+    for one in found.not_back:
+        yield f"{one.vm.name} is not brought back: {one.because}"
 
 
 def _left_text(left: HostWithoutRound) -> Iterator[str]:

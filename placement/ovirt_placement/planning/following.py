@@ -25,7 +25,8 @@ class Following:
         self._start = snapshot
         rules = filters_of(snapshot, cluster)
         self._nearby = all(
-            rule.is_fixed(snapshot, cluster) or rule.scope is not Scope.CLUSTER for rule in rules
+            rule.is_fixed(snapshot, cluster) or rule.scope_of(snapshot, cluster) is not Scope.CLUSTER
+            for rule in rules
         )
         #: What has changed since the start.
         self._vms: dict[str, Vm] = {}

@@ -32,6 +32,8 @@ class ObstacleKind(StrEnum):
     #: While a host is out, `unplaced` would not restart if `hosts` failed; `needed` VMs in sum over all
     #: failures, of which it is `available` now.
     OUT = "out"
+    #: With all that were to be brought back, highly available VMs would survive fewer failures.
+    NO_WAY_BACK = "no_way_back"
     #: No way to take a host out was found, and not all could be tried.
     NO_ROUND = "no_round"
     #: No sequence of legal migrations does it; or none was found, and not all could be tried.

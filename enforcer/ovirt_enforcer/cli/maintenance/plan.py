@@ -23,7 +23,7 @@ from ovirt_placement.answers.maintenance_text import maintenance_text
 from ovirt_placement.cli.arguments import add_command, positive
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan, Return
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_service.errors import UserError
 
@@ -69,6 +69,15 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="a VM that may be stopped, and started again afterwards, if it cannot leave; repeatable",
     )
     parser.add_argument(
+        "--return",
+        dest="back",
+        type=_back,
+        choices=tuple(Return),
+        default=Return.NONE,
+        help="which VMs go back to their hosts in the end: none (default), ruled (those of soft rules that"
+        " were satisfied), or all",
+    )
+    parser.add_argument(
         "--host-time",
         type=duration,
         default=_HOST_SECONDS,
@@ -103,6 +112,13 @@ def run(args: argparse.Namespace) -> int:
     return SOME_ARE_LEFT if any(record.without_round for record in records) else 0
 
 
+def _back(given: str) -> Return:
+    try:
+        return Return(given)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{given!r} is none of {', '.join(Return)}") from None
+
+
 def _planned(
     found: Asked, hosts: list[str], options: MaintenanceOptions, deadline: Deadline, *, pareto: bool
 ) -> ClusterMaintenance:
@@ -124,7 +140,7 @@ def _others(
     for number in numbers:
         if deadline.over:
             break
-        more = replace(options, at_once=number, explained=False)
+        more = replace(options, at_once=number, explained=False, back=Return.NONE)
         if number > options.at_once:
             yield plan_maintenance(found.snapshot, hosts, more, deadline.within(_PLAN_SHARE))
 
@@ -153,6 +169,7 @@ def _options(args: argparse.Namespace, found: Asked) -> MaintenanceOptions:
         domains = configured.domains(configuration.load(args.config).ha, found.snapshot) or ()
     return MaintenanceOptions(
         at_once=args.at_once,
+        back=args.back,
         host_seconds=args.host_time,
         stopped=frozenset(find(word, "VM", found.snapshot.vms).id for word in args.stop),
         frozen=found.frozen,

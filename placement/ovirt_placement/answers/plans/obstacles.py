@@ -42,6 +42,7 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
         "while it is out, {unplaced} would not restart if {hosts} failed"
         " (over all failures {needed} VMs, now {available}; see ovirt-placement ha-check)"
     ),
+    _KIND.NO_WAY_BACK: "highly available VMs would survive fewer failures than now",
     _KIND.NO_ROUND: "no way to take it out was found; not all could be tried",
     _KIND.NO_SEQUENCE: "no sequence of legal migrations repairs it",
     _KIND.NOT_FOUND: "no sequence of legal migrations that repairs it was found; not all could be tried",

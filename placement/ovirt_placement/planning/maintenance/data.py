@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from ovirt_placement.planning.obstacles import Obstacle
 from ovirt_placement.planning.plan import Step, Struct
 from ovirt_placement.rules.failover.units import Domain
+
+
+class Return(StrEnum):
+    """Which VMs are brought back to the hosts that they ran on, once all hosts are up again."""
+
+    NONE = "none"
+    #: Those of soft rules that were satisfied before and would be violated otherwise.
+    RULED = "ruled"
+    ALL = "all"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,6 +26,7 @@ class MaintenanceOptions:
 
     #: Hosts that may be out at once, at most.
     at_once: int = 1
+    back: Return = Return.NONE
     #: How long a host is thought to be out, in seconds.
     host_seconds: float = 1800.0
     #: VMs that may be stopped, by consent, and started again on their host, by id.
@@ -79,6 +90,11 @@ class MaintenancePlan(Struct, frozen=True):
     blocked: tuple[BlockedHost, ...] = ()
     #: Of what stands in the way of these and may be relaxed: as much as there was time to try.
     relaxations: tuple[Relaxation, ...] = ()
+    #: Migrations after the last round that bring VMs back; `after` names places among them.
+    back: tuple[Step, ...] = ()
+    back_seconds: float = 0.0
+    #: VMs that were to be brought back and stay where they went, with the reason.
+    kept: tuple[tuple[str, Obstacle], ...] = ()
     #: No plan for the same hosts has fewer rounds, and none with as few rounds fewer migrations before them.
     rounds_at_least: int = 0
     migrations_at_least: int = 0
@@ -98,4 +114,5 @@ class MaintenancePlan(Struct, frozen=True):
     @property
     def seconds(self) -> float:
         """How long all of it is thought to take."""
-        return sum(one.migrating_seconds + one.maintenance_seconds for one in self.rounds)
+        rounds = sum(one.migrating_seconds + one.maintenance_seconds for one in self.rounds)
+        return rounds + self.back_seconds

@@ -17,6 +17,7 @@ from ovirt_placement.planning.maintenance.further import further
 from ovirt_placement.planning.maintenance.obstacles import blocked_host, shut_hosts
 from ovirt_placement.planning.maintenance.relaxing import relaxations
 from ovirt_placement.planning.maintenance.reserve import Reserve
+from ovirt_placement.planning.maintenance.returning import way_back
 from ovirt_placement.planning.maintenance.site import Site, known_hosts
 from ovirt_placement.planning.maintenance.verification import Verified, verified
 
@@ -24,6 +25,8 @@ from ovirt_placement.planning.maintenance.verification import Verified, verified
 _MOST_REFUSALS = 20
 #: The share of the time for the rounds; the rest is for what stands in the way of hosts that get none.
 _ROUNDS_SHARE = 0.7
+#: The share of the rest of the time for the way back.
+_BACK_SHARE = 0.5
 _DEFAULT_OPTIONS = MaintenanceOptions()
 
 
@@ -53,6 +56,7 @@ def plan_maintenance(
     # What rules refused on the way may only just have been refused: with it left out, nothing is proven.
     proven = outcome.proven and not found.refused and site.refused == options.refused and not more.rounds
     tried = dict(more.tried)
+    back = way_back(site, reserve, more.end, deadline.within(_BACK_SHARE))
     plan = MaintenancePlan(
         cluster=cluster,
         at_once=options.at_once,
@@ -65,6 +69,9 @@ def plan_maintenance(
                 if all(host not in one.hosts for one in more.rounds)
             ),
         ),
+        back=back.steps,
+        back_seconds=back.seconds,
+        kept=back.kept,
         rounds_at_least=len(rounds) if proven else min(rounds_at_least(site, reserve), len(rounds)),
         migrations_at_least=migrations if proven else min(migrations_at_least(site, len(rounds)), migrations),
         proven=proven,

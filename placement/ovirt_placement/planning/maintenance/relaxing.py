@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan, Relaxation
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan, Relaxation, Return
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 
 #: So many are tried, the first of each host before others.
@@ -28,7 +28,7 @@ def relaxations(
     deadline: Deadline,
 ) -> Iterator[Relaxation]:
     """Of obstacles that somebody may relax, what each frees; as far as there is time to plan."""
-    quick = with_fields(options, explained=False)
+    quick = with_fields(options, explained=False, back=Return.NONE)
     known = frozenset(plan.hosts)
     for obstacle in list(_relaxable(plan))[:_MOST_TRIED]:
         if deadline.over:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ovirt_placement.model import Host
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions, Return
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.obstacles import ObstacleKind
-from tests.builders import APART, TOGETHER, Part, cluster, group, host, snapshot, vm
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
 
 
 def full(name: str, *, vms: int, **fields: Any) -> tuple[Part, ...]:
@@ -112,6 +112,28 @@ def test_a_reservation_that_would_be_lost_is_a_reason() -> None:
     assert [one.kind for one in blocked.obstacles] == [ObstacleKind.OUT]
     (relaxed,) = plan.relaxations
     assert relaxed.hosts == ("a",)
+
+
+def test_all_come_back_only_where_that_is_asked_for() -> None:
+    parts = like_hosts(4, 4)
+    state = snapshot(*parts)
+    assert plan_maintenance(state, hosts_of(parts)).back == ()
+    plan = plan_maintenance(state, hosts_of(parts), MaintenanceOptions(back=Return.ALL))
+    at = {one.id: one.host for one in state.vms}
+    for step in (*(step for one in plan.rounds for step in one.steps), *plan.back):
+        assert [at[vm] for vm in step.vms] == list(step.sources)
+        at.update(dict.fromkeys(step.vms, step.target))
+    assert at == {one.id: one.host for one in state.vms}
+    assert plan.kept == ()
+
+
+def test_those_of_soft_rules_come_back_alone() -> None:
+    parts: list[Part] = [
+        *like_hosts(3, 3),
+        group("soft", hosts_rule=SOFT_TOGETHER, vms="h0-0", hosts="h0"),
+    ]
+    plan = plan_maintenance(snapshot(*parts), ["h0"], MaintenanceOptions(back=Return.RULED))
+    assert [(step.vms, step.target) for step in plan.back] == [(("h0-0",), "h0")]
 
 
 def test_a_rule_that_is_in_the_way_is_named_with_what_relaxing_it_frees() -> None:

@@ -1,0 +1,65 @@
+"""Brings VMs back once all hosts are up again: by the planner that takes plans back, under every rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.maintenance.data import Return
+from ovirt_placement.planning.maintenance.reserve import Reserve
+from ovirt_placement.planning.maintenance.site import Site
+from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
+from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
+from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.undoing import Moved, plan_back
+from ovirt_placement.planning.verification import apply
+from ovirt_placement.rules.violations import find_violations
+
+
+class WayBack(NamedTuple):
+    """Migrations after the last round, how long they take, and VMs that stay, with the reason."""
+
+    steps: tuple[Step, ...] = ()
+    seconds: float = 0.0
+    kept: tuple[tuple[str, Obstacle], ...] = ()
+
+
+def way_back(site: Site, reserve: Reserve, end: Snapshot, deadline: Deadline) -> WayBack:
+    """As the options ask: nobody, those of rules that were satisfied and are not any more, or all."""
+    match site.options.back:
+        case Return.NONE:
+            return WayBack()
+        case Return.RULED:
+            wanted = _ruled(site, end)
+            moved = tuple(one for one in _moved(site, end) if one.vm in wanted)
+        case Return.ALL:
+            moved = tuple(_moved(site, end))
+    found = plan_back(end, site.cluster, moved, site.options.frozen, deadline)
+    home = end
+    for step in found.plan.steps:
+        home = apply(home, step)
+    kept = tuple(found.kept.items())
+    if found.plan.steps and reserve.worse(home) is not None:
+        lost = Obstacle(ObstacleKind.NO_WAY_BACK)
+        return WayBack(kept=tuple((one.vm, found.kept.get(one.vm, lost)) for one in moved))
+    steps = found.plan.steps
+    return WayBack(steps, schedule(steps, ScheduleLimits()).makespan, kept)
+
+
+def _moved(site: Site, end: Snapshot) -> Iterator[Moved]:
+    """VMs that are elsewhere than at the start; nobody but the engine moves the hosted engine."""
+    for vm in site.snapshot.vms:
+        now = end.vm_by_id[vm.id].host
+        if vm.cluster == site.cluster and vm.host and now and now != vm.host and not vm.hosted_engine:
+            yield Moved(vm.id, vm.host, now)
+
+
+def _ruled(site: Site, end: Snapshot) -> frozenset[str]:
+    """VMs of rules that are violated at the end and were not at the start: soft ones, as no other may be."""
+    before = {(one.constraint.family, one.groups) for one in find_violations(site.snapshot, site.cluster)}
+    fresh = (
+        one for one in find_violations(end, site.cluster) if (one.constraint.family, one.groups) not in before
+    )
+    return frozenset(vm for one in fresh for vm in one.constraint.vms)
