@@ -149,13 +149,20 @@ def test_the_installed_proxy_serves_the_installed_plugins(installed: Path) -> No
         assert str(installed) in " ".join(zygote.cmdline()), "it is not the checkout's proxy that runs"
     assert isinstance(found, dict)
     assert {kind: sorted(units) for kind, units in found.items()} == {
-        "filters": ["AffinityFilter", "HaAdmissionFilter", "HostAffinityFilter", "PlacementKeyFilter"],
+        "filters": [
+            "AffinityFilter",
+            "HaAdmissionFilter",
+            "HostAffinityFilter",
+            "PlacementKeyFilter",
+            "PlacementRuleFilter",
+        ],
         "scores": [
             "HaAdmissionWeight",
             "HaReservationWeight",
             "HardAffinityWeight",
             "HostAffinityWeight",
             "PlacementKeyWeight",
+            "PlacementRuleWeight",
             "SoftAffinityWeight",
         ],
         "balance": ["HaReservationBalance"],
