@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
-from ovirt_placement.rules import catalogue
+from ovirt_placement.rules import listed
 from ovirt_placement.rules.failover import starts
 from ovirt_placement.rules.failover.check import HaCheck, check
 from ovirt_placement.rules.failover.outcomes import Survival, Unknown
@@ -164,7 +164,7 @@ def odd_room(state: Snapshot, request: Request) -> tuple[Verdict, ...]:
 @pytest.fixture
 def _third_party(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = Rule(name="ThirdParty", kind=UnitKind.FILTER, filter=odd_room)
-    monkeypatch.setattr(catalogue, "RULES", (*catalogue.RULES, rule))
+    monkeypatch.setattr(listed, "LISTED", (*listed.LISTED, rule))
 
 
 @pytest.mark.usefixtures("_third_party")
