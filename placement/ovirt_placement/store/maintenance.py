@@ -18,6 +18,7 @@ from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.fencing import hold_back_writers
 from ovirt_placement.store.rows import EngineRows, without_engine
 from ovirt_placement.store.schema import maintenance_hosts, maintenance_runs, now
+from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service.errors import UserError
 
 
@@ -164,12 +165,23 @@ class MaintenanceStore(StoreAccess):
                 "violated": list(violated),
             }
             rows.execute(rows.insert(maintenance_runs).values(values))
+            details: list[str] = []
             for position, (host, name) in enumerate(hosts):
                 first = {"run": run_id, "host": host, "name": name, "position": position}
                 rest = {"phase": HostPhase.WAITING.value, "since": now(), "message": "", "draining": False}
                 rows.execute(
                     rows.insert(maintenance_hosts).values({**first, **rest, "vms": [], "stopped": []})
                 )
+                details.append(name)
+            act = Act(
+                kind=UserActionKind.MAINTENANCE,
+                login=requested_by,
+                cluster=cluster[0],
+                cluster_name=cluster[1],
+                subject=run_id,
+                details=tuple(details),
+            )
+            record(rows, act)
 
     def runs(self) -> tuple[MaintenanceRun, ...]:
         """List all runs, the latest first."""

@@ -37,6 +37,7 @@ class UserActionKind(StrEnum):
     RULES = "rules"
     SETUP = "setup"
     SETUP_UNDO = "setup_undo"
+    MAINTENANCE = "maintenance"
     GROUP_ADD = "group_add"
     GROUP_EDIT = "group_edit"
     GROUP_REMOVE = "group_remove"
@@ -58,6 +59,7 @@ _WHAT: Final = {
     UserActionKind.RULES: "changed placement rules",
     UserActionKind.SETUP: "set up scheduling policy {subject}",
     UserActionKind.SETUP_UNDO: "undid the setup of scheduling policy {subject}",
+    UserActionKind.MAINTENANCE: "requested maintenance run {subject}",
     UserActionKind.GROUP_ADD: "added affinity group {subject}",
     UserActionKind.GROUP_EDIT: "changed affinity group {subject}",
     UserActionKind.GROUP_REMOVE: "removed affinity group {subject}",
