@@ -50,15 +50,16 @@ class RecordFile:
 
     def write(self, text: str) -> None:
         """Append lines."""
-        data = f"{text}\n".encode("utf-8", "replace")
-        try:
-            self._make_ready(len(data))
-            self._append(data)
-        except OSError as error:
-            self._lost += data.count(b"\n")
-            self._fails(error)
-            self.close()
-            return
+        parts = self._parts(f"{text}\n".encode("utf-8", "replace"))
+        for at, part in enumerate(parts):
+            try:
+                self._make_ready(len(part))
+                self._append(part)
+            except OSError as error:
+                self._lost += sum(rest.count(b"\n") for rest in parts[at:])
+                self._fails(error)
+                self.close()
+                return
         if self._failing:
             log.warning("decisions are recorded again in %s: %d were lost", self._path, self._lost)
             self._failing, self._lost = False, 0
@@ -68,6 +69,10 @@ class RecordFile:
             with contextlib.suppress(OSError):
                 os.close(self._descriptor)
             self._descriptor = -1
+
+    def _parts(self, data: bytes) -> list[bytes]:
+        """Many lines that came at once, one by one where they would carry a file far beyond its size."""
+        return [data] if len(data) <= self._size // 8 else data.splitlines(keepends=True)
 
     def _fails(self, error: OSError) -> None:
         if not self._failing:

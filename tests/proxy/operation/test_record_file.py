@@ -71,6 +71,13 @@ def test_a_full_file_makes_way_and_the_oldest_goes(path: Path, clocks: Clocks) -
     ]
 
 
+def test_lines_that_come_at_once_carry_no_file_beyond_its_size(path: Path, clocks: Clocks) -> None:
+    size = 3 * (len(line(clocks)) + 1)
+    RecordFile(path, size, files=9, days=8).write("\n".join(line(clocks, number) for number in range(8)))
+    assert numbers(path) == list(range(8))
+    assert all(file.stat().st_size <= size for file in path.parent.iterdir())
+
+
 def test_a_file_of_a_day_makes_way_and_what_is_older_than_kept_goes(path: Path, clocks: Clocks) -> None:
     record = RecordFile(path, size=1 << 20, files=100, days=3)
     for number in range(12):
