@@ -30,7 +30,7 @@ run-tests = $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and not timing" $(2)
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-demo: $(RUNS) ## a simulated engine, broken rules, and their repair (SEED=n, KEEP=1)
+demo: $(RUNS) ## a simulated engine, violated rules, and their repair (SEED=n, KEEP=1)
 	@$(BIN)/python -m demo $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep)
 
 test: $(READY) ## all tests but the slow ones
@@ -85,11 +85,11 @@ clean: ## remove all that the other targets made
 $(RUNS): setup.cfg pyproject.toml setup.py simulator/setup.cfg packaging/check-system.sh
 	@packaging/check-system.sh $(PYTHON)
 	@echo "Installing what it needs into $(VENV); that takes a minute or two."
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --editable simulator
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --editable simulator
 	@touch $@
 
 $(READY): $(RUNS)
 	@echo "Installing what tests and lint need into $(VENV); that takes some minutes."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]' --editable simulator
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]' --editable simulator
 	@touch $@

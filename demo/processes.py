@@ -10,8 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
 from pathlib import Path
 from typing import Self
+
+from rich.text import Text
+
+from demo.tables import WIDTH
 
 #: Seconds that a process may take to be ready, or to end after SIGTERM.
 PATIENCE_SECONDS = 120
@@ -50,15 +56,26 @@ class Processes:
         return self._first_line(name, process)
 
     def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
-        return subprocess.run(
+        """Run a command to its end, on a terminal of `WIDTH` columns; the output is without colours."""
+        terminal, its_end = os.openpty()
+        process = subprocess.Popen(
             command(arguments),
-            capture_output=True,
-            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=its_end,
+            stderr=subprocess.PIPE,
+            env={**self.environment, "COLUMNS": str(WIDTH), "TERM": "xterm"},
             text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
         )
+        os.close(its_end)
+        with os.fdopen(terminal, "rb", buffering=0) as screen, ThreadPoolExecutor(1) as reader:
+            shown = reader.submit(_read_screen, screen)
+            try:
+                _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        output = Text.from_ansi(shown.result().decode().replace("\r\n", "\n")).plain
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def stop(self, name: str) -> int:
         """End one process with SIGTERM, by force if it does not listen, and return its exit status."""
@@ -98,6 +115,15 @@ class Processes:
     def _last_words(self, name: str, what: str) -> str:
         lines = self.log(name).read_text().splitlines()[-20:]
         return "\n".join([f"{name} {what}; the end of its log:", *lines])
+
+
+def _read_screen(screen: FileIO) -> bytes:
+    """All that is written to a terminal; Linux reports its end as an error."""
+    shown = bytearray()
+    with contextlib.suppress(OSError):
+        while part := screen.read(65536):
+            shown += part
+    return bytes(shown)
 
 
 def command(arguments: Sequence[str]) -> list[str]:

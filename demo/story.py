@@ -9,7 +9,7 @@ from pathlib import Path
 
 import ovirtsdk4
 
-from demo import cluster, tables
+from demo import cluster, tables, words
 from demo.processes import PATIENCE_SECONDS, Processes, ProcessFailed, address
 from ovirt_placement.model import state_file
 
@@ -41,13 +41,6 @@ mode = "{mode}"
 interval_seconds = 1
 """
 
-#: Why each waiting VM goes where it goes. The engine's own filter looks at direct peers only.
-_PURPOSE = {
-    cluster.JOINS: "It must join shop-web, which is down and itself must join shop-db: so shop-db's host.",
-    cluster.STAYS_AWAY: "A ledger runs on every host but one, and ledgers must run apart.",
-    cluster.HAS_NO_HOST: "It must be with audit-log and without audit-rival; both are on one host.",
-}
-
 
 class Story:
     """The processes of one demonstration and the words that go with them."""
@@ -69,6 +62,7 @@ class Story:
         self.plan()
         self.repair()
         self.after()
+        self.what_now()
 
     def open(self) -> None:
         _say(f"A cluster, drawn with seed {self.seed}; simulator, inventory and proxy start.")
@@ -94,36 +88,45 @@ class Story:
 
     def start_vm(self, name: str) -> None:
         """Ask the engine to start a VM; it asks the proxy, and the proxy the rules."""
-        _say(f"Start {name}. {_PURPOSE[name]}")
+        _say(f"Start {name}. {words.PURPOSE[name]}")
         with self.connection() as connection:
             vms = connection.system_service().vms_service()
             service = vms.vm_service(_id_of(vms, name))
             try:
                 service.start()
             except ovirtsdk4.Error as error:
-                print(f"The engine: {error}")
+                print(tables.folded(f"The engine: {error}\n{words.refused_start(name)}"))
             else:
                 self._until(lambda: service.get().status.value == "up", f"{name} to be up")
                 print(f"{name} runs on {self.read().host_of_vm[name]}.")
+        print()
         print(self._output("ovirt-placement", "why", name))
 
     def plan(self) -> None:
-        _say("What the enforcer would do (it changes nothing in this mode):")
+        _say('What the enforcer would do; with mode = "observe" it changes nothing.')
         print(self._output("ovirt-enforcer", "plan"))
 
     def repair(self) -> None:
-        _say('The enforcer, with mode = "enforce".')
+        _say('The enforcer, with mode = "enforce", in four steps.')
         self._configure("enforce", url=self.url)
         self._start("ovirt-enforcer", "run")
         self._until(lambda: not self.read().violated_groups, "all rules to be satisfied")
         self._until(self._migrations_ended, "the last migration to end")
+        self._until(self._is_proved, "the enforcer to find every rule satisfied")
+        placement = self.read()
+        violated, groups = len(placement.violated_groups), len(placement.members_of_group)
+        print(tables.folded(words.steps(self._enforcer_log(), violated, groups)))
 
     def after(self) -> None:
         _say("After: every rule is satisfied.")
         self._show()
         print("\nMigrations that the engine logged:")
         for description in self._events(MIGRATION_DONE):
-            print(f"  {description}")
+            print(tables.folded(f"  {description}"))
+
+    def what_now(self) -> None:
+        _say("What now.")
+        print(words.WHAT_NOW)
 
     def read(self) -> tables.Placement:
         with self.connection() as connection:
@@ -139,20 +142,9 @@ class Story:
 
     def farewell(self) -> str:
         """How to talk to what still runs."""
-        before = self.folder / "state.json"
-        questions = (
-            f"ovirt-placement violations --state {before}",
-            f"ovirt-enforcer plan --state {before}",
-            f"ovirt-placement why {cluster.HAS_NO_HOST}",
-            "ovirt-placement groups list",
-            "ovirt-enforcer history",
-        )
         return "\n".join(
             [
-                "Five questions to ask in another shell, the first two about the cluster before the repair:",
-                "",
-                f"  export OVIRT_PLACEMENT_CONFIG={self.configuration}",
-                *(f"  .venv/bin/{question}" for question in questions),
+                words.questions(self.configuration, self.folder / "state.json"),
                 "",
                 'The enforcer stays in mode = "enforce": what you violate in the engine, it repairs.',
                 f"The engine's clock runs {TIME_SCALE} times as fast as yours.",
@@ -162,6 +154,12 @@ class Story:
                 f"  API:    {self.url}/ovirt-engine/api (user {USER}, password {PASSWORD})",
             ]
         )
+
+    def _is_proved(self) -> bool:
+        return words.SATISFIED in self._enforcer_log()
+
+    def _enforcer_log(self) -> str:
+        return self.processes.log("ovirt-enforcer").read_text()
 
     def _migrations_ended(self) -> bool:
         return len(self._events(MIGRATION_STARTED)) == len(self._events(MIGRATION_DONE))
@@ -191,7 +189,7 @@ class Story:
         completed = self.processes.run(arguments)
         if completed.returncode not in _ANSWERS:
             raise ProcessFailed(f"{' '.join(arguments)}: {completed.stderr.strip()}")
-        return completed.stdout.rstrip()
+        return tables.folded(completed.stdout.rstrip())
 
     def _until(self, holds: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -207,5 +205,5 @@ def _id_of(vms: ovirtsdk4.services.VmsService, name: str) -> str:
     return str(vm.id)
 
 
-def _say(words: str) -> None:
-    print(f"\n=== {words}\n", flush=True)
+def _say(heading: str) -> None:
+    print(f"\n{tables.folded(f'=== {heading}')}\n", flush=True)

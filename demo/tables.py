@@ -10,6 +10,9 @@ import ovirtsdk4
 
 from ovirt_service.tables import table
 
+#: Columns that the story takes at most.
+WIDTH = 100
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -36,6 +39,16 @@ def read(connection: ovirtsdk4.Connection, cluster: str) -> Placement:
         positive_groups=frozenset(group.name for group in groups if group.positive),
         violated_groups=frozenset(group.name for group in groups if group.broken),
     )
+
+
+def folded(text: str) -> str:
+    """The text with its lines folded at `WIDTH`; what is carried over is indented."""
+    return "\n".join(_folded_line(line) for line in text.splitlines())
+
+
+def _folded_line(line: str) -> str:
+    indent = line[: len(line) - len(line.lstrip())] + "  "
+    return "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)) or line
 
 
 def hosts_table(placement: Placement) -> str:
