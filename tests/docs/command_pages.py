@@ -12,6 +12,7 @@ from unittest.mock import patch
 import shtab
 from argparse_manpage.manpage import Manpage
 
+from tests.docs.name_completion import adapted, complete_names
 from tests.docs.parsers import PARSERS, subcommands, summaries
 from tests.paths import CHECKOUT
 
@@ -92,4 +93,6 @@ def man_page(name: str) -> str:
 
 
 def completion(name: str, shell: str) -> str:
-    return str(shtab.complete(PARSERS[name], shell=shell)).rstrip() + "\n"
+    preamble = complete_names(PARSERS[name])
+    script = str(shtab.complete(PARSERS[name], shell=shell, preamble=preamble)).rstrip() + "\n"
+    return adapted(script, shell)

@@ -7,18 +7,19 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ovirt_placement.inventory.published import layout, sections
+from ovirt_placement.inventory.published.name_list import NameList
 from ovirt_placement.inventory.published.publication import FILE_NAME, Moments, now
+from ovirt_placement.inventory.published.replacing import identity, replaced
 from ovirt_placement.inventory.published.sections import Section
 from ovirt_placement.model import Snapshot
 from ovirt_service.regular_files import open_regular
 from ovirt_service.saying import Said
 
-_MODE = 0o640
 #: A file system notes the moment of a change in steps: two changes within one of them look like one.
 _TICK_NS = 50_000_000
 #: Who damages it again and again does not fill the log: the metric counts each time.
@@ -50,6 +51,7 @@ class Writer:
         self._directory = directory
         self._on_repair = on_repair
         self._encoder = sections.Encoder()
+        self._names = NameList(directory)
         self._written: _Written | None = None
         #: When the file was last changed, as of when its sections were compared; 0 if they are to be.
         self._compared_ns = 0
@@ -68,7 +70,9 @@ class Writer:
                 return self._version
             encoded = self._encoder.encode(snapshot, self._next_version())
             if self._written is None or encoded != self._written.encoded:
-                return self._write(moments, encoded)
+                self._write(moments, encoded)
+                self._names.publish(snapshot)
+                return self._version
             if damage := self._confirm(self._written, moments):
                 return self._rewrite(self._written, moments, damage)
             return self._version
@@ -91,6 +95,7 @@ class Writer:
         """Take away what is published, and publish no more."""
         with self._lock:
             self._withdrawn = True
+            self._names.withdraw()
             with contextlib.suppress(OSError):  # a directory, say, that somebody put there: it is not ours
                 (self._directory / FILE_NAME).unlink()
 
@@ -108,8 +113,9 @@ class Writer:
         """Write all of it: readers find the file before or after, never in between."""
         version, table = self._next_version(), layout.packed_table(encoded)
         header, packed = layout.packed_header(version, table), layout.packed_moments(moments)
-        identity = _replaced(self._directory, (header, packed, table, *(each.content for each in encoded)))
-        self._written = _Written(identity, header, packed, table, encoded)
+        contents = (header, packed, table, *(each.content for each in encoded))
+        written_file = replaced(self._directory / FILE_NAME, contents)
+        self._written = _Written(written_file, header, packed, table, encoded)
         self._version, self._compared_ns = version, 0
         return version
 
@@ -160,29 +166,7 @@ def _opened(directory: Path, flags: int) -> int:
     return open_regular(directory / FILE_NAME, flags | os.O_NOFOLLOW)
 
 
-def _identity(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_gid, found.st_size
-
-
 def _damaged_head(file: int, written: _Written) -> str:
-    if _identity(os.fstat(file)) != written.identity:
+    if identity(os.fstat(file)) != written.identity:
         return "another file, owner, mode or length"
     return "" if os.pread(file, layout.CONTENTS_OFFSET, 0) == written.head else "the header"
-
-
-def _replaced(directory: Path, contents: Sequence[bytes]) -> tuple[int, ...]:
-    """Put a new file in the place of what is there; return its identity."""
-    temporary = directory / f"{FILE_NAME}.new"
-    try:
-        temporary.unlink(missing_ok=True)  # whatever it is: opening a FIFO would wait for its reader
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with open(os.open(temporary, flags, _MODE), "wb") as file:
-            file.writelines(contents)
-            file.flush()
-            identity = _identity(os.fstat(file.fileno()))
-        temporary.rename(directory / FILE_NAME)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)  # it takes the room that others need
-        raise
-    return identity
