@@ -20,6 +20,8 @@ SOURCE = Path(__file__).parent / "java/src/main/java/contract/EngineProperties.j
 VALUES = (
     *("80", "-10", "0.5", "-0.5", "1e3", "1.", ".5", "80 ", " 80", "--1", "+1", "1_000", "x", "٣"),
     *(
+        "resources",
+        "vms",
         "0",
         "1",
         "10",

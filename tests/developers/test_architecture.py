@@ -34,7 +34,7 @@ def test_every_room_is_named(room: str) -> None:
 
 def test_every_component_is_named() -> None:
     packages = [path.parent for path in CHECKOUT.glob("*/ovirt_*/__init__.py")]
-    assert len(packages) == 5
+    assert len(packages) == 6
     for package in packages:
         assert f"{package.parent.name}/" in PAGE
         assert package.name in PAGE
