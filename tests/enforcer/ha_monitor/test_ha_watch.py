@@ -207,7 +207,7 @@ def test_a_domain_that_nobody_knows_makes_the_answer_unknown() -> None:
     found = judge(STATE, "c1", domains(rack=("h1", "h9")))
     assert (found.state, found.facts["reason"]) == (
         ReservationState.UNKNOWN,
-        '[ha] domain "rack": no host "h9"',
+        '[ha] domain "rack": no host "h9"; did you mean "h3"?',
     )
 
 
