@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
+import textwrap
 from collections.abc import Iterator
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ovirt_service.decoding import nearest
 
@@ -13,8 +14,24 @@ _CHOICE = re.compile(r"invalid choice: '(?P<given>[^']*)' \(choose from (?P<know
 _UNKNOWN = re.compile(r"unrecognized arguments: (?P<given>-[^\s=]+)")
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Fills paragraphs of descriptions to the terminal's width; examples stay as they are written."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith("examples:"):
+            return super()._fill_text(text, width, indent)
+        paragraphs = (" ".join(each.split()) for each in text.strip().split("\n\n"))
+        return "\n\n".join("\n".join(self._split_lines(each, width)) for each in paragraphs)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+
 class Parser(argparse.ArgumentParser):
     """As its base; subcommands get a parser of this class, too."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"formatter_class": _Help, **options})
 
     def error(self, message: str) -> NoReturn:
         """End with usage and message, and with the subcommand, option or value that was probably meant."""

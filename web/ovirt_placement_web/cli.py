@@ -61,7 +61,6 @@ def _parser() -> argparse.ArgumentParser:
         help="serve the page, until SIGTERM",
         description=DESCRIPTION,
         epilog=f"examples:\n{EXAMPLES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     running.add_argument(
         "--config",

@@ -33,7 +33,6 @@ def add_command(
         help=summary,
         description=description,
         epilog=f"examples:\n{examples}" if examples else None,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
     return parser

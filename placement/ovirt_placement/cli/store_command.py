@@ -53,7 +53,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "store",
         help="make the store again, back it up, restore it",
         description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     add_config(add_command(actions, "init", "make a lost store again, empty", INIT, _init, INIT_EXAMPLES))

@@ -1,0 +1,33 @@
+"""Help fits the terminal: descriptions and options are filled, examples are left as they can be copied."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+import pytest
+
+from tests.docs.parsers import PARSERS
+
+
+def every(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in dict.fromkeys(action.choices.values()):
+                yield from every(child)
+
+
+ALL = [each for parser in PARSERS.values() for each in every(parser)]
+
+
+@pytest.mark.parametrize("parser", ALL, ids=lambda parser: parser.prog)
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_help_fits_the_terminal(
+    parser: argparse.ArgumentParser, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    filled, _, examples = parser.format_help().partition("\nexamples:\n")
+    assert [line for line in filled.splitlines() if len(line) > columns] == []
+    assert " ".join((parser.description or "").split()) in " ".join(filled.split())
+    assert f"examples:\n{examples}".rstrip() == (parser.epilog or "examples:\n").rstrip()
