@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -12,6 +13,8 @@ from rich.text import Text
 
 #: Between two columns.
 _GAP = 2
+#: Where the name of a unit as a header goes on in the next line if the terminal is narrow.
+_INNER_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 #: Words that say how things stand, and their colour on a terminal.
 _STYLES = {
     "accepted": "green",
@@ -28,6 +31,10 @@ def drawn(rows: Sequence[Sequence[str]], headers: Sequence[str]) -> str:
     widths = [_width(column) for column in zip(headers, *rows, strict=True)]
     words = [_longest_word(column) for column in zip(headers, *rows, strict=True)]
     console = _console(sum(widths) + _GAP * len(widths))
+    if sum(words) > console.width - _GAP * (len(widths) - 1):
+        headers = [_INNER_WORD.sub("\n", header) for header in headers]
+        widths = [_width(column) for column in zip(headers, *rows, strict=True)]
+        words = [_longest_word(column) for column in zip(headers, *rows, strict=True)]
     grid = Table(box=None, show_header=False, padding=(0, _GAP, 0, 0), pad_edge=False)
     for width in _fitted(widths, words, console.width - _GAP * (len(widths) - 1)):
         grid.add_column(width=width)

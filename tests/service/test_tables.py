@@ -43,3 +43,19 @@ def test_a_narrow_terminal_breaks_lines_and_no_names(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("COLUMNS", "20")
     narrow = re.sub(r"\x1b\[\d*m", "", table([("abcdefghijkl", "mnopqrstuvwx")], ("a", "b")))
     assert max(map(len, narrow.splitlines())) == 20
+
+
+def test_a_narrow_terminal_breaks_names_of_units_in_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = table([("h1", 0, 12)], ("host", "SoftAffinityWeight", "HostAffinityWeight"))
+    plain = re.sub(r"\x1b\[\d*m", "", shown)
+    assert [line.split() for line in plain.splitlines()] == [
+        ["host", "Soft", "Host"],
+        ["Affinity", "Affinity"],
+        ["Weight", "Weight"],
+        ["-" * 4, "-" * 8, "-" * 8],
+        ["h1", "0", "12"],
+    ]
