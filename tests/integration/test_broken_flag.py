@@ -22,7 +22,7 @@ def comparable(state: Snapshot, one: AffinityGroup) -> bool:
 @given(snapshots())
 def test_violations_are_the_groups_that_the_engine_flags(state: Snapshot) -> None:
     engine = Engine.from_snapshot(state, clock=START)
-    found = {name for violation in find_violations(state, CLUSTER) for name in violation.broken}
+    found = {name for violation in find_violations(state, CLUSTER) for name in violation.violated}
     for one in state.affinity_groups:
         if comparable(state, one):
             record = engine.queries.affinity_group(one.id)

@@ -184,15 +184,15 @@ def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: 
         group("g1", SOFT_TOGETHER, "v1 v2", name="near", hosts_rule=SOFT_TOGETHER, hosts="h2"),
     )
     assert asking.rows(0, "where web", *parts) == [
-        ["south", "6", "1", "0", "0", "violates affinity group near of priority 1"],
-        ["north", "2", "0", "1", "0", "VMs to run with that are here: 1"],
+        ["south", "7", "1", "0", "0", "0", "violates affinity group near of priority 1"],
+        ["north", "3", "0", "1", "0", "0", "VMs to run with that are here: 1"],
         ["violates affinity group near of priority 1"],
         [],
         ["east is refused by the engine's Status"],
     ]
     best, _ = asking.data(0, "where v1", *parts)["hosts"]
     ranks = {one["unit"]: one["rank"] for one in best["weights"]}
-    assert (best["host"], best["points"], ranks["HostAffinityWeight"]) == ("h2", 6, 0)
+    assert (best["host"], best["points"], ranks["HostAffinityWeight"]) == ("h2", 7, 0)
 
 
 def test_where_says_by_whom_every_host_is_refused(asking: Asking) -> None:
