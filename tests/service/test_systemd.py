@@ -18,7 +18,7 @@ import sys
 from ovirt_service.systemd import Notifier
 hangs = []
 notifier = Notifier()
-notifier.keep_alive_beside(lambda: bool(hangs))
+notifier.keep_alive_concurrently(lambda: bool(hangs))
 notifier.ready()
 notifier.ready()
 for line in sys.stdin:

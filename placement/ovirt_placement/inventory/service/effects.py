@@ -71,8 +71,11 @@ _WITHOUT_EFFECT = {
     EventCode.USER_FAILED_TO_UPDATE_AFFINITY_LABEL,
     EventCode.USER_FAILED_TO_REMOVE_AFFINITY_LABEL,
 }
-#: The host is lost, or back, or left: what ran there changes with it.
+#: The host is lost, or back, or left: what ran there, or was on its way to it, changes with it. The engine
+#: cancels migrations to a host that is deactivated, and logs nothing of that.
 _WITH_ITS_VMS = {
+    EventCode.USER_VDS_MAINTENANCE,
+    EventCode.USER_VDS_MAINTENANCE_WITHOUT_REASON,
     EventCode.VDS_FAILURE,
     EventCode.VDS_DETECTED,
     EventCode.VDS_RECOVER,

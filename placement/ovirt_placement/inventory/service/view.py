@@ -68,7 +68,8 @@ class View:
         return self._vms.records.get(vm_id)
 
     def vms_on(self, host_id: str) -> tuple[str, ...]:
-        return tuple(vm.id for vm in self._vms.records.values() if vm.host == host_id)
+        """VMs that run on a host, and those on their way to it."""
+        return tuple(vm.id for vm in self._vms.records.values() if host_id in (vm.host, vm.migrating_to))
 
     @property
     def cluster_ids(self) -> tuple[str, ...]:
