@@ -94,7 +94,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--affinity-enforcement",
         action="store_true",
-        help="let the engine repair broken groups itself, one VM a minute",
+        help="let the engine repair violated groups itself, one VM a minute",
     )
     parser.add_argument(
         "--load-balancing",

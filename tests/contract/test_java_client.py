@@ -26,12 +26,12 @@ class Keep:
         """Moves"""
         return ("11111111-2222-3333-4444-555555555555", hosts[1:])
 
-class Broken:
+class Failing:
     def do_filter(self, hosts, vm, args):
-        raise RuntimeError("broken é")
+        raise RuntimeError("failed é")
     do_score = do_filter
     def do_balance(self, hosts, args):
-        raise RuntimeError("broken é")
+        raise RuntimeError("failed é")
 '''
 
 
@@ -70,11 +70,11 @@ def test_discover(engine: Engine) -> None:
     properties = "keep_mode=a|b"
     assert engine.ask("discover") == " | ".join(
         [
-            "balance/Broken//",
+            "balance/Failing//",
             f"balance/Keep/Moves/{properties}",
-            "filters/Broken//",
+            "filters/Failing//",
             f"filters/Keep/Behält jeden zweiten <Host> & sonst keinen — 保持/{properties}",
-            "scores/Broken//",
+            "scores/Failing//",
             f"scores/Keep/Weighs/{properties}",
         ]
     )
@@ -92,10 +92,10 @@ def test_filter_and_score_and_balance(engine: Engine, count: int) -> None:
 
 def test_missing_and_failing_units(engine: Engine) -> None:
     hosts = ",".join(map(host, range(3)))
-    assert engine.ask("runFilters Broken,Absent 3") == f"1 Absent,Broken {hosts}"
-    assert engine.ask("runCostFunctions Absent,Broken 3") == "1 Absent,Broken "
+    assert engine.ask("runFilters Failing,Absent 3") == f"1 Absent,Failing {hosts}"
+    assert engine.ask("runCostFunctions Absent,Failing 3") == "1 Absent,Failing "
     assert engine.ask("runLoadBalancing Absent 3") == "1 Absent :"
-    assert engine.ask("runLoadBalancing Broken 3") == "1 Broken :"
+    assert engine.ask("runLoadBalancing Failing 3") == "1 Failing :"
 
 
 def test_an_unknown_method_is_a_fault_with_a_sentence(engine: Engine) -> None:

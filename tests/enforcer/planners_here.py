@@ -10,7 +10,7 @@ from ovirt_placement.planning.plan import Plan
 
 
 class PlannersHere:
-    """Stands for `PlannersBeside`."""
+    """Stands for `PlannerProcesses`."""
 
     def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
         return _Made(plan_of(snapshot, question))

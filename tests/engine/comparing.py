@@ -1,4 +1,4 @@
-"""Asks the engine and our copies the same, and tells where they answer otherwise."""
+"""Asks the engine and our copies the same, and reports where they answer otherwise."""
 
 from __future__ import annotations
 

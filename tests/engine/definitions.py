@@ -1,4 +1,4 @@
-"""Units of the engine that we have no copy of, as docs/rules.md and the references tell of them.
+"""Units of the engine that we have no copy of, as docs/rules.md and the references describe them.
 
 What they do is written down here so that it is known to be true: our answers leave them out.
 """

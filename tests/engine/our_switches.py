@@ -237,7 +237,7 @@ def conflicts_alike(question: Question, engine: Any, ours: Any) -> bool:
 
 
 def refined(question: Question, engine: Any, ours: Any) -> bool:
-    """The engine's order of hosts, in which ours may tell hosts apart that tie."""
+    """The engine's order of hosts, in which ours may distinguish hosts that tie."""
     hosts = question.hosts
     return all(
         ours[one] < ours[other]

@@ -1,4 +1,4 @@
-"""Our own units, which stand beside the engine's or in their place, and differ as docs/rules.md says."""
+"""Our own units, which stand next to the engine's or in their place, and differ as docs/rules.md says."""
 
 from __future__ import annotations
 

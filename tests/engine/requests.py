@@ -199,7 +199,7 @@ def overloading(random: Random, state: State) -> dict[str, Any] | None:
     return {**asked, "told": told}
 
 
-def placing_beside_the_engine(random: Random, state: State) -> dict[str, Any] | None:
+def placing_alongside_the_engine(random: Random, state: State) -> dict[str, Any] | None:
     """Hosts that can run the engine's own VM, and often that VM."""
     set_parameters(random, state, {"HeSparesCount": lambda random: random.choice((None, "1", "2", "3"))})
     for number, vm in enumerate(state["vms"]):

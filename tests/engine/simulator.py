@@ -137,7 +137,7 @@ def broken(question: Question) -> dict[str, bool]:
 
 
 def enforcement(question: Question) -> list[str]:
-    """The VMs that break rules and have anywhere to go, in order."""
+    """The VMs that violate rules and have anywhere to go, in order."""
     backend = engine_of(question)._backend
     enforcing = AffinityEnforcement(backend, Scheduler(backend, ExternalUnits(backend, None)), _never)
     cluster = backend.state.clusters[question.request["cluster"]]

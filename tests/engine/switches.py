@@ -195,8 +195,8 @@ def _physical_memory_as_told(question: Question) -> Question:
 
 PHYSICAL_MEMORY_AS_TOLD = Switch(
     "physical-memory-as-told",
-    "The engine knows how much of a host's memory is in use, and tells whole percents: to ours all is free"
-    " that may be, and nothing lacks where free swap is not told.",
+    "The engine knows how much of a host's memory is in use, and shows whole percents: to ours all is free"
+    " that may be, and nothing lacks where free swap is not shown.",
     instead=_physical_memory_as_told,
 )
 

@@ -96,7 +96,7 @@ def _full(question: Question) -> dict[str, Any]:
     return {**question.state, "hosts": hosts}
 
 
-def test_an_exception_is_a_difference_whoever_throws_it() -> None:
+def test_an_exception_is_a_difference_on_either_side() -> None:
     crashing = asking(lambda question: {"raised": "NullPointerException", "where": "Somewhere.java"})
     assert len(compare(unit(roomy), crashing, unit(roomy).questions(1, 20))["copy"].differences) == 20
 

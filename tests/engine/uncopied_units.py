@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from tests.engine import definitions
-from tests.engine.requests import placing_beside_the_engine, selecting
+from tests.engine.requests import placing_alongside_the_engine, selecting
 from tests.engine.unit import Copy, Unit, filter_unit, weight_unit
 
 UNCOPIED = (
     filter_unit(
         "hosted-engine-hosts",
         "HostedEngineHAClusterFilterPolicyUnit",
-        placing_beside_the_engine,
+        placing_alongside_the_engine,
         definition=Copy(definitions.hosted_engine_hosts),
     ),
     filter_unit(
         "hosted-engine-spares",
         "HostedEngineMemoryReservationFilterPolicyUnit",
-        placing_beside_the_engine,
+        placing_alongside_the_engine,
         definition=Copy(definitions.hosted_engine_spares),
     ),
     weight_unit(
         "hosted-engine-weight",
         "HostedEngineHAClusterWeightPolicyUnit",
-        placing_beside_the_engine,
+        placing_alongside_the_engine,
         definition=Copy(definitions.hosted_engine_weight),
     ),
     Unit(

@@ -66,7 +66,7 @@ def test_a_second_request_for_a_vm_on_its_way(scene: Scene) -> None:
     assert scene.faults == ["a1 is asked while it is on its way"]
 
 
-def test_a_request_for_what_would_break_a_rule(scene: Scene) -> None:
+def test_a_request_for_what_would_violate_a_rule(scene: Scene) -> None:
     with pytest.raises(Rejected):
         scene.migrate("b1", "h3")
     assert scene.faults == ["b1 is asked to go to h3, and refused"]

@@ -47,7 +47,7 @@ KEYS = (
     key("server", "nowhere", "#LOAD", 0, -1000),
 )
 
-#: Who is meant by the first only the engine's tags tell.
+#: Who is meant by the first only the engine's tags show.
 RULES = (
     rule("few", "at_most_per_host", "tag:crowd", most=1),
     rule("far", "separate", "nowhere", other_vms="friend", enforcing=False),

@@ -1,4 +1,4 @@
-"""Keeps what is known of the engine: one thread that follows the inventory, whoever and how many look.
+"""Keeps what is known of the engine: one thread that follows the inventory, however many users look.
 
 Viewers cost the engine nothing: they read what the inventory publishes. Where no inventory runs, the engine
 is read every few seconds, once for all of them.

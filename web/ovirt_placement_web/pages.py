@@ -32,7 +32,7 @@ from ovirt_service.errors import UserError
 
 _DAY = 86400.0
 _MONTH = 30 * _DAY
-#: Of longer lists a page shows so many, and says how many there are.
+#: Of longer lists a page shows this many, and says how many there are.
 MOST_ROWS = 200
 _MOST_FOUND = 50
 

@@ -65,7 +65,7 @@ def _configured(config: Config, settings: WebSettings, at: Listening) -> uvicorn
 
 
 class _Server(uvicorn.Server):
-    """Says when it serves, to whoever started it."""
+    """Says when it serves, to its starter."""
 
     def __init__(self, config: uvicorn.Config, at: Listening, root: str) -> None:
         super().__init__(config)

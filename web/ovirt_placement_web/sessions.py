@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ovirt_placement.engine.reading.rights import Rights
 
-#: Of more sessions the one that was idle longest ends: memory is bounded, whoever logs in how often.
+#: Of more sessions the one that was idle longest ends: memory is bounded, however often users log in.
 _MOST_SESSIONS = 10_000
 _FAILURES = 5
 _FAILURE_SECONDS = 300.0

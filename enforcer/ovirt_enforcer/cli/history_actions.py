@@ -19,7 +19,7 @@ from ovirt_placement.store.user_actions import UserAction, UserActionStore
 
 #: How far back, where nobody says.
 _SECONDS: Final = 7 * 24 * 3600.0
-#: Below the days stand so many, the last ones.
+#: Below the days stand this many, the last ones.
 _LATEST: Final = 10
 
 
@@ -46,7 +46,7 @@ def show_latest(args: argparse.Namespace) -> int:
 def about(
     args: argparse.Namespace, seconds: float, plans: Iterable[PlanRecord], name: str
 ) -> tuple[UserAction, ...]:
-    """What people did within so many seconds: with these plans, with what is called so, in a cluster."""
+    """What people did within this many seconds: with these plans, with what is called so, in a cluster."""
     try:
         with opened(UserActionStore, args, create=False) as store:
             found = store.actions(since_seconds=seconds)

@@ -69,7 +69,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--seed",
         type=_seed,
         metavar="N",
-        help="draw as the plan did that says this seed (default: draw anew); only with the strategy random",
+        help="draw as the plan did that says this seed (default: draw again); only with the strategy random",
     )
     add_repair(parser)
     add_deadline(parser, "how long planning may take (default: as configured, else 27 if optimal, 5 if not)")

@@ -2,7 +2,7 @@
 
 The safe order: mark it as draining, let the planner move its VMs, deactivate it only when it is empty,
 upgrade it in maintenance, activate it, look at it while it soaks. What has begun is found again in the engine
-and the store, whoever decides next.
+and the store, whichever process decides next.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ovirt_placement.store.maintenance import HostPhase, HostProgress, Maintenan
 
 #: A request that the engine refused is made again after this many seconds.
 _AGAIN_SECONDS = 30.0
-#: So many VMs that only take their time are named.
+#: How many VMs that only take their time are named.
 _NAMED = 5
 _NOT_ALLOWED = "cannot migrate, and nobody allows to stop it"
 _GOING = ("preparing_for_maintenance", "maintenance")

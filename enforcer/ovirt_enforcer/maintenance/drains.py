@@ -1,4 +1,4 @@
-"""Notices hosts that the engine empties and that do not become empty, and tells what holds their VMs.
+"""Notices hosts that the engine empties and that do not become empty, and shows what holds their VMs.
 
 The engine itself passes in silence over a VM for which some external filter leaves no host, and tries the
 others again for ever. Nothing is migrated here: a host that somebody deactivates is the engine's.
@@ -16,7 +16,7 @@ from ovirt_placement.answers.why import why
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_service.saying import Said
 
-#: So many VMs of a host are looked into.
+#: How many VMs of a host are looked into.
 _MOST_VMS: Final = 5
 
 _log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class DrainWatch:
         self._said = Said()
 
     def look(self, snapshot: Snapshot) -> None:
-        """Tell of hosts whose VMs have stayed for long."""
+        """Report hosts whose VMs have stayed for long."""
         draining = [host for host in snapshot.hosts if host.status == "preparing_for_maintenance"]
         for gone in self._staying.keys() - {host.id for host in draining}:
             del self._staying[gone]
@@ -54,9 +54,9 @@ class DrainWatch:
             self._staying[host.id] = staying, now
             return
         if staying and now - since >= self._patience_seconds:
-            self._tell(snapshot, host, there)
+            self._report(snapshot, host, there)
 
-    def _tell(self, snapshot: Snapshot, host: Host, there: Sequence[Vm]) -> None:
+    def _report(self, snapshot: Snapshot, host: Host, there: Sequence[Vm]) -> None:
         reason = "; ".join(_why(snapshot, vm) for vm in there[:_MOST_VMS])
         if len(there) > _MOST_VMS:
             reason += f"; and {len(there) - _MOST_VMS} more VMs"
@@ -83,6 +83,6 @@ def _why(snapshot: Snapshot, vm: Vm) -> str:
         return f"no other host is up for {vm.name}"
     refused = [one for one in judged if not one.accepted]
     if len(refused) < len(judged):
-        return f"{vm.name}, which no rule holds that is known here"
+        return f"{vm.name}, for which no known rule is the reason"
     sentences = (f"{one.host.name}: {one.reasons[0].sentence}" for one in refused if one.reasons)
     return f"{vm.name} ({', '.join(sentences)})"

@@ -1,4 +1,4 @@
-"""Runs commands of the administrator beside the loop: one that holds hosts back, and the work itself."""
+"""Runs commands of the administrator besides the loop: one that holds hosts back, and the work itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Hooks:
         """Run a command; one that cannot be run has ended with status 127."""
         output = tempfile.TemporaryFile()  # noqa: SIM115 - read and closed once the command has ended
         try:
-            process = subprocess.Popen(  # noqa: S603 - the command of whoever configures the enforcer
+            process = subprocess.Popen(  # noqa: S603 - the command from the enforcer's configuration
                 shlex.split(command),
                 stdin=subprocess.DEVNULL,
                 stdout=output,

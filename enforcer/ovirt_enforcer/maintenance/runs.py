@@ -1,6 +1,6 @@
 """Carries out the maintenance runs that people request: one host of a cluster after another.
 
-All that must survive stands in the store; what is true is in the engine. Each look decides anew what is next.
+All that must survive stands in the store; what is true is in the engine. Each look decides what is next.
 """
 
 from __future__ import annotations
@@ -140,8 +140,12 @@ class MaintenanceRuns:
         ]
         if violated:
             return f"violated since the run began: {', '.join(violated)}"
-        told = [one for one in self._announcements.announcements() if one.cluster == run.cluster]
-        if told and told[-1].kind == NoticeKind.HA_ALERT and told[-1].age_seconds < run.age_seconds:
+        reported = [one for one in self._announcements.announcements() if one.cluster == run.cluster]
+        if (
+            reported
+            and reported[-1].kind == NoticeKind.HA_ALERT
+            and reported[-1].age_seconds < run.age_seconds
+        ):
             return "the HA reservation of the cluster is not satisfied: ovirt-placement ha-check shows it"
         return ""
 

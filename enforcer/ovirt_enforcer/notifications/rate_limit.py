@@ -1,4 +1,4 @@
-"""How many notices of a channel may be sent: so many at once, and so many an hour from then on."""
+"""How many notices of a channel may be sent: a number at once, and a number an hour from then on."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def stopped(vm: Vm) -> bool:
 
 
 def is_idle(vm: Vm) -> bool:
-    """Whether it will have started where it is seen to run next."""
+    """Whether it will have started where it is known to run next."""
     return stopped(vm) or vm.status in _STARTING
 
 

@@ -1,4 +1,4 @@
-"""Writes down how the last cycle ended and what it left alone, for whoever asks how the enforcer is."""
+"""Writes down how the last cycle ended and what it left alone, for those who ask how the enforcer is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ovirt_enforcer.service.look import Look
 from ovirt_placement.store.cycles import Cycle, CycleStore, OpenBreaker, RememberedRefusal
 from ovirt_service.errors import UserError
 
-#: Of refusals that are remembered so many are written down.
+#: Of recorded refusals this many are written down.
 _MOST_REFUSALS: Final = 200
 
 _log = logging.getLogger(__name__)

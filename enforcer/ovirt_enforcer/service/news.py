@@ -21,7 +21,7 @@ from ovirt_service.saying import Said
 
 #: What lasts is reported again after a day.
 _QUIET_SECONDS: Final = 24 * 3600.0
-#: Of rules that change together so many are named.
+#: Of rules that change together this many are named.
 _MOST_RULES: Final = 5
 #: One cycle that fails is no news.
 _FAILURES: Final = 2

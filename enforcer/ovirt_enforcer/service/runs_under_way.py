@@ -14,7 +14,7 @@ from ovirt_enforcer.service.parts import Parts
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.maintenance import MaintenanceRun
 
-#: Two looks are so many times as far apart as one takes.
+#: Two looks are this many times as far apart as one takes.
 _LEAST_PAUSE_LOOKS: Final = 5.0
 
 

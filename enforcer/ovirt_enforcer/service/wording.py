@@ -28,7 +28,7 @@ def left_out_text(snapshot: Snapshot, plan: Plan, left_out: Collection[int]) -> 
 
 
 def rules_of(plan: Plan) -> Plan:
-    """A plan without what a maintenance run asks for beside the rules."""
+    """A plan without what a maintenance run asks for besides the rules."""
     remaining = tuple(one for one in plan.remaining if one.family != Leaving.family)
     return replace(plan, remaining=remaining)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LATELY_SECONDS = 24 * 3600.0
 #: How long each part of the store may take to answer.
 _PATIENCE_SECONDS = 2.0
-#: Of the refusals that are remembered so many are shown.
+#: Of the recorded refusals this many are shown.
 _MOST_REFUSALS = 5
 
 _Part = TypeVar("_Part")

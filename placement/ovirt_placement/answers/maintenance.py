@@ -62,7 +62,7 @@ class VmThatStays(Record, frozen=True, omit_defaults=False):
 
 
 class Tradeoff(Record, frozen=True, omit_defaults=False):
-    """What so many hosts at once come to."""
+    """The result for this many hosts at once."""
 
     at_once: int
     rounds: int
@@ -79,7 +79,7 @@ class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False)
     rounds: tuple[MaintenanceRound, ...]
     #: How many VMs are migrated before rounds; one that is migrated twice counts twice.
     migrations: int
-    #: Rounds that any plan for these hosts has, and migrations that any plan has with so many rounds.
+    #: Rounds that any plan for these hosts has, and migrations that any plan has with this many rounds.
     rounds_at_least: int
     migrations_at_least: int
     #: Whether no plan has fewer rounds, and none with as few fewer migrations.

@@ -23,7 +23,7 @@ _PHASES = {
     HostPhase.FAILED: "has failed",
 }
 
-#: Those in which it is told for how long.
+#: Those in which it is reported for how long.
 _AT_WORK = set(HostPhase) - {HostPhase.WAITING, *ENDED}
 
 

@@ -41,7 +41,7 @@ def _summary(found: ClusterMaintenance) -> str:
         cost = f"{migrations(count)} (proven: no plan has fewer rounds, nor as many and fewer migrations)"
     else:
         out += f" (at least {found.rounds_at_least})"
-        cost = f"{migrations(count)} (at least {found.migrations_at_least} in so many rounds)"
+        cost = f"{migrations(count)} (at least {found.migrations_at_least} in that many rounds)"
     return f"{out}, {cost}, about {duration_text(found.seconds)}."
 
 

@@ -15,7 +15,7 @@ _NONE = 2**32 - 1
 
 
 def login_name() -> str:
-    """The login of whoever runs this; with sudo and su, of whoever called these."""
+    """The login of the user who runs this; with sudo and su, of the user who called these."""
     with suppress(OSError, ValueError, KeyError):
         number = int(_LOGIN.read_text())
         if number != _NONE:

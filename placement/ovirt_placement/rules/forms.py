@@ -81,6 +81,6 @@ class Sum(Record, frozen=True):
     amounts: Mapping[str, int]
 
 
-#: Forms that models compute with; how VMs come there step by step, only the constraint itself can tell.
+#: Forms that models compute with; how VMs come there step by step, only the constraint itself can judge.
 OfAll = OnePlace | Even | AtLeast | Sum
 Form = Same | AtMost | Allowed | OfAll

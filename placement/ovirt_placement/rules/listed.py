@@ -63,5 +63,5 @@ def those_in_force(
 
 
 def restart_filters(cluster: Cluster) -> tuple[Rule, ...]:
-    """All filters that a restart must pass: the engine's own affinity filters stand beside ours."""
+    """All filters that a restart must pass: the engine's own affinity filters stand next to ours."""
     return (*those_in_force(LISTED, cluster, UnitKind.FILTER), *ENGINES_OWN)

@@ -1,4 +1,4 @@
-"""Remembers the last cycle of an engine's enforcer, with what it leaves alone for now, for whoever asks."""
+"""Remembers the last cycle of an engine's enforcer, with what it leaves alone for now, for those who asks."""
 
 from __future__ import annotations
 

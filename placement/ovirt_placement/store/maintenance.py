@@ -78,7 +78,7 @@ class MaintenanceRequest(msgspec.Struct, frozen=True, kw_only=True):
     #: Ids of VMs that may be stopped where they cannot migrate; they are started again on their host.
     stop_vms: tuple[str, ...] = ()
     soak_seconds: float = 60.0
-    #: So many hosts may fail, and be up again, before the run ends.
+    #: This many hosts may fail, and be up again, before the run ends.
     failures: int = 0
     reboot: bool = True
 

@@ -83,7 +83,7 @@ class SampleStore(StoreAccess):
         self._record(cluster, values, worst)
 
     def samples(self, *, since_seconds: float) -> Samples:
-        """Read what is known of the last so many seconds."""
+        """Read what is known of the last `seconds`."""
         with self._transaction() as rows:
             until = _read_now(rows)
             since = until - since_seconds

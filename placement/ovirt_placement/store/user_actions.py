@@ -19,9 +19,9 @@ from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import now, user_actions
 
-#: Of many details so many are shown in a sentence; the record has all of them.
+#: Of many details this many are shown in a sentence; the record has all of them.
 _SHOWN: Final = 5
-#: A record has at most so many details.
+#: A record has at most this many details.
 _MOST_DETAILS: Final = 1000
 
 
@@ -71,7 +71,7 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     """Something that somebody does."""
 
     kind: UserActionKind
-    #: Of whoever does it.
+    #: Of the user who does it.
     login: str
     #: The user that the engine is asked as, where it is.
     engine_user: str | None = None

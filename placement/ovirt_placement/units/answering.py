@@ -45,7 +45,7 @@ def stays() -> bool:
 
 
 def records() -> bool:
-    """Whether whoever asks records why hosts were dropped."""
+    """Whether the caller records why hosts were dropped."""
     return os.environ.get(_RECORDS) == "reasons"
 
 

@@ -13,7 +13,7 @@ from ovirt_placement.model.names import group_name, vm_name
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.verdict import Verdict
 
-#: Names are recorded of so many VMs and groups at most: of the others, whoever reads the record knows them.
+#: Names are recorded of this many VMs and groups at most; the reader of the record knows the others.
 _MOST_NAMES: Final = 64
 
 #: The number of its kind, then what `Reason` has, in its order.

@@ -27,7 +27,7 @@ class RecordFile:
     """
 
     def __init__(self, path: Path, size: int, files: int, days: float) -> None:
-        """`size` in bytes; at most `files` old files are kept, and none for longer than so many `days`."""
+        """`size` in bytes; at most `files` old files are kept, and none for longer than `days`."""
         self._path = path
         self._size = size
         self._files = files

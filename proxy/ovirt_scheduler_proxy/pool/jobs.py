@@ -44,7 +44,7 @@ class _Head(msgspec.Struct):
     seconds: float
     state_age_seconds: float | None
     retire: bool
-    #: Of the body, so many bytes at its end are reasons.
+    #: Of the body, this many bytes at its end are reasons.
     reasons_size: int = 0
 
 

@@ -179,7 +179,7 @@ def test_a_store_that_does_not_exist_is_said(bench: Bench) -> None:
     assert "no such file" in bench.complaint("history")
 
 
-def test_why_a_vm_is_not_moved_that_breaks_no_rule(bench: Bench) -> None:
+def test_why_a_vm_is_not_moved_that_violates_no_rule(bench: Bench) -> None:
     bench.planned()
     assert bench.ask("why-not", "calm") == "calm is on alpha and violates no rule.\n"
 

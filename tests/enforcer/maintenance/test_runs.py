@@ -172,7 +172,7 @@ dies = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadException
 
 
 def killed_and_started_again(folder: Path, state: Snapshot, fatal: list[int]) -> Stage:
-    """A run whose enforcer is killed at each of these points, counted anew after each, and started again."""
+    """A run whose enforcer is killed at each of these points, counted again after each, and started again."""
     with stage(folder, state) as played:
         began(played)
         for point in fatal:

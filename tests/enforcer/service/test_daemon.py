@@ -190,7 +190,7 @@ class Late:
         """There is nothing to end."""
 
 
-def test_a_plan_that_counted_on_a_migration_which_failed_does_not_say_that_every_rule_holds(
+def test_a_plan_that_counted_on_a_migration_which_failed_does_not_report_every_rule_as_satisfied(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

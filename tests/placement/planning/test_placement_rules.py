@@ -134,7 +134,7 @@ def test_the_optimal_plan_of_each_kind_is_the_best_there_is(kind: str) -> None:
 
 @FEW
 @given(states())
-def test_no_step_of_a_greedy_plan_breaks_a_rule(state: Snapshot) -> None:
+def test_no_step_of_a_greedy_plan_violates_a_rule(state: Snapshot) -> None:
     check(state, StrategyName.GREEDY)
 
 

@@ -78,7 +78,7 @@ def test_who_was_moved_since_or_cannot_move_or_is_held_stays() -> None:
         "elsewhere h1 h2",
         "pinned h1 h2",
         "held h1 h2",
-        "homeless h4 h2",
+        "unplaced h4 h2",
         "down h1 h2",
         "gone h1 h2",
         "home h1 h2",

@@ -42,7 +42,7 @@ class Keep:
     def do_balance(self, hosts, args):
         return "11111111-2222-3333-4444-555555555555", hosts
 
-class Broken:
+class Failing:
     def do_filter(self, hosts, vm, args):
         raise OSError("the disk is full")
 '''
@@ -59,13 +59,13 @@ def test_the_log_has_a_line_for_each_call_and_says_at_debug_why_hosts_fell(folde
         eventually(lambda: "host h3: dropped by Keep" in proxy.log)
     (line,) = [line for line in proxy.log.splitlines() if " runFilters " in line]
     found = re.search(
-        r"\[(\S+)\] runFilters vm=vm hosts=3 out=1 [\d.]+ ms: Keep=[\d.]+ms Broken=[\d.]+ms", line
+        r"\[(\S+)\] runFilters vm=vm hosts=3 out=1 [\d.]+ ms: Keep=[\d.]+ms Failing=[\d.]+ms", line
     )
     assert found
     request_id = found[1]
     assert f"[{request_id}] Keep: WARNING keeper: keeping" in proxy.log
-    assert f"[{request_id}] Broken raised OSError: the disk is full" in proxy.log
-    assert f"[{request_id}] Broken: Traceback" in proxy.log
+    assert f"[{request_id}] Failing raised OSError: the disk is full" in proxy.log
+    assert f"[{request_id}] Failing: Traceback" in proxy.log
     assert "host h1" not in proxy.log
 
 
@@ -168,7 +168,7 @@ def quick(folder: Path) -> Iterator[RunningProxy]:
 def test_changed_files_are_reloaded_without_dropping_a_call(quick: RunningProxy, folder: Path) -> None:
     (folder / "units.py").write_text(PLUGINS.replace('hosts[: int(args.get("keep_count", 1))]', "hosts[-1:]"))
     (folder / "added.py").write_text("class Added:\n    def do_score(self, hosts, vm, args): return []\n")
-    (folder / "broken.py").write_text("class")
+    (folder / "damaged.py").write_text("class")
     results = []
 
     def ask() -> bool:
@@ -180,7 +180,7 @@ def test_changed_files_are_reloaded_without_dropping_a_call(quick: RunningProxy,
     eventually(ask)
     assert results[-1] != ["h1"]
     eventually(lambda: "score Added is new: the engine will not offer it before it is restarted" in quick.log)
-    assert "broken.py: cannot be loaded" in quick.log
+    assert "damaged.py: cannot be loaded" in quick.log
     (folder / "added.py").unlink()
     eventually(lambda: "score Added is gone: the engine will go on asking for it" in quick.log)
     eventually(lambda: len(quick.workers()) == 4)

@@ -103,7 +103,7 @@ class Administration(RuleBasedStateMachine):
                 assert self.engine.queries.host_summary(known.id).total == 0
 
     @invariant()
-    def hard_rules_hold_for_all_that_is_scheduled(self) -> None:
+    def hard_rules_are_satisfied_by_all_that_is_scheduled(self) -> None:
         apart = [engines.vm(self.engine, name) for name in "cd"]
         places = [v.migrating_to or v.host for v in apart if v.host is not None]
         assert self.astray or len(set(places)) == len(places)

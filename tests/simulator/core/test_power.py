@@ -58,7 +58,7 @@ def test_a_vm_restarts_where_it_is(command: str, code: int) -> None:
     assert engines.where(engine, "v") == ("reboot_in_progress", "h")
     engine.advance(10)
     assert engines.where(engine, "v") == ("up", "h")
-    assert engines.codes(engine) == [code], "nothing tells that it is up again"
+    assert engines.codes(engine) == [code], "nothing reports that it is up again"
     done = engine.queries.job(job.id)
     assert done is not None
     assert done.status == "finished"

@@ -87,7 +87,9 @@ def test_legacy_attributes_stand_in_for_the_rule(groups: AffinityGroupsService) 
     both = groups.group_service(group.id).update(
         types.AffinityGroup(positive=False, vms_rule=rule(positive=True, enforcing=True))
     )
-    assert (both.vms_rule.positive, both.vms_rule.enforcing) == (True, True), "beside a rule they are ignored"
+    assert (both.vms_rule.positive, both.vms_rule.enforcing) == (True, True), (
+        "next to a rule they are ignored"
+    )
 
 
 def test_enabling_without_a_polarity_changes_nothing(groups: AffinityGroupsService) -> None:

@@ -128,7 +128,7 @@ def test_users_have_an_id_but_the_engine_has_a_name_alone(
 
 
 def test_an_added_event_has_the_user_that_it_names(events: EventsService) -> None:
-    assert events.add(external(1)).user is None, "who adds it is not told"
+    assert events.add(external(1)).user is None, "its author is not shown"
     named = events.add(external(2, user=types.User(id="someone"))).user
     assert (named.id, named.name) == ("someone", None)
 
@@ -143,7 +143,7 @@ def test_a_log_in_is_an_event_of_the_first_request_of_a_token(
     (first,) = reported()
     assert first.startswith("User admin@internal-authz connecting from '127.0.0.1' using session '")
     request(f"{server.api_url}/vms")
-    assert len(reported()) == 1, "the same user's next log-in is not told within five seconds"
+    assert len(reported()) == 1, "the same user's next log-in is not reported within five seconds"
     engine.advance(6)
     events.list()
     assert len(reported()) == 1, "a token is one session"

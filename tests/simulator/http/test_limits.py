@@ -81,7 +81,7 @@ def test_what_was_read_may_be_sent_back(sdk: Connection) -> None:
 
 def test_what_is_read_past_is_documented() -> None:
     """Each line of the documentation's table is one body; the lines that it should have are these."""
-    page = Path("docs/simulator.md").read_text()
+    page = Path("docs/simulator-limits.md").read_text()
     wanted = [
         f"| {body} | {', '.join(f'`{name}`' for name in names)} |"
         for body, names in limits.read_past().items()
@@ -91,7 +91,7 @@ def test_what_is_read_past_is_documented() -> None:
 
 
 def test_collections_that_are_empty_are_documented() -> None:
-    page = Path("docs/simulator.md").read_text()
+    page = Path("docs/simulator-limits.md").read_text()
     found: dict[str, list[str]] = {}
     for rule in routes().iter_rules():
         if rule.endpoint.answer.__module__ == empty.__name__:

@@ -119,7 +119,7 @@ def test_what_is_left_out_is_documented(server: Server, collection: str) -> None
     shown = paths(request(f"{server.api_url}/{collection}").xml)
     for path in recorded - shown - OF_OTHERS.get(collection, set()):
         assert any(f"{path}/".startswith(f"{known}/") for known in LEFT_OUT[collection].split()), path
-    page = Path("docs/simulator.md").read_text()
+    page = Path("docs/simulator-limits.md").read_text()
     for known in LEFT_OUT[collection].split():
         name = re.sub(r"/actions/link\[(\w+)\]", r"/\1", known).partition("/")[2]
         assert (

@@ -91,7 +91,7 @@ class HostExecutor:
         return hosts.read_host(self._connection, host)
 
     def begin(self, task: ActionTask) -> None:
-        """Write an action down and ask the engine for it; what becomes of it, the store tells.
+        """Write an action down and ask the engine for it; what becomes of it, the store shows.
 
         A refusal ends it as failed. Raises what an executor of migrations raises.
         """

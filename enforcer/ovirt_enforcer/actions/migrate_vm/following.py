@@ -115,7 +115,7 @@ class Following:
     ) -> Iterator[tuple[Intent, Dialogue[Intent | None]]]:
         """Open again what was given up without a trace, and turns out to have begun nevertheless.
 
-        The engine is asked once wherever such a VM is seen to move, or to be elsewhere than it was.
+        The engine is asked once wherever such a VM is known to move, or to be elsewhere than it was.
         """
         for intent in history:
             vm = snapshot.vm_by_id.get(intent.vm)

@@ -84,7 +84,7 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         type=int,
         default=0,
         metavar="N",
-        help="so many hosts may fail to become empty before the run ends (default: 0)",
+        help="how many hosts may fail to become empty before the run ends (default: 0)",
     )
     parser.add_argument("--follow", action="store_true", help="print what happens until the run has ended")
     add_json(parser)

@@ -10,7 +10,7 @@ from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent
 from ovirt_placement.model import Host
 from ovirt_placement.model.record import Record
 
-#: Two notes of one refusal are at most so many seconds apart: clocks of engine and proxy may differ a little.
+#: Two notes of one refusal are at most so far apart, in seconds: clocks of engine and proxy may differ.
 NEAR_SECONDS = 10.0
 
 

@@ -11,7 +11,7 @@ from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.vm_filter import NEGATIVE_PEER_HERE
 
-#: So many ways a person reads, the simplest first.
+#: How many ways a person reads, the simplest first.
 _MOST = 5
 
 

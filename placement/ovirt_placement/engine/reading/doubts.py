@@ -1,6 +1,6 @@
 """Doubts an answer that suddenly lacks most of what was known, until the next one says the same.
 
-Engines, and what stands before them, have been seen to list nothing for a moment.
+Engines, and what stands before them, have been known to list nothing for a moment.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.reading.requests import get_entity, whole_answers
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Refused
 
-#: What stands in the engine's log beside a deactivation.
+#: What stands in the engine's log besides a deactivation.
 _REASON: Final = "maintenance by ovirt-enforcer"
 
 

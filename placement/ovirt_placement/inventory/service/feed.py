@@ -46,7 +46,7 @@ class Feed:
     def take(self, page: Sequence[EngineEvent], now: float) -> tuple[EngineEvent, ...]:
         """Return the events of a page that are new, lowest id first.
 
-        Raises `FeedBroken` if the page does not follow on what is known.
+        Raises `FeedInterrupted` if the page does not follow on what is known.
         """
         if self._anchor:
             known = self._seen[self._anchor][1]

@@ -13,7 +13,7 @@ from ovirt_placement.planning.maintenance.exact import exact_course
 from ovirt_placement.planning.maintenance.reserve import Reserve
 from ovirt_placement.planning.maintenance.site import Site
 
-#: So many hosts are tried as the first one, and then orders that are drawn by lot.
+#: This many hosts are tried as the first one, and then orders that are drawn by lot.
 _MOST_LEADS = 10
 _MOST_DRAWN = 20
 #: The share of the time for them; the rest is for a search through all, where there is little to go through.

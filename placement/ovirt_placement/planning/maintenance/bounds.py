@@ -9,7 +9,7 @@ from ovirt_placement.planning.maintenance.reserve import Reserve
 from ovirt_placement.planning.maintenance.site import Site
 from ovirt_placement.planning.problem.goal import Goal
 
-#: Of VMs on other hosts so many are thought of as stepping aside for those that leave.
+#: Of VMs on other hosts this many are thought of as stepping aside for those that leave.
 _MOST_EVICTED = 50
 
 
@@ -24,7 +24,7 @@ def rounds_at_least(site: Site, reserve: Reserve) -> int:
 
 
 def migrations_at_least(site: Site, rounds: int) -> int:
-    """Migrations that any plan has that takes so many rounds: every VM leaves, and some must leave again."""
+    """Migrations that any plan has that takes this many rounds: all VMs leave, some again."""
     movable = {host: [vm.id for vm in site.on(host) if site.problem.targets[vm.id]] for host in site.asked}
     smallest = max(1, len(site.asked) - (rounds - 1) * site.options.at_once)
     again = max(_again_by_memory(site, movable, smallest), _again_by_targets(site, movable))
@@ -77,7 +77,7 @@ def _kept_free(site: Site, reserve: Reserve) -> int:
 
 
 def _places(site: Site) -> Iterator[tuple[frozenset[str], int]]:
-    """Sets of hosts of which so many must be up at any time, since VMs have no others."""
+    """Sets of hosts of which a number must be up at any time, since VMs have no others."""
     problem = site.problem
     if problem.guessed:
         return
@@ -99,7 +99,7 @@ def _of_goal(site: Site, goal: Goal) -> Iterator[tuple[frozenset[str], int]]:
         hosts = frozenset[str]()
         for vm in vms:
             hosts |= _open_to(site, vm)
-            # The more hosts there are, the less they ask for: so many are enough to ask for nothing.
+            # The more hosts there are, the less they ask for: this many are enough to ask for nothing.
             if len(hosts) - needed >= len(site.asked):
                 return
         yield hosts, needed
@@ -141,7 +141,7 @@ def _again_by_memory(site: Site, movable: Mapping[str, Sequence[str]], smallest:
 
 
 def _first(site: Site, hosts: Collection[str], count: int) -> list[str]:
-    """Hosts of which the first wave that has any of `hosts` has so many: higher ranks come later."""
+    """Hosts of which the first wave that has any of `hosts` has this many: higher ranks come later."""
     lowest = min((site.rank(host) for host in hosts), default=0)
     early = [host for host in hosts if site.rank(host) == lowest]
     return early if len(early) >= count else list(hosts)

@@ -14,7 +14,7 @@ from ovirt_placement.planning.maintenance.site import Site
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
 
-#: Points that may be looked at; more placements than so many are not begun with.
+#: Points that may be looked at; more placements than this are not begun with.
 _MOST_POINTS = 30_000
 _MOST_PLACEMENTS = 20_000
 

@@ -12,7 +12,7 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan, Relaxation, Return
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 
-#: So many are tried, the first of each host before others.
+#: This many are tried, the first of each host before others.
 _MOST_TRIED = 12
 #: The share of the time that is left for each of them.
 _SHARE = 0.3

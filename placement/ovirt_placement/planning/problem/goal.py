@@ -56,7 +56,7 @@ class Goal:
 
     @property
     def opaque(self) -> bool:
-        """Whether only the constraint can tell what a single move does to it."""
+        """Whether only the constraint can judge what a single move does to it."""
         return self.form is None or isinstance(self.form, OfAll)
 
     def right(self, host: str) -> bool:

@@ -28,13 +28,13 @@ from ovirt_placement.rules.solving.problem import Block, Resources
 
 #: Steps for what is known of a cluster as it is: some two seconds in the worst case.
 _KNOWN_STEPS = 80_000
-#: So many VMs and hosts of a state cost one step when it is made.
+#: This many VMs and hosts of a state cost one step when it is made.
 _PER_STEP = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What is known of the failure of so many of some units at once."""
+    """What is known of the failure of a number of some units at once."""
 
     units: tuple[FailureUnit, ...]
     failures: int
@@ -64,10 +64,10 @@ class Reserve:
             if vm.ha and not self._finds_home(vm, host, sweep):
                 return False
             for survival in sweep.survivals:
-                if host in survival.homes.values() and not self._fits_beside(vm, host, survival):
+                if host in survival.homes.values() and not self._fits_with(vm, host, survival):
                     budget.spend(1 + len(survival.homes))
                     found = self._measure.spread(survival.hosts, taken)
-                    if found is None or not self._fits_beside(vm, host, found):
+                    if found is None or not self._fits_with(vm, host, found):
                         return False
         return True
 
@@ -147,8 +147,8 @@ class Reserve:
             and self._rivalries(vm).isdisjoint(there.rivalries)
         )
 
-    def _fits_beside(self, vm: Vm, host: str, survival: Survival) -> bool:
-        """Whether what one failure sends to a host can still start there beside a VM."""
+    def _fits_with(self, vm: Vm, host: str, survival: Survival) -> bool:
+        """Whether what one failure sends to a host can still start there next to a VM."""
         coming = _Used()
         for name, home in survival.homes.items():
             if home == host:
@@ -168,7 +168,7 @@ class Reserve:
         )
 
     def _homes_of(self, vm: Vm) -> frozenset[str]:
-        """Hosts that take a VM as things are, and beside all that any failure sends there."""
+        """Hosts that take a VM as things are, and next to all that any failure sends there."""
         found = self._homes.get(vm.id)
         if found is None:
             roomy = [host for host in self._by_host if self._up(host) and self._has_room(vm, host)]
@@ -238,7 +238,7 @@ class _Used:
 
 @once_per_snapshot
 def reserve_of(snapshot: Snapshot, cluster: str, failures: int, domain_tags: tuple[str, ...]) -> Reserve:
-    """What is known of every set of so many failing hosts, and of each failure domain by itself."""
+    """What is known of every set of this many failing hosts, and of each failure domain by itself."""
     measure = Starts(snapshot, cluster)
     asked: list[tuple[tuple[FailureUnit, ...], int]] = [(single_hosts(measure.hosts), failures)]
     if domains := whole_domains(tagged_domains(snapshot, domain_tags), measure.hosts):

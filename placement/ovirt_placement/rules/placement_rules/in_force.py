@@ -27,7 +27,7 @@ def constraints_of(snapshot: Snapshot, vm: str) -> list[PlacementConstraint]:
 
 
 def mistakes(rule: PlacementRule) -> Iterator[str]:
-    """Why a rule is not in force, whoever it is about, in sentences."""
+    """Why a rule is not in force for any VM, in sentences."""
     kind = KINDS.get(rule.kind)
     if kind is None:
         yield f"there is no kind {rule.kind}"

@@ -87,7 +87,7 @@ def _peers(snapshot: Snapshot, request: Request) -> frozenset[str]:
 
 
 def _only_narrows(snapshot: Snapshot, vm: str, others: frozenset[str]) -> bool:
-    """Whoever starts takes room of rules that limit; domains that must be even, others open."""
+    """A VM that starts takes room of rules that limit; domains that must be even, others open."""
     return all(isinstance(rule, Limited | ExclusiveHosts) for rule in _hard(snapshot, vm))
 
 

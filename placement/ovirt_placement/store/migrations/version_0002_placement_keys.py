@@ -1,4 +1,4 @@
-"""Version 2: placement keys, what VMs are remembered by, and a revision that tells of each change of them."""
+"""Version 2: placement keys, what VMs are remembered by, and a revision that shows each change of them."""
 
 from __future__ import annotations
 

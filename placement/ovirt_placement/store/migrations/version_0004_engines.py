@@ -107,14 +107,14 @@ _intents = Table(
 
 def migrate(connection: Connection) -> None:
     for each in (_placement_keys, _frozen_keys, _sticky_copies, _key_revision, _missing_vms, _intents):
-        _make_anew(connection, each)
+        _make_again(connection, each)
     if connection.dialect.name == "postgresql":  # the ids that came along did not count
         connection.execute(
             text("SELECT setval(pg_get_serial_sequence('intents', 'id'), max(id)) FROM intents")
         )
 
 
-def _make_anew(connection: Connection, wanted: Table) -> None:
+def _make_again(connection: Connection, wanted: Table) -> None:
     """Make a table as it is to be, with the rows that it has."""
     names = [each.name for each in wanted.columns if each.name != "engine"]
     present = table(wanted.name, *(column(name) for name in names))

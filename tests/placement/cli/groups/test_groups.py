@@ -89,7 +89,7 @@ def test_add_sets_rules_priority_members_and_labels(live: LiveEngine) -> None:
     out, err = live.run(
         0, "groups", "add", "both", "--cluster", "blue", "--priority", "7.25", "--vms-rule", "negative",
         "--hosts-rule", "positive", "--hosts-enforcing", "--vm", "v1", "--host", "north", "--vm-label", "l2",
-        "--host-label", "l1", "--description", "as told",
+        "--host-label", "l1", "--description", "as given",
     )  # fmt: skip
     group = saved(live, "both")
     assert out == f"added affinity group both ({group.id})\n"
@@ -98,7 +98,7 @@ def test_add_sets_rules_priority_members_and_labels(live: LiveEngine) -> None:
     assert group.hosts_rule == TOGETHER
     assert (group.vms, group.hosts) == (("v1",), ("h1",))
     assert (group.vm_labels, group.host_labels) == (("l2",), ("l1",))
-    assert (group.priority, group.description, group.cluster) == (7.25, "as told", "c1")
+    assert (group.priority, group.description, group.cluster) == (7.25, "as given", "c1")
     assert live.changes == ["POST /clusters/c1/affinitygroups"]
 
 

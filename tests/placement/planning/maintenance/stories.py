@@ -137,11 +137,11 @@ class _Made:
 class Checker(BruteForce):
     """Follows a plan by rules of its own: each migration, who is on hosts that go out, and n+1 meanwhile."""
 
-    def __init__(self, told: Story) -> None:
-        self.told = told
-        super().__init__(told.state)
-        self.up = {host.id for host in told.state.hosts if host.status == "up"}
-        self.reserved = told.state.clusters[0].ha_reservation
+    def __init__(self, reported: Story) -> None:
+        self.reported = reported
+        super().__init__(reported.state)
+        self.up = {host.id for host in reported.state.hosts if host.status == "up"}
+        self.reserved = reported.state.clusters[0].ha_reservation
 
     def follow(self, plan: MaintenancePlan) -> None:
         """Raises `AssertionError` where a rule is violated."""
@@ -171,8 +171,8 @@ class Checker(BruteForce):
         return super().may_go(at, moving, host)
 
     def _out(self, at: tuple[str, ...], hosts: tuple[str, ...], stopped: tuple[str, ...]) -> None:
-        assert len(hosts) <= self.told.options.at_once
-        assert set(stopped) <= self.told.options.stopped
+        assert len(hosts) <= self.reported.options.at_once
+        assert set(stopped) <= self.reported.options.stopped
         left = {one.id for number, one in enumerate(self.vms) if at[number] in hosts}
         assert left <= set(stopped), f"not empty: {hosts}"
         for failing in sorted(self.up - set(hosts)) if self.reserved else ():
@@ -215,7 +215,7 @@ class Checker(BruteForce):
 
     def _in_order(self, plan: MaintenancePlan) -> None:
         """The storage pool manager last, the hosted engine's host before."""
-        spm = {host.id for host in self.told.state.hosts if host.spm}
+        spm = {host.id for host in self.reported.state.hosts if host.spm}
         engine = {vm.host or "" for vm in self.vms if vm.hosted_engine}
         rounds = {name: number for number, one in enumerate(plan.rounds) for name in one.hosts}
         for late, early in ((spm, set(rounds) - spm), (engine, set(rounds) - spm - engine)):
@@ -227,11 +227,11 @@ def _up(one: Host) -> Host:
     return host(one.id, memory_mb=one.memory_mb, free_mb=one.free_mb)
 
 
-def log_of(told: Story, plan: MaintenancePlan) -> Iterator[str]:
+def log_of(reported: Story, plan: MaintenancePlan) -> Iterator[str]:
     """What happens, a line a round."""
     rounds = f"{len(plan.rounds)} rounds (at least {plan.rounds_at_least})"
     migrations = f"{plan.migrations} migrations (at least {plan.migrations_at_least})"
-    yield f"{told.name}: {rounds}, {migrations}{' proven' if plan.proven else ''}"
+    yield f"{reported.name}: {rounds}, {migrations}{' proven' if plan.proven else ''}"
     for one in plan.rounds:
         count = sum(len(step.vms) for step in one.steps)
         notes = [f"stopped {vm}" for vm in one.stopped] + [f"{vm} by the engine" for vm, _ in one.by_engine]

@@ -12,7 +12,7 @@ from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group,
 
 
 def full(name: str, *, vms: int, **fields: Any) -> tuple[Part, ...]:
-    """A host with room for eight VMs of 1 GiB, and so many on it."""
+    """A host with room for eight VMs of 1 GiB, and that many on it."""
     return (
         host(name, **{"memory_mb": 8192, "free_mb": 8192 - 1024 * vms, **fields}),
         *(vm(f"{name}-{number}", name) for number in range(vms)),

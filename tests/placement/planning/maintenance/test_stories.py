@@ -19,28 +19,28 @@ AT_BOUND = 25
 MORE_MIGRATIONS = 1.05
 
 
-def planned(told: Story) -> MaintenancePlan:
-    return plan_maintenance(told.state, told.asked, replace(told.options, explained=False))
+def planned(reported: Story) -> MaintenancePlan:
+    return plan_maintenance(reported.state, reported.asked, replace(reported.options, explained=False))
 
 
 @pytest.fixture(scope="module")
 def plans() -> list[tuple[Story, MaintenancePlan]]:
     stories = [story(number) for number in range(len(STORIES))]
-    return [(told, planned(told)) for told in stories]
+    return [(reported, planned(reported)) for reported in stories]
 
 
 @pytest.mark.slow
 def test_no_rule_is_violated_in_any_state(plans: list[tuple[Story, MaintenancePlan]]) -> None:
-    for told, plan in plans:
-        Checker(told).follow(plan)
+    for reported, plan in plans:
+        Checker(reported).follow(plan)
 
 
 @pytest.mark.slow
 def test_rounds_and_migrations_are_near_their_bounds(plans: list[tuple[Story, MaintenancePlan]]) -> None:
-    assert all(len(plan.hosts) == len(told.asked) for told, plan in plans)
+    assert all(len(plan.hosts) == len(reported.asked) for reported, plan in plans)
     assert sum(len(plan.rounds) == plan.rounds_at_least for _, plan in plans) >= AT_BOUND
-    for told, plan in plans:
-        assert plan.migrations <= MORE_MIGRATIONS * plan.migrations_at_least, told.name
+    for reported, plan in plans:
+        assert plan.migrations <= MORE_MIGRATIONS * plan.migrations_at_least, reported.name
 
 
 @pytest.mark.slow
@@ -49,7 +49,7 @@ def test_they_come_to_what_the_log_says(plans: list[tuple[Story, MaintenancePlan
 
 
 def text(plans: list[tuple[Story, MaintenancePlan]]) -> str:
-    return "".join(f"{line}\n" for told, plan in plans for line in log_of(told, plan))
+    return "".join(f"{line}\n" for reported, plan in plans for line in log_of(reported, plan))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,56 @@
+"""README's first screen shows what the commands print, and an enforcer repairs the cluster that it shows."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ovirt_enforcer.cli import main as enforcer
+from ovirt_placement.cli import main as placement
+from ovirt_placement.model import state_file
+from tests.paths import CHECKOUT
+from tests.placement.cli.live_engine import live_engine
+
+FIRST, AFTERWARDS = re.findall(r"```console\n(.*?)```", (CHECKOUT / "README.md").read_text(), re.DOTALL)[:2]
+SHOWN = [tuple(part.split("\n", 1)) for part in FIRST.removeprefix("$ ").split("\n$ ")]
+COMMANDS = {"ovirt-placement": placement.main, "ovirt-enforcer": enforcer.main}
+SETTINGS = '[enforcer]\nmode = "enforce"\ninterval_seconds = 1\npoll_seconds = 0.2\n'
+
+
+@pytest.mark.parametrize(("command", "output"), SHOWN, ids=[command for command, _ in SHOWN])
+def test_the_first_screen_shows_what_is_printed(
+    command: str, output: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(CHECKOUT)
+    name, *arguments = command.split()
+    assert COMMANDS[name](arguments) in (0, 1, 3)
+    assert capsys.readouterr().out.rstrip() == output.rstrip()
+
+
+def test_it_shows_a_rule_a_refusal_and_a_plan() -> None:
+    assert [command.split()[1] for command, _ in SHOWN] == ["violations", "why", "plan"]
+
+
+def test_the_enforcer_repairs_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = state_file.loads((CHECKOUT / "docs" / "first-look.json").read_bytes())
+    command, wanted = AFTERWARDS.removeprefix("$ ").split("\n", 1)
+    with live_engine(state, tmp_path, capsys, monkeypatch, more=SETTINGS) as live:
+        daemon = subprocess.Popen(
+            [Path(sys.executable).with_name("ovirt-enforcer"), "run", "--config", live.config],
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            end = time.monotonic() + 60
+            while (printed := live.outcome(*command.split()[1:])[1]) != wanted and time.monotonic() < end:
+                pass
+        finally:
+            daemon.terminate()
+            daemon.wait()
+        assert printed == wanted

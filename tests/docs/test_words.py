@@ -1,0 +1,115 @@
+"""The words that docs/developers/style.md avoids do not come back, in code, tests, pages and samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.paths import CHECKOUT
+
+STYLE = CHECKOUT / "docs" / "developers" / "style.md"
+#: The page names them, and this file what finds them.
+THEMSELVES = (STYLE, Path(__file__))
+FOLDERS = ("placement", "plugins", "proxy", "enforcer", "service", "simulator", "web", "demo", "tests")
+TEXTS = (".py", ".md", ".toml", ".1", ".service", ".socket", ".json", ".sh", ".conf")
+
+
+def _table(title: str) -> list[list[str]]:
+    section = STYLE.read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    return rows[2:] if rows[1][0].startswith("---") else rows[1:]
+
+
+def _pattern(phrase: str) -> str:
+    """The phrase on one line or two, as words of a text or as parts of a name."""
+    words = phrase.split()
+    text = r"[\s#:_]+".join(words)
+    camel = "".join(word.capitalize() for word in words)
+    return rf"(?<![A-Za-z])(?i:{text})(?![a-z])|(?<=[a-z]){camel}(?![a-z])"
+
+
+AVOIDED = [phrase.strip() for avoid, _ in _table("Words to avoid") for phrase in avoid.split(",")]
+_AVOIDED = re.compile("|".join(_pattern(phrase) for phrase in AVOIDED))
+
+
+def _exceptions() -> Iterator[tuple[str, set[str]]]:
+    for where, words, _ in _table("Where they stay"):
+        for double, single in re.findall(r"`` (.+?) ``|`(.+?)`", where):
+            yield double or single, set(words.split(", "))
+
+
+#: Words that may stay in some files, and words that may stay in lines with something.
+IN_FILES = [(part, words) for part, words in _exceptions() if "/" in part]
+IN_LINES = [(part, words) for part, words in _exceptions() if "/" not in part]
+
+
+def files() -> Iterator[Path]:
+    for folder in FOLDERS:
+        yield from (CHECKOUT / folder).rglob("*.py")
+    for folder in ("docs", "packaging", "tests/scenarios"):
+        yield from (path for path in (CHECKOUT / folder).rglob("*") if path.suffix in TEXTS)
+    yield from (path for path in (CHECKOUT / "packaging" / "completions").rglob("*") if path.is_file())
+    yield from CHECKOUT.glob("*.md")
+
+
+def found_in(text: str, file: str = "") -> list[str]:
+    """Each avoided word with its line number, but for those that may stay there."""
+    allowed = {word for part, words in IN_FILES if part in file for word in words}
+    found = []
+    for match in _AVOIDED.finditer(text):
+        word = re.sub(r"[\s#:_]+", " ", match[0].lower())
+        start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
+        line = text[start : end if end >= 0 else len(text)]
+        if word not in allowed and not any(part in line and word in words for part, words in IN_LINES):
+            found.append(f"line {text.count(chr(10), 0, start) + 1}: {match[0]}")
+    return found
+
+
+def test_avoided_words_are_nowhere() -> None:
+    found = {}
+    for file in files():
+        name = str(file.relative_to(CHECKOUT))
+        if file not in THEMSELVES and (words := found_in(file.read_text(errors="replace"), f"/{name}")):
+            found[name] = words
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def is_told() -> None: ...",
+        "class BrokenRule: ...",
+        "TOLD = 1",
+        'print("the rule is broken")',
+        "# Whoever asks",
+        "A page tells\nof it.",
+        "so\n#: many hosts",
+        "Every rule holds.",
+    ],
+)
+def test_an_avoided_word_is_found(text: str) -> None:
+    assert len(found_in(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["unreported", "foretell", "besides", "Brokenness", "unbroken", "BrokenPipeError"]
+)
+def test_other_words_are_not(text: str) -> None:
+    assert found_in(text) == []
+
+
+def test_each_exception_is_needed() -> None:
+    texts = {f"/{file.relative_to(CHECKOUT)}": file.read_text(errors="replace") for file in files()}
+    for part, words in IN_FILES:
+        whole = "\n".join(text for name, text in texts.items() if part in name)
+        assert {match[0].lower() for match in _AVOIDED.finditer(whole)} >= words, part
+    for part, _ in IN_LINES:
+        assert any(part in text for text in texts.values()), part
+
+
+def test_replacements_are_not_avoided() -> None:
+    for _, instead in _table("Words to avoid"):
+        assert found_in(instead) == []
