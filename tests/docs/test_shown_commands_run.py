@@ -34,6 +34,8 @@ STATE = snapshot(
     vm("web1", "host3", cluster="Default"),
     *(vm(name, cluster="Default") for name in ("web2", "web3", "big")),
     vm("db-1", "host4", cluster="Default"),
+    host("node8", cluster="blue"),
+    vm("db-2", cluster="blue", tags=("db",)),
 )
 DOMAINS = '[ha]\n[[ha.domains]]\nname = "rack-3"\nhosts = ["node1", "node2"]\n'
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.model import Cluster, PlacementKey, SchedulingPolicy, Snapshot
-from ovirt_placement.planning import verification
+from ovirt_placement.planning import following
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.make_room import make_room
 from ovirt_placement.planning.plan import Plan, Step
@@ -119,7 +119,7 @@ def test_a_step_that_a_rule_refuses_only_later_is_dropped_and_reported(
 def test_a_cluster_whose_every_step_is_refused_ends_with_what_it_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(verification, "legal", lambda state, step: False)
+    monkeypatch.setattr(following, "legal", lambda state, step: False)
     plan = make_plan(snapshot(*THREE_HOSTS, *CROWDED), CLUSTER)
     assert plan.steps == ()
     assert {dropped.step.target for dropped in plan.refused} == {"h2", "h3"}
