@@ -80,9 +80,11 @@ class Stage:
         assert self.follower.believable
 
     def settle(self) -> None:
-        """Let what is under way end, and be read."""
+        """Let what is under way end, and be read; no event reports that a host arrives in maintenance."""
         for _ in range(200):
             self.turn()
+        self.read(ReconciliationScope.HOSTS)
+        self.turn()
 
     def shown(self, *, devices: bool = False) -> Snapshot:
         """What the engine shows, read all at once; no host's tags are known otherwise."""
