@@ -54,6 +54,9 @@ OF_STATES = """
     ovirt-enforcer plan
     ovirt-enforcer simulate-policy
     ovirt-enforcer make-room rests
+    ovirt-enforcer maintenance plan h1 h2
+    ovirt-placement rules list
+    ovirt-placement rules check
 """
 OF_ENGINES = """
     ovirt-enforcer approve --list

@@ -195,12 +195,12 @@ def points_of(folder: Path) -> list[str]:
         return killer.passed
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))])
-def test_killed_at_every_statement_it_goes_on(part: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 3))])
+def test_killed_at_its_statements_it_goes_on(part: int, tmp_path: Path) -> None:
     (tmp_path / "undisturbed").mkdir()
     points = points_of(tmp_path / "undisturbed")
     decisive = [number for number, point in enumerate(points, 1) if "POST" in point]
-    chosen = decisive[::4] if part == 0 else range(part, len(points) + 1, 3)
+    chosen = decisive[::4] if part == 0 else range(part, len(points) + 1, 24)
     for fatal in chosen:
         folder = tmp_path / str(fatal)
         folder.mkdir()
@@ -213,7 +213,7 @@ def test_killed_at_every_statement_it_goes_on(part: int, tmp_path: Path) -> None
 
 @dies
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_killed_ten_times_at_random_it_goes_on(seed: int, tmp_path: Path) -> None:
     dice = random.Random(seed)
     played = killed_and_started_again(tmp_path, STATE, [dice.randint(1, 40) for _ in range(10)])
