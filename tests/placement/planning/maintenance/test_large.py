@@ -19,7 +19,7 @@ MORE = 1.1
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 5])
 def test_a_hundred_hosts_are_near_the_bounds(at_once: int) -> None:
-    state = generate(Sizes(hosts=100, vms=2000, groups=200, violated=0.0), seed=1)
+    state = generate(Sizes(hosts=100, vms=2000, groups=200, broken=0.0), seed=1)
     (cluster,) = state.clusters
     asked = tuple(host.id for host in state.hosts)
     site = Site(state, cluster.id, asked, MaintenanceOptions(at_once=at_once), frozenset())
