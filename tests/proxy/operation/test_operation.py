@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_log_has_a_line_for_each_call_and_says_at_debug_why_hosts_fell(folder: Path) -> None:
     with running(folder, config='[log]\nlevel = "debug"\n') as proxy:
-        proxy.filters(["Keep", "Violated"], HOSTS)
+        proxy.filters(["Keep", "Failing"], HOSTS)
         eventually(lambda: "host h3: dropped by Keep" in proxy.log)
     (line,) = [line for line in proxy.log.splitlines() if " runFilters " in line]
     found = re.search(
@@ -100,22 +100,22 @@ def test_the_journal_gets_severities_and_no_times(folder: Path) -> None:
 def test_decisions_are_recorded(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "decisions.jsonl"
     with running(folder, config=f'[decisions]\nfile = "{file}"\n') as proxy:
-        proxy.filters(["Keep", "Violated"], HOSTS, {"keep_count": "2"})
+        proxy.filters(["Keep", "Failing"], HOSTS, {"keep_count": "2"})
         proxy.scores(["Keep"], HOSTS)
         proxy.balance("Keep", HOSTS)
     filtered, scored, balanced = [json.loads(line) for line in file.read_text().splitlines()]
     assert (filtered["method"], filtered["vm"], filtered["hosts"]) == ("runFilters", "vm", HOSTS)
     assert filtered["properties"] == {"keep_count": "2"}
     assert filtered["fallen"] == {"h3": ["Keep"]}
-    assert filtered["failures"] == {"Violated": "raised"}
-    assert filtered["failure_sentences"] == {"Violated": "raised OSError: the disk is full"}
+    assert filtered["failures"] == {"Failing": "raised"}
+    assert filtered["failure_sentences"] == {"Failing": "raised OSError: the disk is full"}
     assert scored["weights"] == {"Keep": [5, 5, 5]}
     assert balanced["balance"] == ["11111111-2222-3333-4444-555555555555", HOSTS]
 
 
 def test_metrics(folder: Path) -> None:
     with running(folder) as proxy:
-        proxy.filters(["Keep", "Violated", "Absent"], HOSTS)
+        proxy.filters(["Keep", "Failing", "Absent"], HOSTS)
         proxy.scores(["Keep"], HOSTS)
         with proxy.client() as client:
             client.discover()
@@ -138,7 +138,7 @@ def test_metrics(folder: Path) -> None:
     assert samples["calls_total", "none", "fault"] == 1
     assert samples["call_duration_seconds_count", "runFilters"] == 1
     assert samples["unit_duration_seconds_count", "runFilters", "Keep"] == 1
-    assert samples["unit_failures_total", "runFilters", "Violated", "raised"] == 1
+    assert samples["unit_failures_total", "runFilters", "Failing", "raised"] == 1
     assert samples["unit_failures_total", "runFilters", "(not loaded)", "missing"] == 1
     assert samples["workers", str(folder)] == 4
     assert samples["worker_restarts_total", str(folder)] == 0
@@ -212,12 +212,12 @@ def test_call_speaks_to_a_running_proxy(folder: Path) -> None:
         found = command("call", "--url", proxy.url, "discover")
         assert (found.returncode, "keeps some" in found.stdout) == (0, True)
         common = ["--host", "h1", "--host", "h2"]
-        filtering = ["runFilters", "--unit", "Keep", "--unit", "Violated", "--vm", "v", *common]
+        filtering = ["runFilters", "--unit", "Keep", "--unit", "Failing", "--vm", "v", *common]
         for _ in range(2):
             done = command("call", "--url", proxy.url, "--json", *filtering, "--property", "keep_count=2")
             answer = json.loads(done.stdout)
             assert (done.returncode, answer["result"]) == (1, ["h1", "h2"])
-            assert list(answer["plugin_errors"]) == ["Violated"], "it is reported every time"
+            assert list(answer["plugin_errors"]) == ["Failing"], "it is reported every time"
         scored = command(
             "call", "--url", proxy.url, "runCostFunctions", "--unit", "Keep", "--vm", "v", *common
         )

@@ -43,7 +43,13 @@ def test_the_end_removes_what_was_published(file: Path, config: Config) -> None:
     directory = config.inventory.directory
     for number in (signal.SIGTERM, signal.SIGINT):
         with running(file) as service:
-            assert {path.name for path in directory.iterdir()} == {"expected", "lock", "snapshot", "socket"}
+            assert {path.name for path in directory.iterdir()} == {
+                "expected",
+                "lock",
+                "names",
+                "snapshot",
+                "socket",
+            }
             service.send_signal(number)
             assert service.wait(30) == 0
         assert {path.name for path in directory.iterdir()} == {"expected", "lock"}
