@@ -35,7 +35,7 @@ def _rows(hosts: int, names: list[StrategyName]) -> Iterator[dict[str, str]]:
     snapshot = generate(sizes, seed=1)
     (cluster,) = snapshot.clusters
     problem = pose(snapshot, cluster.id, options=OPTIONS)
-    violated = sum(not goal.held for goal in problem.goals)
+    violated = sum(not goal.satisfied for goal in problem.goals)
     for name in names:
         plan, seconds = _planned(snapshot, cluster.id, name)
         yield {

@@ -81,7 +81,7 @@ def make_plan(
 def _repairing(asking: _Asking, deadline: Deadline) -> Plan:
     """The plan that repairs rules."""
     snapshot, cluster, problem = asking.snapshot, asking.cluster, asking.pose()
-    if all(goal.held or not goal.wanted for goal in problem.goals):
+    if all(goal.satisfied or not goal.wanted for goal in problem.goals):
         end = End(snapshot, problem, asking.frozen, proven=True)
         left = remains(end, deadline, explained=asking.explained)
         return Plan(cluster=cluster, strategy=asking.strategy.name, seed=asking.strategy.seed, remaining=left)
@@ -161,7 +161,9 @@ def holds(
         snapshot = apply(snapshot, step)
     problem = pose(snapshot, plan.cluster, frozen, options=options)
     left = {
-        (goal.constraint.family, goal.constraint.groups, goal.hard) for goal in problem.goals if not goal.held
+        (goal.constraint.family, goal.constraint.groups, goal.hard)
+        for goal in problem.goals
+        if not goal.satisfied
     }
     return left == {(one.family, one.groups, one.hard) for one in plan.remaining}
 

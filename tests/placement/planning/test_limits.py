@@ -101,7 +101,7 @@ def posed(problem: Problem, limits: list[Limit]) -> Problem:
             limit.form,
             HARD if limit.hard else 1,
             wanted=True,
-            held=limit.keeps(start),
+            satisfied=limit.keeps(start),
             surplus=limit.surplus(start),
         )
         for number, limit in enumerate(limits)

@@ -23,7 +23,7 @@ from ovirt_placement.inventory.service.feed import Feed, FeedInterrupted
 from ovirt_placement.inventory.service.rereading import PATIENCE_SECONDS, Rereading
 from ovirt_placement.inventory.service.rereads import Rereads, Subject, SubjectKind, places
 from ovirt_placement.inventory.service.starts import Heard, reported_start
-from ovirt_placement.inventory.service.strangers import Strangers
+from ovirt_placement.inventory.service.unknown_vms import UnknownVms
 from ovirt_placement.inventory.service.view import Reading, View
 from ovirt_placement.model import Snapshot
 
@@ -64,7 +64,7 @@ class Follower:
         self._feed: Feed | None = None
         self._history: tuple[EngineEvent, ...] = ()
         self._handed_in: deque[Reading] = deque()
-        self.strangers = Strangers()
+        self.unknown_vms = UnknownVms()
         #: Those looked for, which are in the view if the engine has them; to be taken between two turns.
         self.sought: tuple[str, ...] = ()
         #: The first turn of those that failed since the last successful one.
@@ -119,7 +119,7 @@ class Follower:
         for event in self._news(began):
             self._hear(event, began)
         self._absorb(self._clock())
-        self._rereading.seek(self.strangers.take() if self.believable else ())
+        self._rereading.seek(self.unknown_vms.take() if self.believable else ())
         self._rereading.read_due()
         self._failing_since = None
         if self.believable:

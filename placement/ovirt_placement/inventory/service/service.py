@@ -184,7 +184,7 @@ class _Service:
                 self._need(state.needs)
             sought, self._follower.sought = self._follower.sought, ()
             await self._publish()
-            self._follower.strangers.looked(sought, began)
+            self._follower.unknown_vms.looked(sought, began)
             await self._readers.report()
             if state is not None:
                 await self._attempt(self._following, self._follower.follow_up)
@@ -280,7 +280,7 @@ class _Service:
         if question.whole and self._reconciliation.demand(question.not_before):
             self._reading.wanted.set()
         if question.vm is not None and not self._knows(question):
-            self._follower.strangers.want(question.vm)
+            self._follower.unknown_vms.want(question.vm)
             self._sought.set()
         self._following.want(question.not_before)
         self._looking.want(question.not_before)
@@ -290,7 +290,7 @@ class _Service:
         state, vm = self._publisher.state, question.vm
         if vm is None or state is None or state.snapshot is None or vm in state.snapshot.vm_by_id:
             return True
-        return self._follower.strangers.is_known(vm, question.not_before)
+        return self._follower.unknown_vms.is_known(vm, question.not_before)
 
     def _awaited(self, question: Refresh) -> Iterable[Attempts]:
         """The attempts without which a reader cannot be answered."""

@@ -157,7 +157,7 @@ class Assignment:
         else:
             self._arrived[host][vm] = None
         for goal in problem.goals_of.get(vm, ()):
-            if goal.hard and goal.held:
+            if goal.hard and goal.satisfied:
                 if self.placement.violated(goal):
                     self.lost[goal.number] = goal
                 else:

@@ -108,7 +108,7 @@ class HostPenalties:
         self._full: list[tuple[int, Container[str]]] = []
         self._moving = frozenset(vms)
         for goal in _goals(assignment, vms):
-            if goal.wanted or goal.held:
+            if goal.wanted or goal.satisfied:
                 self._add(goal, _MOST_GOALS ** (assignment.problem.levels - goal.level))
 
     @property

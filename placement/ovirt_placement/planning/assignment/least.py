@@ -19,7 +19,7 @@ def least_migrations(problem: Problem, worth: Value, bound: Value | None) -> int
     at. Of goals without a common VM, all but as many as may remain violated cost what they cost by
     themselves.
     """
-    violated = [goal for goal in problem.goals if goal.wanted and not goal.held]
+    violated = [goal for goal in problem.goals if goal.wanted and not goal.satisfied]
     lost = {goal for goal in violated if bound is not None and fixed(problem, goal)}
     costs = _costs(problem.levels, [goal for goal in violated if goal not in lost])
     hopeless = [sum(goal.level == level for goal in lost) for level in range(problem.levels)]

@@ -150,7 +150,9 @@ class _Spreading:
         return [
             goal
             for goal in self._assignment.problem.goals_of.get(vm, ())
-            if goal.gathers and (goal.wanted or goal.held) and not self._assignment.placement.violated(goal)
+            if goal.gathers
+            and (goal.wanted or goal.satisfied)
+            and not self._assignment.placement.violated(goal)
         ]
 
     def _may_go_on(self, block: Block) -> bool:

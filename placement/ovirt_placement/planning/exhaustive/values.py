@@ -16,7 +16,7 @@ class Values:
     def __init__(self, space: Space) -> None:
         self._space = space
         self._problem = problem = space.problem
-        self._counted = [goal for goal in problem.goals if goal.wanted or goal.held]
+        self._counted = [goal for goal in problem.goals if goal.wanted or goal.satisfied]
         most = [sum(goal.level == level for goal in self._counted) for level in range(problem.levels)]
         headroom_deficit = self._most_headroom_deficit()
         #: How large each field can be, plus 1.

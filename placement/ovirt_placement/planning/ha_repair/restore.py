@@ -90,7 +90,9 @@ def _extended(plan: Plan, found: Found, certified: Certified, asked: Asked, all_
         return replace(plan, reservation=reservation)
     end = pose(certified.end, plan.cluster, asked.frozen, options=asked.options)
     violated = {
-        (goal.constraint.family, goal.constraint.groups, goal.hard) for goal in end.goals if not goal.held
+        (goal.constraint.family, goal.constraint.groups, goal.hard)
+        for goal in end.goals
+        if not goal.satisfied
     }
     placement = ProblemPlacement(pose(asked.snapshot, plan.cluster, asked.frozen, options=asked.options))
     for step in steps:

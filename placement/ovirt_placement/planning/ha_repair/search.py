@@ -141,7 +141,7 @@ class Search:
 
     def _as_before(self, goal: Goal) -> bool:
         """Whether a violated goal was violated as much at the start."""
-        if goal.held:
+        if goal.satisfied:
             return False
         return self._placement.faults(goal) <= self._start.faults(goal)
 

@@ -100,5 +100,7 @@ def _open_goals(placement: ProblemPlacement) -> list[Goal]:
     return [
         goal
         for goal in placement.violated_goals()
-        if (goal.wanted or goal.held) and len(goal.vms) <= _MOST_VMS and not fixed(placement.problem, goal)
+        if (goal.wanted or goal.satisfied)
+        and len(goal.vms) <= _MOST_VMS
+        and not fixed(placement.problem, goal)
     ]

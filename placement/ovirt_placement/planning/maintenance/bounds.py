@@ -86,7 +86,7 @@ def _places(site: Site) -> Iterator[tuple[frozenset[str], int]]:
     # A rule of which no VM is on these hosts asks for none of them.
     goals = {goal.number: goal for vm in vms for goal in problem.goals_of.get(vm, ())}
     for goal in goals.values():
-        if goal.hard and goal.held:
+        if goal.hard and goal.satisfied:
             yield from _of_goal(site, goal)
 
 

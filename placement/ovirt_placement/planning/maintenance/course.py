@@ -10,9 +10,9 @@ from typing import NamedTuple
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.maintenance.reserve import Reserve, moved, out
+from ovirt_placement.planning.maintenance.reversible_placement import ReversiblePlacement
 from ovirt_placement.planning.maintenance.shifting import shift
 from ovirt_placement.planning.maintenance.site import Site
-from ovirt_placement.planning.maintenance.standing import Standing
 from ovirt_placement.planning.problem.problem import Move
 
 
@@ -66,11 +66,11 @@ class Course:
 
     def run(self) -> Outcome:
         """Take as many hosts as can be taken."""
-        standing, self._state = Standing(self.site.problem), self.site.opened
+        reached, self._state = ReversiblePlacement(self.site.problem), self.site.opened
         waves: list[Wave] = []
         undone = list(self.order)
         while undone and not self.deadline.over:
-            hosts = self._wave(standing, undone, self._required(len(undone), len(waves)), self._lead(waves))
+            hosts = self._wave(reached, undone, self._required(len(undone), len(waves)), self._lead(waves))
             if hosts is None:
                 break
             waves.append(hosts)
@@ -88,43 +88,43 @@ class Course:
         return max(1, undone - after * self.site.options.at_once)
 
     def _wave(
-        self, standing: Standing, undone: list[str], required: int, lead: tuple[str, ...]
+        self, reached: ReversiblePlacement, undone: list[str], required: int, lead: tuple[str, ...]
     ) -> Wave | None:
         """As many hosts as cost no VM a second move, and others up to what is required; None if none can."""
         at_once = self.site.options.at_once
-        guess = self._guess(standing, undone, required, lead)
-        found = self._try(standing, guess, undone)
+        guess = self._guess(reached, undone, required, lead)
+        found = self._try(reached, guess, undone)
         if found is not None and (len(guess) <= required or not found[1]):
             return found[0]
         if found is not None:
-            self._take_back(standing, found[0])
+            self._take_back(reached, found[0])
         chosen: tuple[str, ...] = ()
         stuck: set[str] = set()
-        for host in self._by_choice(standing, undone, lead):
+        for host in self._by_choice(reached, undone, lead):
             if len(chosen) == at_once:
                 break
             if self._too_early(host, {*chosen, *stuck}, undone):
                 continue
-            more = self._try(standing, (*chosen, host), undone)
+            more = self._try(reached, (*chosen, host), undone)
             if more is None:
                 self._refusals[host] += 1
                 stuck.update(() if chosen else (host,))
                 continue
             if not more[1] or len(chosen) < required:
                 chosen = (*chosen, host)
-            self._take_back(standing, more[0])
-        found = self._try(standing, chosen, undone) if chosen else None
+            self._take_back(reached, more[0])
+        found = self._try(reached, chosen, undone) if chosen else None
         return None if found is None else found[0]
 
     def _guess(
-        self, standing: Standing, undone: list[str], required: int, lead: tuple[str, ...]
+        self, reached: ReversiblePlacement, undone: list[str], required: int, lead: tuple[str, ...]
     ) -> tuple[str, ...]:
         """The hosts of the next wave, if memory were all."""
         chosen: list[str] = []
-        room = sum(max(0, standing.placement.free_mb(host)) for host in self._settled())
-        ranked = list(self._by_choice(standing, undone, lead))
+        room = sum(max(0, reached.placement.free_mb(host)) for host in self._settled())
+        ranked = list(self._by_choice(reached, undone, lead))
         for host in ranked:
-            content = self._content_mb(standing, host)
+            content = self._content_mb(reached, host)
             full = len(chosen) >= required
             if len(chosen) == self.site.options.at_once:
                 break
@@ -134,23 +134,25 @@ class Course:
             room = max(0, room - content)
         return tuple(chosen)
 
-    def _by_choice(self, standing: Standing, undone: list[str], lead: tuple[str, ...]) -> Iterator[str]:
+    def _by_choice(
+        self, reached: ReversiblePlacement, undone: list[str], lead: tuple[str, ...]
+    ) -> Iterator[str]:
         """Hosts that go into settled ones, those with the most first; then those with the fewest VMs."""
-        room = sum(max(0, standing.placement.free_mb(host)) for host in self._settled())
+        room = sum(max(0, reached.placement.free_mb(host)) for host in self._settled())
         place = {host: number for number, host in enumerate(self.order)}
 
         def key(host: str) -> tuple[int, ...]:
-            content = self._content_mb(standing, host)
+            content = self._content_mb(reached, host)
             led = lead.index(host) if host in lead else len(lead)
             before = self.site.rank(host), led, self._refusals[host]
             if content <= room:
                 return *before, 0, -content, place[host]
-            return *before, 1, len(standing.on(host)), place[host]
+            return *before, 1, len(reached.on(host)), place[host]
 
         yield from sorted(undone, key=key)
 
-    def _content_mb(self, standing: Standing, host: str) -> int:
-        return self.site.memory_mb(standing.on(host))
+    def _content_mb(self, reached: ReversiblePlacement, host: str) -> int:
+        return self.site.memory_mb(reached.on(host))
 
     def _settled(self) -> Collection[str]:
         """Hosts whose VMs need not leave again."""
@@ -160,37 +162,39 @@ class Course:
         rank = self.site.rank(host)
         return any(self.site.rank(one) < rank and one not in chosen for one in undone)
 
-    def _try(self, standing: Standing, hosts: tuple[str, ...], undone: list[str]) -> tuple[Wave, int] | None:
+    def _try(
+        self, reached: ReversiblePlacement, hosts: tuple[str, ...], undone: list[str]
+    ) -> tuple[Wave, int] | None:
         """The wave, and how many VMs must move again for it; None if it cannot be: nothing changes then."""
-        site, mark = self.site, standing.mark
+        site, mark = self.site, reached.mark
         stopped = tuple(vm for host in hosts for vm in site.stopped_on(host))
         later = [host for host in undone if host not in hosts and host not in site.waiting]
         settled = [host for host in self._settled() if host not in hosts]
-        found = shift(standing, hosts, settled, later)
-        moves = standing.since(mark)
-        by_engine = self._by_engine(standing, hosts, (settled, later))
+        found = shift(reached, hosts, settled, later)
+        moves = reached.since(mark)
+        by_engine = self._by_engine(reached, hosts, (settled, later))
         free_of = {vm for vm, _ in by_engine}.union(stopped)
-        empty = all(vm in free_of for host in hosts for vm in standing.on(host))
+        empty = all(vm in free_of for host in hosts for vm in reached.on(host))
         if found.left or not empty or self._unsafe(moves, hosts, stopped):
-            standing.back_to(mark)
+            reached.back_to(mark)
             return None
         for vm, host in by_engine:
-            standing.move(Move((vm,), host))
+            reached.move(Move((vm,), host))
         return Wave(hosts, moves, stopped, by_engine), found.again
 
-    def _take_back(self, standing: Standing, wave: Wave) -> None:
-        standing.back_to(standing.mark - len(wave.moves) - len(wave.by_engine))
+    def _take_back(self, reached: ReversiblePlacement, wave: Wave) -> None:
+        reached.back_to(reached.mark - len(wave.moves) - len(wave.by_engine))
 
     def _by_engine(
-        self, standing: Standing, hosts: Sequence[str], choices: tuple[list[str], ...]
+        self, reached: ReversiblePlacement, hosts: Sequence[str], choices: tuple[list[str], ...]
     ) -> tuple[tuple[str, str], ...]:
         """Where the hosted engine is expected: on the host with the most free memory, settled if possible."""
         found = []
-        for vm in [vm for host in hosts for vm in standing.on(host) if vm in self.site.by_engine.values()]:
+        for vm in [vm for host in hosts for vm in reached.on(host) if vm in self.site.by_engine.values()]:
             needed = self.site.problem.memory_mb[vm]
             for choice in choices:
-                host = max(choice, key=lambda one: (standing.placement.free_mb(one), one), default=None)
-                if host is not None and standing.placement.free_mb(host) >= needed:
+                host = max(choice, key=lambda one: (reached.placement.free_mb(one), one), default=None)
+                if host is not None and reached.placement.free_mb(host) >= needed:
                     found.append((vm, host))
                     break
         return tuple(found)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
-from ovirt_placement.planning.maintenance.standing import Standing
+from ovirt_placement.planning.maintenance.reversible_placement import ReversiblePlacement
 from ovirt_placement.planning.problem.problem import Move
 
 
@@ -23,7 +23,7 @@ class Fit(Enum):
 
 
 class Shifted(NamedTuple):
-    """What came of it; the moves are in the standing."""
+    """What came of it; the moves are in the placement."""
 
     #: VMs that found no host.
     left: tuple[str, ...]
@@ -44,45 +44,45 @@ _WAYS: tuple[_Way, ...] = (
 
 
 def shift(
-    standing: Standing, hosts: Iterable[str], first: Collection[str], second: Collection[str]
+    reached: ReversiblePlacement, hosts: Iterable[str], first: Collection[str], second: Collection[str]
 ) -> Shifted:
     """Empty hosts into those of the `first` choice, and what these do not take into those of the `second`.
 
     VMs that may not move at all are not looked at. Of several ways the one counts that leaves the fewest,
     then sends the fewest to hosts of the second choice.
     """
-    problem = standing.problem
-    movable = sorted(vm for host in hosts for vm in standing.on(host) if problem.targets[vm])
-    mark = standing.mark
+    problem = reached.problem
+    movable = sorted(vm for host in hosts for vm in reached.on(host) if problem.targets[vm])
+    mark = reached.mark
     tried: list[tuple[tuple[int, int], _Way]] = []
     for way in _WAYS:
-        found = _one_way(standing, movable, (first, second), way)
+        found = _one_way(reached, movable, (first, second), way)
         if not found.left and not found.again:
             return found
-        standing.back_to(mark)
+        reached.back_to(mark)
         tried.append(((len(found.left), found.again), way))
     _, best = min(tried, key=lambda one: one[0])
-    return _one_way(standing, movable, (first, second), best)
+    return _one_way(reached, movable, (first, second), best)
 
 
 def _one_way(
-    standing: Standing, movable: list[str], choices: tuple[Collection[str], ...], way: _Way
+    reached: ReversiblePlacement, movable: list[str], choices: tuple[Collection[str], ...], way: _Way
 ) -> Shifted:
     fit, large_first = way
-    size = standing.problem.memory_mb
+    size = reached.problem.memory_mb
     left = sorted(movable, key=lambda vm: (-size[vm] if large_first else size[vm], vm))
     again = 0
     for number, hosts in enumerate(choices):
-        rooms = _Rooms(standing, hosts, fit)
+        rooms = _Rooms(reached, hosts, fit)
         before = None
         while left and before != len(left):
             before = len(left)
-            left, moved = _pass(standing, left, rooms)
+            left, moved = _pass(reached, left, rooms)
             again += moved if number else 0
     return Shifted(tuple(left), again)
 
 
-def _pass(standing: Standing, vms: list[str], rooms: _Rooms) -> tuple[list[str], int]:
+def _pass(reached: ReversiblePlacement, vms: list[str], rooms: _Rooms) -> tuple[list[str], int]:
     """Try each once; those that are left, and how many moved."""
     left, gone = [], set[str]()
     for vm in vms:
@@ -100,17 +100,17 @@ def _pass(standing: Standing, vms: list[str], rooms: _Rooms) -> tuple[list[str],
 class _Rooms:
     """Hosts of one choice by what they have free."""
 
-    def __init__(self, standing: Standing, hosts: Collection[str], fit: Fit) -> None:
-        self._standing = standing
+    def __init__(self, reached: ReversiblePlacement, hosts: Collection[str], fit: Fit) -> None:
+        self._reached = reached
         self._fit = fit
-        free = standing.placement.free_mb
+        free = reached.placement.free_mb
         self._by_room = sorted((free(host), host) for host in hosts)
         self._at_first = [host for _, host in reversed(self._by_room)]
         self._known = {host: mb for mb, host in self._by_room}
 
     def move_for(self, vm: str) -> Move | None:
         """Where a VM goes, alone or with all that the engine takes along."""
-        placement, problem = self._standing.placement, self._standing.problem
+        placement, problem = self._reached.placement, self._reached.problem
         closure = placement.closure(vm)
         if len(closure) > 1:
             needed = sum(problem.memory_mb[one] for one in closure)
@@ -123,16 +123,16 @@ class _Rooms:
         return None
 
     def take(self, move: Move) -> None:
-        sources = {self._standing.placement.where(vm) for vm in move.vms}
-        self._standing.move(move)
+        sources = {self._reached.placement.where(vm) for vm in move.vms}
+        self._reached.move(move)
         for host in {*sources, move.host} & self._known.keys():
             self._by_room.pop(bisect_left(self._by_room, (self._known[host], host)))
-            self._known[host] = self._standing.placement.free_mb(host)
+            self._known[host] = self._reached.placement.free_mb(host)
             insort(self._by_room, (self._known[host], host))
 
     def _candidates(self, vm: str, needed_mb: int) -> Iterator[str]:
         """Hosts that have enough memory, the best first."""
-        targets = self._standing.problem.targets[vm]
+        targets = self._reached.problem.targets[vm]
         if len(targets) * 4 < len(self._by_room):
             few = sorted((self._known[host], host) for host in targets if host in self._known)
             ordered = [(mb, host) for mb, host in few if mb >= needed_mb]

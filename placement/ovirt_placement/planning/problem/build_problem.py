@@ -139,7 +139,7 @@ def _goals(snapshot: Snapshot, cluster: str, options: PlanOptions) -> Iterator[G
         trimmed.extend(catalogue.momentary_constraints(snapshot, cluster))
     priorities = sorted({one.priority for one in trimmed if not one.hard}, reverse=True)
     for number, constraint in enumerate(trimmed):
-        form, held = constraint.form, constraint.keeps(placement)
+        form, satisfied = constraint.form, constraint.keeps(placement)
         asked = (Repair.HARD if constraint.hard else Repair.SOFT) in options.repair
         wanted = asked and options.spared.isdisjoint(constraint.groups)
         parts = constraint.hard and form == _APART and Repair.PARTLY in options.repair
@@ -149,9 +149,9 @@ def _goals(snapshot: Snapshot, cluster: str, options: PlanOptions) -> Iterator[G
             form=form,
             level=HARD if constraint.hard else 1 + priorities.index(constraint.priority),
             wanted=wanted,
-            held=held,
-            surplus=0 if held else constraint.surplus(placement),
-            partly=parts and wanted and not held,
+            satisfied=satisfied,
+            surplus=0 if satisfied else constraint.surplus(placement),
+            partly=parts and wanted and not satisfied,
         )
 
 

@@ -59,7 +59,7 @@ class CandidateHosts:
                 targets -= self._full(goal, vm)
             elif goal.gathers and not self.moves_whole(goal):
                 # One by one its members come only to where others are; a whole group cannot be left.
-                targets = frozenset() if goal.held else targets & places(self._problem, goal.vms)
+                targets = frozenset() if goal.satisfied else targets & places(self._problem, goal.vms)
         return targets
 
     def _closes(self, goal: Goal) -> bool:
@@ -102,30 +102,30 @@ def company(problem: Problem, goal: Goal) -> frozenset[str]:
 
     The engine sends a VM alone only to those that it shares a group with. Those that are tied to the others
     by a VM that is down alone get to a host without one of them only at once, from one host: where they
-    stand whole, or besides a member of another circle, whose peers then count for them.
+    stand whole, or besides a member of another closure, whose peers then count for them.
     """
     hosts = places(problem, goal.vms)
-    for circle in circles(problem, goal):
-        homes = {problem.where[vm] for vm in circle}
-        elsewhere = any(problem.where[vm] in homes for vm in goal.vms if vm not in circle)
+    for closure in closures(problem, goal):
+        homes = {problem.where[vm] for vm in closure}
+        elsewhere = any(problem.where[vm] in homes for vm in goal.vms if vm not in closure)
         if len(homes) > 1 and not elsewhere:
-            hosts &= places(problem, circle)
+            hosts &= places(problem, closure)
     return hosts
 
 
-def circles(problem: Problem, goal: Goal) -> list[frozenset[str]]:
+def closures(problem: Problem, goal: Goal) -> list[frozenset[str]]:
     """Members that groups tie together by VMs that run, two at least: as the engine's filter sees it."""
     left = dict.fromkeys(goal.vms)
     found = []
     while left:
-        circle = waiting = {next(iter(left))}
+        closure = waiting = {next(iter(left))}
         while waiting:
-            waiting = {peer for vm in waiting for peer in problem.peers.get(vm, ()) if peer in left} - circle
-            circle = circle | waiting
-        for vm in circle:
+            waiting = {peer for vm in waiting for peer in problem.peers.get(vm, ()) if peer in left} - closure
+            closure = closure | waiting
+        for vm in closure:
             del left[vm]
-        if len(circle) > 1:
-            found.append(frozenset(circle))
+        if len(closure) > 1:
+            found.append(frozenset(closure))
     return found
 
 

@@ -21,7 +21,7 @@ def meeting_hosts(problem: Problem, candidates: CandidateHosts, goal: Goal) -> l
 
 def is_fresh(candidates: CandidateHosts, goal: Goal, host: str) -> bool:
     """Whether a split hard positive group comes to a host by detours alone: some of it see no peer there."""
-    if not goal.hard or goal.held or not goal.gathers:
+    if not goal.hard or goal.satisfied or not goal.gathers:
         return False
     return host not in candidates.company(goal)
 
@@ -29,7 +29,7 @@ def is_fresh(candidates: CandidateHosts, goal: Goal, host: str) -> bool:
 def detour(problem: Problem, candidates: CandidateHosts, goal: Goal, host: str) -> int | None:
     """Migrations that coming to such a host costs beyond one for each VM; None if no way leads there.
 
-    At least, that is: members of a circle gather, where others are there; else all do so first.
+    At least, that is: members of a closure gather, where others are there; else all do so first.
     """
     crowd = Counter(problem.where[vm] for vm in goal.vms)
     if host in places(problem, goal.vms):

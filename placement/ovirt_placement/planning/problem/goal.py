@@ -25,7 +25,7 @@ class Goal:
     #: Whether the plan is to repair it where it is violated; else it is only not to be violated.
     wanted: bool
     #: Whether it is satisfied at the start.
-    held: bool
+    satisfied: bool
     #: How many of its VMs must move at least, where it is violated at the start.
     surplus: int = 0
     #: Of a hard negative group: whether fewer pairs that share a host are better, though it remains violated.

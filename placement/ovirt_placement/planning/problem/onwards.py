@@ -35,5 +35,5 @@ def after(problem: Problem, moves: Sequence[Move]) -> Problem:
 
 
 def _from(placement: ProblemPlacement, goal: Goal) -> Goal:
-    held = not placement.violated(goal)
-    return replace(goal, held=held, surplus=0 if held else goal.constraint.surplus(placement))
+    satisfied = not placement.violated(goal)
+    return replace(goal, satisfied=satisfied, surplus=0 if satisfied else goal.constraint.surplus(placement))

@@ -18,10 +18,10 @@ class ProblemPlacement:
         self._moved: dict[str, str] = {}
         self._free_mb: dict[str, int] = dict(problem.free_mb)
         self._counts: dict[int, Count | None] = {}
-        self._violated = {goal.number for goal in problem.goals if not goal.held}
+        self._violated = {goal.number for goal in problem.goals if not goal.satisfied}
         self._violations = [0] * problem.levels
         for goal in problem.goals:
-            self._violations[goal.level] += goal.wanted and not goal.held
+            self._violations[goal.level] += goal.wanted and not goal.satisfied
         self._pairs = problem.pairs
 
     # -- where VMs are; the first three are what constraints ask
@@ -173,7 +173,7 @@ class ProblemPlacement:
         if violated is (goal.number in self._violated):
             return
         (self._violated.add if violated else self._violated.discard)(goal.number)
-        if goal.wanted or goal.held:
+        if goal.wanted or goal.satisfied:
             self._violations[goal.level] += 1 if violated else -1
 
     def _count(self, goal: Goal) -> Count | None:

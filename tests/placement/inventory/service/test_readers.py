@@ -18,7 +18,7 @@ from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.published.protocol import address
 from ovirt_placement.inventory.published.publication import SOCKET_NAME
-from ovirt_placement.inventory.service.strangers import MOST_AT_ONCE, Strangers
+from ovirt_placement.inventory.service.unknown_vms import MOST_AT_ONCE, UnknownVms
 from tests.paths import RECORDING
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import COMMAND, ended, polls, readings, running
@@ -137,17 +137,17 @@ def test_a_vm_of_which_no_event_reports_is_found_when_it_is_asked_for(
 
 @pytest.mark.parametrize("name", ["", "..", "a b", "a or name=*", "a\nb", "x" * 65, "ä"])
 def test_what_no_engine_can_have_is_not_looked_for(name: str) -> None:
-    assert Strangers().is_known(name, 0.0)
+    assert UnknownVms().is_known(name, 0.0)
 
 
-def test_strangers_are_looked_for_by_turns_and_remembered() -> None:
-    strangers = Strangers()
+def test_unknown_vms_are_looked_for_by_turns_and_remembered() -> None:
+    unknown_vms = UnknownVms()
     for number in range(MOST_AT_ONCE + 1):
-        strangers.want(f"v{number}")
-    first = strangers.take()
+        unknown_vms.want(f"v{number}")
+    first = unknown_vms.take()
     assert len(first) == MOST_AT_ONCE
-    strangers.want("v0")  # it is being looked for
-    strangers.looked(first, 10.0)
-    assert strangers.is_known("v0", 11.0)
-    assert not strangers.is_known("v0", 13.0)
-    assert strangers.take() == (f"v{MOST_AT_ONCE}",)
+    unknown_vms.want("v0")  # it is being looked for
+    unknown_vms.looked(first, 10.0)
+    assert unknown_vms.is_known("v0", 11.0)
+    assert not unknown_vms.is_known("v0", 13.0)
+    assert unknown_vms.take() == (f"v{MOST_AT_ONCE}",)

@@ -73,7 +73,7 @@ def check(state: Snapshot) -> int:
     problem = pose(state, CLUSTER, options=PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT})))
     blocked = 0
     for goal in problem.goals:
-        blocking = None if goal.held else core(problem, goal, NEVER)
+        blocking = None if goal.satisfied else core(problem, goal, NEVER)
         if blocking is not None:
             blocked += 1
             assert next(ways_out(problem, goal, blocking), None) is None
@@ -100,7 +100,7 @@ def test_two_rules_that_contradict_each_other_are_named_and_nothing_else() -> No
         group("with", TOGETHER, "a b"), group("without", APART, "a b"), group("other", APART, "b c"),
     )  # fmt: skip
     problem = pose(state, CLUSTER)
-    (violated,) = (goal for goal in problem.goals if not goal.held)
+    (violated,) = (goal for goal in problem.goals if not goal.satisfied)
     found = core(problem, violated, NEVER)
     assert found is not None
     assert [one.ids for one in found] == [("without",)]

@@ -10,7 +10,7 @@ from ovirt_placement.planning.problem.score import Score
 
 def bound(problem: Problem) -> Score:
     """A score that no end is better than; seldom one that can be reached."""
-    violated = [goal for goal in problem.goals if goal.wanted and not goal.held]
+    violated = [goal for goal in problem.goals if goal.wanted and not goal.satisfied]
     violations = [0] * problem.levels
     taken: set[str] = set()
     migrations = memory_mb = 0

@@ -59,7 +59,7 @@ class Renewing:
 
     def _moved_of_need(self, goal: Goal) -> list[str]:
         """Members that moved, if no fewer would have repaired the goal."""
-        if goal.held or not goal.wanted or goal.form is None:
+        if goal.satisfied or not goal.wanted or goal.form is None:
             return []
         moved = [vm for vm in goal.vms if vm in self._assignment.placement.moved]
         return moved if len(moved) == goal.surplus else []
@@ -120,7 +120,7 @@ class Renewing:
         goals = [
             goal
             for _, goal in sorted(found.items())
-            if (goal.wanted or goal.held)
+            if (goal.wanted or goal.satisfied)
             and self._assignment.placement.violated(goal)
             and not fixed(self._assignment.problem, goal)
         ]

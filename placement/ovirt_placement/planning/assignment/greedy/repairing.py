@@ -98,7 +98,7 @@ class Repairing:
             for goal in self._assignment.problem.goals_of.get(vm, ())
             if self._assignment.placement.violated(goal)
             and goal.number not in self._violated
-            and (goal.wanted or goal.held)
+            and (goal.wanted or goal.satisfied)
         }
         return iter(sorted(goals.values(), key=lambda goal: goal.level))
 

@@ -98,7 +98,7 @@ class Ways:
     def _gathering(self, goal: Goal) -> Iterator[Way]:
         assignment = self.assignment
         hosts = allowed(assignment, goal.vms)
-        meeting = company(assignment.problem, goal) if goal.hard and not goal.held else None
+        meeting = company(assignment.problem, goal) if goal.hard and not goal.satisfied else None
         if meeting is not None and not meeting:
             return
         fixed = {assignment.where(vm) for vm in goal.vms if vm in self.settled}

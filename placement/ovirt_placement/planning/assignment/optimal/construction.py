@@ -72,7 +72,7 @@ class Construction:
 
     def value_of(self, part: Part) -> Value:
         """What a part is worth as things stand, but for what it takes of headroom."""
-        sought = (goal for goal in part.goals if goal.wanted or goal.held)
+        sought = (goal for goal in part.goals if goal.wanted or goal.satisfied)
         ended = {vm: self.placement.where(vm) for vm in part.vms}
         unreached = unreached_groups(self.problem, self.candidates, ended)
         violated = (goal for goal in sought if self.placement.violated(goal) or goal in unreached)

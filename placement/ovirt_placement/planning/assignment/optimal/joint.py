@@ -108,7 +108,7 @@ def _value(model: Model) -> Value:
     """What the end that the model's placement has is worth, as far as the model decides it."""
     placement = model.scope.placement
     goals = goals_of(model.problem, model.scope.domains)
-    violated = (goal for goal in goals if (goal.wanted or goal.held) and placement.violated(goal))
+    violated = (goal for goal in goals if (goal.wanted or goal.satisfied) and placement.violated(goal))
     counts, ended = counted(violated, placement), score(placement)
     counts[1], counts[-1] = ended.headroom_deficit_mb + ended.headroom_deficit_cpu, ended.migrations
     return tuple(counts)

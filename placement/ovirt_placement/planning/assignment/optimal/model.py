@@ -62,11 +62,11 @@ class Model:
         return {vm: 1 - self.at[vm, self.problem.where[vm]] for vm in self.scope.domains}
 
     def _add(self, goal: Goal) -> None:
-        counts = goal.wanted or goal.held
+        counts = goal.wanted or goal.satisfied
         if not counts:
             return
         violated: Term = 0
-        if not (goal.hard and goal.held):
+        if not (goal.hard and goal.satisfied):
             violated = self.cp.new_bool_var("")
             self.violated[goal.level].append(violated)
         if goal.limit is not None:
@@ -92,7 +92,7 @@ class Model:
             if more <= 0:
                 continue
             self.cp.add(sum(load) <= limit.most + more * violated)
-            if goal.hard and not goal.held:
+            if goal.hard and not goal.satisfied:
                 self._exclude(limit, place, load, domains)
         if goal.partly:
             self._count_pairs(goal, self._fixed(goal))

@@ -146,7 +146,7 @@ class MoveSchedule:
             if goal.hard and goal.gathers:
                 for vms in _starting_together(self._problem, goal):
                     if all(vm in self.time for vm in vms):
-                        at_once = self._cp.new_constant(1) if goal.held else self._cp.new_bool_var("")
+                        at_once = self._cp.new_constant(1) if goal.satisfied else self._cp.new_bool_var("")
                         yield from ((vm, (vms, at_once)) for vm in vms)
 
     def _domain(self, vm: str) -> Sequence[str]:

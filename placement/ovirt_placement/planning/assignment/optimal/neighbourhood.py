@@ -62,7 +62,7 @@ class Neighbourhood:
         hosts = {where[vm] for vm in seed} | {self._placement.where(vm) for vm in seed}
         hosts |= set(self._order[: _EMPTY_HOSTS * self._size])
         for goal in {goal for vm in seed for goal in self._problem.goals_of.get(vm, ())}:
-            hosts |= self._wanted(goal, seed) if goal.wanted or goal.held else set()
+            hosts |= self._wanted(goal, seed) if goal.wanted or goal.satisfied else set()
         return hosts
 
     def _wanted(self, goal: Goal, seed: Collection[str]) -> set[str]:

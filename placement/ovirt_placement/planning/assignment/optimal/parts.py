@@ -23,7 +23,7 @@ class Part:
     @property
     def violated(self) -> tuple[Goal, ...]:
         """What is to be repaired."""
-        return tuple(goal for goal in self.goals if goal.wanted and not goal.held)
+        return tuple(goal for goal in self.goals if goal.wanted and not goal.satisfied)
 
 
 def parts_of(problem: Problem, candidates: CandidateHosts) -> list[Part]:
@@ -42,7 +42,7 @@ def parts_of(problem: Problem, candidates: CandidateHosts) -> list[Part]:
 
 def _hopeful(problem: Problem, goal: Goal) -> bool:
     """Whether some end might repair it, or leave less of it to be repaired."""
-    if not goal.wanted or goal.held or goal.form is None:
+    if not goal.wanted or goal.satisfied or goal.form is None:
         return False
     return not fixed(problem, goal) or (goal.partly and _free(problem, goal))
 
@@ -59,7 +59,7 @@ def _tied(problem: Problem, candidates: CandidateHosts, first: str) -> set[str]:
     read: set[int] = set()
     while waiting:
         for goal in problem.goals_of.get(waiting.pop(), ()):
-            if goal.number in read or (not goal.wanted and not goal.held):
+            if goal.number in read or (not goal.wanted and not goal.satisfied):
                 continue
             read.add(goal.number)
             fresh = [vm for vm in goal.vms if vm not in found and len(candidates.of(vm)) > 1]

@@ -23,7 +23,7 @@ _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 _NEVER = float("-inf")
 
 
-class Strangers:
+class UnknownVms:
     """Who is to be looked for, and when who was; for any thread."""
 
     def __init__(self) -> None:

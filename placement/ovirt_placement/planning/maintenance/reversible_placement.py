@@ -9,7 +9,7 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 
 
-class Standing:
+class ReversiblePlacement:
     """A placement that knows who is on each host, and how it came to be so."""
 
     def __init__(self, problem: Problem) -> None:
