@@ -123,23 +123,8 @@ class KeyStore(StoreAccess):
         """
         with self._transaction() as rows:
             key_revisions.revise(rows)
-            placement = {KeyPlace.of(found.key): found.key for found in _set_keys(rows)}
-            change = decide(tuple(placement.values()))
-            for key in change.put:
-                check_text(key)
-            fresh, gone = [], []
-            for key in change.remove:
-                if placement.pop(place := KeyPlace.of(key), None) is not None:
-                    _remove_key(rows, place)
-                    gone.append(key)
-            for place, key in {KeyPlace.of(key): key for key in change.put}.items():
-                before = placement.get(place)
-                if before is not None and _same(before, key):
-                    continue
-                if before is not None:
-                    _remove_key(rows, place)
-                rows.execute(rows.insert(placement_keys).values(**_row(place, key, set_by)))
-                fresh.append(key)
+            change = decide(stored_keys(rows))
+            fresh, gone = change_keys(rows, change, set_by)
             if details := tuple(changed(fresh, gone, title)):
                 record(rows, Act(kind=UserActionKind.KEYS, login=set_by, details=details))
         return change
@@ -218,7 +203,7 @@ class KeyStore(StoreAccess):
         with self._transaction() as rows:
             # The revision first: what is written meanwhile is then read again, never overlooked.
             revision = key_revisions.revision(rows)
-            keys = tuple(found.key for found in _set_keys(rows))
+            keys = stored_keys(rows)
             # Unpacked: to take a column by its name takes seven times as long.
             frozen: Sequence[Any] = rows.execute(rows.select(frozen_keys, *_FROZEN)).all()
             self._sets = {text: self._sets.get(text) or _pairs(text) for _, text in frozen}
@@ -231,6 +216,34 @@ class KeyStore(StoreAccess):
                 tuple(found.rule for found in set_rules(rows)),
                 draining_hosts(rows),
             )
+
+
+def stored_keys(rows: EngineRows) -> tuple[PlacementKey, ...]:
+    """The keys that people set, by place."""
+    return tuple(found.key for found in _set_keys(rows))
+
+
+def change_keys(
+    rows: EngineRows, change: KeyChange, set_by: str
+) -> tuple[list[PlacementKey], list[PlacementKey]]:
+    """Make a change within a transaction that has revised the keys; which came, and which went."""
+    placement = {KeyPlace.of(key): key for key in stored_keys(rows)}
+    for key in change.put:
+        check_text(key)
+    fresh, gone = [], []
+    for key in change.remove:
+        if placement.pop(place := KeyPlace.of(key), None) is not None:
+            _remove_key(rows, place)
+            gone.append(key)
+    for place, key in {KeyPlace.of(key): key for key in change.put}.items():
+        before = placement.get(place)
+        if before is not None and _same(before, key):
+            continue
+        if before is not None:
+            _remove_key(rows, place)
+        rows.execute(rows.insert(placement_keys).values(**_row(place, key, set_by)))
+        fresh.append(key)
+    return fresh, gone
 
 
 _PLACE = (

@@ -85,6 +85,19 @@ sticky_copies = Table(
     sqlite_with_rowid=False,
 )
 
+#: The special keys that setup gave clusters, with their weights then, and the policy that it was about: what
+#: stands here and is no placement key any more, somebody has removed.
+default_keys = Table(
+    "default_keys",
+    metadata,
+    Column("engine", String, primary_key=True),
+    Column("cluster", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("weight", Float(53), nullable=False),
+    Column("policy", String, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 #: Placement rules, each as it was written down, with who changed it last.
 placement_rules = Table(
     "placement_rules",

@@ -107,17 +107,17 @@ def test_keys_break_where_vms_run(starting: Starting) -> None:
         live.run(0, "setup", "--cluster", "blue", "--placement-keys")
         live.run(0, "keys", "define", "SSD", "--cluster", "blue", "--values", "h2=0", "--default", "1")
         live.changes.clear()
-        given = ("keys", "set", "SSD", "0", "-60", "--on", "server", "cache")
+        given = ("keys", "set", "SSD", "0", "-200", "--on", "server", "cache")
         found = live.data(0, *given, "--what-if")
         (blue,) = found["clusters"]
         assert [(rule["kind"], rule["vms"]) for rule in blue["violated"]] == [("placement_keys", ["c"])]
         assert [move["vms"] for move in blue["moves"]] == [["c"]]
         assert live.data(3, *given, "--fail-if", "moves")["fails"] == ["moves>0 (1)"]
-        assert len(live.data(0, "keys", "list")["keys"]) == 3
+        assert len(live.data(0, "keys", "list", "--name", "SSD")["keys"]) == 3
         bad = live.data(0, "keys", "set", "SSD", "1", "0", "--on", "server", "cache", "--what-if")
         assert "weight-zero" in bad["conflicts"][0]
         live.run(0, *given, "--fail-if", "moves>1")
-        assert len(live.data(0, "keys", "list")["keys"]) == 4
+        assert len(live.data(0, "keys", "list", "--name", "SSD")["keys"]) == 4
 
 
 def without_ids(policy: Policy) -> Policy:

@@ -108,6 +108,8 @@ def _examine_engine(
     _examine_proxy(configuration, proxy, known, examination)
     policy_of: dict[str, InUse] = {}
     examination.add("scheduling policies", lambda: _examine_policies(connection, snapshot, known, policy_of))
+    if (there := machine.default_keys(configuration)) is not None:
+        examination.hints.extend(keys.without_special_keys(snapshot, policy_of, there))
     examination.not_in_use.extend(at_work.unused_units(snapshot, policy_of))
     examination.not_in_use.extend(at_work.idle_enforcer(configuration, snapshot))
     examination.findings.extend(keys.examine_mistakes(snapshot))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse, remedy
+from ovirt_placement.answers.setup.default_keys import DEFAULT_WEIGHTS, weighing
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.engine.parsing import options
 from ovirt_placement.model import Cluster, Snapshot
@@ -16,6 +17,7 @@ from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
 from ovirt_placement.rules.placement_keys.parameters import read_settings
 from ovirt_placement.rules.placement_keys.property import NAME, PATTERN
+from ovirt_placement.store.default_keys import DefaultKeys
 
 _OPTION = "UserDefinedVMProperties"
 
@@ -79,6 +81,21 @@ def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) 
             remedy=f"engine-config -s {_OPTION}='{wanted}' --cver={version}, then systemctl restart"
             " ovirt-engine",
         )
+
+
+def without_special_keys(
+    snapshot: Snapshot, policy_of: Mapping[str, InUse], there: DefaultKeys
+) -> Iterator[str]:
+    """Clusters whose policies weigh keys, and which nobody has given special keys; policies by cluster."""
+    settled = weighing(there)
+    for cluster in snapshot.clusters:
+        policy = policy_of.get(cluster.id)
+        if policy is not None and weighs_by_keys(policy) and cluster.id not in settled:
+            weights = ", ".join(f"{name} ({weight:g})" for name, weight in DEFAULT_WEIGHTS.items())
+            yield (
+                f"cluster {cluster.name} places by keys, and has no special keys: to give it {weights},"
+                f" {remedy(policy, cluster)} --placement-keys"
+            )
 
 
 def weighs_by_keys(policy: InUse) -> bool:

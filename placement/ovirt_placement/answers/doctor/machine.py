@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -16,6 +17,9 @@ from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, Wa
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store import ownership
 from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from ovirt_placement.store.default_keys import DefaultKeys
 
 #: What is published and older is stale, or older than three times the interval of reading.
 _STALE_SECONDS = 60.0
@@ -143,6 +147,25 @@ def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
             store.close()
     except UserError:
         return snapshot
+
+
+def default_keys(config: Config) -> DefaultKeys | None:
+    """The special keys that setup gave, and all that stand; None where the store does not answer."""
+    from ovirt_placement.store.database import StoreUnmade
+    from ovirt_placement.store.default_keys import DefaultKeys, DefaultKeyStore
+
+    try:
+        store = DefaultKeyStore(
+            config.store.url, engine=config.engine.name, patience_seconds=_PATIENCE_SECONDS, create=False
+        )
+        try:
+            return store.read()
+        finally:
+            store.close()
+    except StoreUnmade:
+        return DefaultKeys()
+    except UserError:
+        return None
 
 
 def _can_be_made(path: Path) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.setup.default_keys import ClusterKeys
 from ovirt_placement.answers.setup.plan import SetupPlan
 from ovirt_placement.model.record import Record
 
@@ -16,6 +17,8 @@ class SetupOutcome:
 
     policy: str
     plan: SetupPlan
+    keys: tuple[ClusterKeys, ...] = ()
+    key_notes: tuple[str, ...] = ()
     error: str | None = None
 
 
@@ -33,6 +36,7 @@ class PolicyChange(Record, frozen=True, omit_defaults=False):
 
     policy: str
     requests: tuple[SentRequest, ...]
+    placement_keys: tuple[ClusterKeys, ...]
     notes: tuple[str, ...]
     error: str | None
 
@@ -54,7 +58,8 @@ def _policy(one: SetupOutcome) -> PolicyChange:
     requests = (
         SentRequest(each.what, each.method, each.path, each.body.decode()) for each in one.plan.requests
     )
-    return PolicyChange(one.policy, tuple(requests), tuple(one.plan.notes), one.error)
+    notes = (*one.plan.notes, *one.key_notes)
+    return PolicyChange(one.policy, tuple(requests), one.keys, notes, one.error)
 
 
 # -- in words
@@ -68,19 +73,24 @@ def lines(answer: SetupDocument, *, undo: bool, named: bool) -> Iterator[str]:
     yield from (f"note: {note}" for note in answer.notes)
     if not answer.policies:
         yield "No policy has anything of setup." if undo else "No cluster uses a policy."
-    elif not answer.sent and any(one.requests for one in answer.policies):
+    elif not answer.sent and any(one.requests or one.placement_keys for one in answer.policies):
         yield "Nothing was sent (--dry-run)."
 
 
 def _lines(one: PolicyChange, *, sent: bool, undo: bool, named: bool) -> Iterator[str]:
-    if named and one.requests:
+    keys = tuple(each.sentence for each in one.placement_keys)
+    if named and (one.requests or keys):
         yield f"policy {one.policy}:"
+    if undo:
+        yield from keys
     for request in one.requests:
         yield request.sentence
         if not sent:
             yield f"    {request.method} {request.path}"
             if request.body:
                 yield f"    {request.body}"
+    if not undo:
+        yield from keys
     yield from (f"note: {note}" for note in one.notes)
-    if not one.requests:
+    if not one.requests and not keys:
         yield f"The policy {one.policy} {'has nothing of setup' if undo else 'is set up'}; nothing to change."

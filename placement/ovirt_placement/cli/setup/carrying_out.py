@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ovirt_placement.answers.setup.answer import SetupOutcome
 from ovirt_placement.answers.setup.plan import SetupPlan
 from ovirt_placement.cli.recorded import recorded
+from ovirt_placement.cli.setup.default_keys import KeyPlan, planned_keys, write_keys
 from ovirt_placement.cli.setup.tasks import SetupTask
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
@@ -28,13 +29,27 @@ def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Name
     except UserError as error:
         if not args.all_policies:
             raise
-        return SetupOutcome(task.policy, _NOTHING, str(error))
-    if plan.requests and not args.dry_run:
-        kind = UserActionKind.SETUP_UNDO if args.undo else UserActionKind.SETUP
-        with recorded(args, kind, task.policy, tuple(request.what for request in plan.requests)):
-            _send(connection, plan.requests)
-            _check(task)
-    return SetupOutcome(task.policy, plan)
+        return SetupOutcome(task.policy, _NOTHING, error=str(error))
+    keys = planned_keys(args, task.policy, task.users, plan)
+    if not args.dry_run and (plan.requests or not keys.is_empty):
+        _do(connection, task, args, plan, keys)
+    return SetupOutcome(task.policy, plan, keys.clusters, keys.notes)
+
+
+def _do(
+    connection: EngineConnection, task: SetupTask, args: argparse.Namespace, plan: SetupPlan, keys: KeyPlan
+) -> None:
+    """Keys come last and go first: a cluster has them only while its policy places by them."""
+    kind = UserActionKind.SETUP_UNDO if args.undo else UserActionKind.SETUP
+    asked = tuple(request.what for request in plan.requests)
+    given = tuple(one.sentence for one in keys.clusters)
+    with recorded(args, kind, task.policy, (*given, *asked) if args.undo else (*asked, *given)):
+        if args.undo and not keys.is_empty:
+            write_keys(args, task.policy, plan)
+        _send(connection, plan.requests)
+        _check(task)
+        if not args.undo and not keys.is_empty:
+            write_keys(args, task.policy, plan)
 
 
 def _send(connection: EngineConnection, requests: Sequence[PolicyRequest]) -> None:

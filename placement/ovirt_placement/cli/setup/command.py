@@ -67,7 +67,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default=[],
         help="a parameter of a unit, for the policy and the clusters named; repeatable",
     )
-    parser.add_argument("--placement-keys", action="store_true", help="also the units of placement keys")
+    parser.add_argument(
+        "--placement-keys",
+        action="store_true",
+        help="also the units of placement keys, and for the clusters of the policy the special keys #RAM"
+        " (weight 40), #CPU (30) and #LOAD (30), where none of them is set",
+    )
     parser.add_argument(
         "--ha-admission",
         choices=("hard", "soft"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ovirt_placement.answers.finding import find
+from ovirt_placement.cli.setup.default_keys import policies_given_for
 
 if TYPE_CHECKING:
     from ovirt_placement.answers.setup.choice import UnitChoice
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ovirt_placement.answers.setup.returning import Overview
     from ovirt_placement.answers.setup.targets import Target
     from ovirt_placement.engine.connection.client import EngineConnection
+    from ovirt_placement.engine.writing.policies import PolicyUser
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class SetupTask:
 
     policy: str
     plan: Callable[[], SetupPlan]
+    #: All clusters of the engine, with their names.
+    users: tuple[PolicyUser, ...]
 
 
 def tasks(connection: EngineConnection, overview: Overview, args: argparse.Namespace) -> Iterator[SetupTask]:
@@ -31,7 +35,7 @@ def tasks(connection: EngineConnection, overview: Overview, args: argparse.Names
         yield from _undoings(connection, args, overview)
         return
     for target in _targets(args, overview):
-        yield SetupTask(target.policy, _setting_up(connection, args, target))
+        yield SetupTask(target.policy, _setting_up(connection, args, target), overview.users)
 
 
 def left_alone(overview: Overview, args: argparse.Namespace) -> Iterator[str]:
@@ -92,12 +96,15 @@ def _undoings(
 
     if not args.all_policies:
         name = args.policy or DEFAULT
-        yield SetupTask(name, _undoing(connection, name, frozenset()))
+        yield SetupTask(name, _undoing(connection, name, frozenset()), overview.users)
         return
     heads = tuple(changed(connection, overview))
     going = frozenset(head.id for head in heads if origin_of(head.description) is not None)
     for head in heads:
-        yield SetupTask(head.name, _undoing(connection, head.name, going))
+        yield SetupTask(head.name, _undoing(connection, head.name, going), overview.users)
+    # A policy may have been renamed or removed since its clusters were given keys.
+    for name in sorted(policies_given_for(args) - {head.name for head in heads}):
+        yield SetupTask(name, _undoing(connection, name, going), overview.users)
 
 
 def _undoing(connection: EngineConnection, name: str, going: frozenset[str]) -> Callable[[], SetupPlan]:

@@ -1,0 +1,265 @@
+"""`setup --placement-keys` gives clusters the special keys, and its undoing takes back those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.model import PlacementKey
+from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.user_actions import UserActionStore
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.disturbances import Disturbance
+from tests.builders import cluster, host, snapshot, vm
+from tests.placement.cli.documents import plain
+from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.placement.cli.setup.policies import STATE, cluster_policy, policy_named
+from tests.stored import put_keys
+
+#: By name: what the page promises.
+WEIGHTS = {"#RAM": 40.0, "#CPU": 30.0, "#LOAD": 30.0}
+GIVES_BLUE = "give the cluster blue the placement keys #RAM (40), #CPU (30), #LOAD (30)"
+TAKES_FROM_BLUE = "take the placement keys #CPU (30), #LOAD (30), #RAM (40) from the cluster blue"
+SET_UP = ("setup", "--cluster", "blue", "--placement-keys")
+
+
+@pytest.fixture
+def live(starting: Starting) -> Iterator[LiveEngine]:
+    with starting(STATE) as running:
+        yield running
+
+
+def stored(live: LiveEngine) -> set[PlacementKey]:
+    store = KeyStore(f"sqlite:///{live.config.parent}/store.db", engine="default", patience_seconds=5)
+    try:
+        return {found.key for found in store.all_keys()}
+    finally:
+        store.close()
+
+
+def weights(live: LiveEngine, of: str = "c1") -> dict[str, float | None]:
+    return {key.name: key.weight for key in stored(live) if key.resource == of}
+
+
+def put(live: LiveEngine, *keys: PlacementKey) -> None:
+    store = KeyStore(f"sqlite:///{live.config.parent}/store.db", engine="default", patience_seconds=5)
+    put_keys(store, keys)
+    store.close()
+
+
+def special(name: str, weight: float, on: str = "c1") -> PlacementKey:
+    return PlacementKey(level="cluster", resource=on, key_class="system", name=name, value=0.0, weight=weight)
+
+
+def test_the_cluster_has_them_and_they_are_shown_before(live: LiveEngine) -> None:
+    out, _ = live.run(0, *SET_UP, "--dry-run")
+    assert GIVES_BLUE in out.splitlines()
+    assert not (live.config.parent / "store.db").exists()
+    (shown,) = live.data(0, *SET_UP, "--dry-run")["policies"]
+    assert shown["placement_keys"] == [
+        {
+            "sentence": GIVES_BLUE,
+            "cluster": "c1",
+            "removed": False,
+            "weights": WEIGHTS,
+        }
+    ]
+    out, _ = live.run(0, *SET_UP)
+    assert out.splitlines()[-1] == GIVES_BLUE
+    assert stored(live) == {special(name, weight) for name, weight in WEIGHTS.items()}
+
+
+def test_a_second_run_changes_nothing_and_an_undoing_takes_them(live: LiveEngine) -> None:
+    live.run(0, *SET_UP)
+    out, _ = live.run(0, *SET_UP)
+    assert out == "The policy ovirt-placement is set up; nothing to change.\n"
+    out, _ = live.run(0, "setup", "--undo", "--dry-run")
+    assert out.splitlines()[0] == TAKES_FROM_BLUE
+    assert weights(live) == WEIGHTS
+    out, _ = live.run(0, "setup", "--undo")
+    assert out.splitlines()[0] == TAKES_FROM_BLUE
+    assert stored(live) == set()
+    out, _ = live.run(0, "setup", "--undo")
+    assert out == "The policy ovirt-placement has nothing of setup; nothing to change.\n"
+    live.run(0, *SET_UP)
+    assert weights(live) == WEIGHTS
+
+
+def test_it_is_recorded_who_gave_them_and_took_them(live: LiveEngine) -> None:
+    live.run(0, *SET_UP)
+    live.run(0, *SET_UP)
+    live.run(0, "setup", "--undo")
+    store = UserActionStore(f"sqlite:///{live.config.parent}/store.db", engine="default", patience_seconds=5)
+    given, taken = store.actions(since_seconds=600)
+    store.close()
+    assert (given.kind, given.details[-1]) == ("setup", GIVES_BLUE)
+    assert (taken.kind, taken.details[0]) == ("setup_undo", TAKES_FROM_BLUE)
+
+
+def test_a_cluster_that_somebody_weighs_special_keys_on_is_left_alone(live: LiveEngine) -> None:
+    """One that packs by memory must not begin to spread by CPUs."""
+    put(live, special("#RAM", -100.0))
+    out, _ = live.run(0, *SET_UP)
+    assert "placement keys" not in out
+    live.run(0, "setup", "--undo")
+    assert weights(live) == {"#RAM": -100.0}
+
+
+def test_other_keys_keep_nobody_from_them_and_stay(live: LiveEngine) -> None:
+    other = special("GEN", 50.0)
+    put(live, other)
+    live.run(0, *SET_UP)
+    assert weights(live) == {**WEIGHTS, "GEN": 50.0}
+    live.run(0, "setup", "--undo")
+    assert stored(live) == {other}
+
+
+def test_what_somebody_changed_since_stays_and_what_they_removed_does_not_come_back(live: LiveEngine) -> None:
+    live.run(0, *SET_UP)
+    live.run(0, "keys", "set", "#RAM", "0", "70", "--on", "cluster", "blue")
+    live.run(0, "keys", "unset", "#CPU", "--on", "cluster", "blue")
+    live.run(0, *SET_UP)
+    assert weights(live) == {"#RAM": 70.0, "#LOAD": 30.0}
+    out, _ = live.run(0, "setup", "--undo")
+    assert out.splitlines()[0] == "take the placement keys #LOAD (30) from the cluster blue"
+    assert (
+        "note: the placement key #RAM of cluster blue stays: it was changed since setup set it"
+        in out.splitlines()
+    )
+    assert weights(live) == {"#RAM": 70.0}
+    out, _ = live.run(0, "setup", "--undo")
+    assert "stays" not in out
+
+
+def test_clusters_that_use_the_policy_already_have_them_and_no_others(live: LiveEngine) -> None:
+    live.run(0, "setup", "--cluster", "red")
+    assert stored(live) == set()
+    live.run(0, *SET_UP)
+    assert weights(live, "c1") == weights(live, "c2") == WEIGHTS
+
+
+def test_without_the_option_nothing_is_given(live: LiveEngine) -> None:
+    """A store of an earlier release: its placements go on as they did."""
+    live.run(0, *SET_UP)
+    live.run(0, "setup", "--cluster", "red")
+    assert weights(live, "c2") == {}
+
+
+def test_all_policies(starting: Starting) -> None:
+    state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), cluster("c3", name="grey"))
+
+    def used(engine: Engine) -> None:
+        engine.policies.update_cluster("c2", policy_name="power_saving")
+
+    with starting(state, prepare=used) as live:
+        live.run(0, "setup", "--all-policies", "--placement-keys")
+        assert [weights(live, one) for one in ("c1", "c2", "c3")] == [WEIGHTS] * 3
+        out, _ = live.run(0, "setup", "--all-policies", "--undo")
+        assert out.count("take the placement keys") == 3
+        assert stored(live) == set()
+
+
+def test_a_policy_that_was_removed_or_renamed_gives_its_keys_back(live: LiveEngine) -> None:
+    live.run(0, *SET_UP)
+    live.engine.policies.update_cluster("c1", policy_name="none")
+    live.engine.policies.remove(policy_named(live.engine, "ovirt-placement").id)
+    live.run(0, "setup", "--all-policies", "--undo")
+    assert stored(live) == set()
+
+
+def test_clusters_that_another_policy_took_over_keep_them_until_that_is_undone(live: LiveEngine) -> None:
+    live.run(0, *SET_UP)
+    live.run(0, *SET_UP, "--policy", "second")
+    live.run(0, "setup", "--undo")
+    assert weights(live) == WEIGHTS
+    live.run(0, "setup", "--undo", "--policy", "second")
+    assert stored(live) == set()
+
+
+def test_a_setup_that_fails_halfway_gives_none_until_it_is_done(live: LiveEngine) -> None:
+    disturbance = Disturbance(method="PUT", path="/clusters/", status=409)
+    live.server.disturbances.add(disturbance)
+    live.run(2, *SET_UP)
+    assert stored(live) == set()
+    live.server.disturbances.clear()
+    live.run(0, *SET_UP)
+    assert weights(live) == WEIGHTS
+
+
+def test_an_undoing_that_fails_halfway_is_continued(live: LiveEngine) -> None:
+    live.run(0, *SET_UP)
+    live.server.disturbances.add(Disturbance(method="DELETE", path="/schedulingpolicies/", status=409))
+    live.run(2, "setup", "--undo")
+    live.server.disturbances.clear()
+    live.run(0, "setup", "--undo")
+    assert stored(live) == set()
+    assert cluster_policy(live.engine, "c1") == "none"
+
+
+def test_a_store_that_is_away_keeps_from_setting_up_and_not_from_undoing(live: LiveEngine) -> None:
+    live.run(0, *SET_UP)
+    content = live.config.read_text()
+    away = content.replace(f"sqlite:///{live.config.parent}/", f"sqlite:///{live.config.parent}/none/")
+    Path(live.config.parent / "none").write_text("no folder")
+    live.config.write_text(away)
+    live.changes.clear()
+    live.run(2, *SET_UP, "--cluster", "red")
+    assert live.changes == []
+    _, err = live.run(0, "setup", "--undo")
+    assert "the placement keys that setup gave clusters stay" in err
+    assert cluster_policy(live.engine, "c1") == "none"
+    live.config.write_text(content)
+    live.run(0, "setup", "--undo")
+    assert stored(live) == set()
+
+
+def test_what_would_come_of_it_reckons_with_them(starting: Starting) -> None:
+    """A mismatch that alone would refuse the host of a running VM does not where an idle host scores 100."""
+    state = snapshot(cluster("c1", name="blue"), host("h1", cluster="c1"), vm("v1", "h1", cluster="c1"))
+    with starting(state) as live:
+        live.run(0, "keys", "define", "NOISY", "--cluster", "blue", "--values", "h1=1")
+        for weight, violated in (("-50", []), ("-200", ["placement_keys"])):
+            live.run(0, "keys", "set", "NOISY", "1", weight, "--on", "cluster", "blue")
+            (blue,) = live.data(0, *SET_UP, "--what-if")["clusters"]
+            assert [rule["kind"] for rule in blue["violated"]] == violated
+        assert live.changes == []
+        assert set(weights(live)) == {"NOISY"}
+
+
+def test_a_vm_that_starts_takes_the_idle_host(starting: Starting) -> None:
+    state = snapshot(
+        cluster("c1", name="blue"),
+        host("h1", cluster="c1", cpu_percent=60),
+        host("h2", cluster="c1", cpu_percent=0),
+        vm("busy", "h1", cluster="c1", needs_mb=30000, vcpus=8),
+        vm("new", None, cluster="c1"),
+    )
+    with starting(state) as live:
+        before, _ = live.run(0, "keys", "explain", "new")
+        assert before.splitlines()[-1] == "Round 10 (above -10): h1 or h2, by lot."
+        live.run(0, *SET_UP)
+        after, _ = live.run(0, "keys", "explain", "new")
+        assert after.splitlines()[-1] == "Round 1 (above 80): h2."
+
+
+def test_doctor_names_the_clusters_that_came_later(live: LiveEngine) -> None:
+    def hints() -> list[str]:
+        _, out, _ = live.outcome("doctor", "--json")
+        return [one for one in plain(out)["hints"] if "special keys" in one]
+
+    live.run(0, *SET_UP)
+    assert hints() == []
+    live.engine.policies.update_cluster("c2", policy_name="ovirt-placement")
+    (hint,) = hints()
+    assert hint == (
+        "cluster red places by keys, and has no special keys: to give it #RAM (40), #CPU (30), #LOAD (30),"
+        " run ovirt-placement setup --policy ovirt-placement --placement-keys"
+    )
+    live.run(0, "keys", "unset", "#RAM", "--on", "cluster", "blue")
+    assert len(hints()) == 1  # what somebody removed is not missed
+    live.run(0, "setup", "--policy", "ovirt-placement", "--placement-keys")
+    assert hints() == []
+    assert weights(live, "c2") == WEIGHTS
+    assert set(weights(live, "c1")) == {"#CPU", "#LOAD"}
