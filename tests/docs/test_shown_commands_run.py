@@ -48,6 +48,7 @@ ELSEWHERE = {
     "ovirt-placement setup": "the scheduler proxy's units: tests/placement/cli/setup",
     "ovirt-placement store": "a store that was lost: tests/placement/store",
     "ovirt-enforcer apply": "an enforcer that runs: tests/enforcer/service",
+    "ovirt-enforcer run": "a service, which does not end: tests/enforcer/service",
     "ovirt-enforcer maintenance run": "an enforcer that runs: tests/scenarios/maintenance-run",
     "ovirt-enforcer approve 3f2a": "a plan that waits: tests/enforcer/cli/test_approve.py",
     "ovirt-placement ha-check --failures 3 --processes": "processes: tests/placement/cli/test_ha_check.py",
