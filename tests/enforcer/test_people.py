@@ -23,6 +23,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
@@ -110,6 +111,48 @@ def test_every_act_is_recorded_with_who_where_and_what(
     assert [line.split("  ", 1)[1] for line in capsys.readouterr().out.splitlines()] == [
         one["sentence"] for one in found
     ]
+
+
+def test_what_becomes_of_a_maintenance_run_is_recorded(
+    file: Path, tmp_path: Path, acts: Callable[[], list[dict[str, Any]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    to = ("--config", str(file))
+    runs = MaintenanceStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
+    runs.request("r1", (CLUSTER, "blue"), [("h1", "alpha")], MaintenanceRequest(), requested_by="ada")
+    runs.close()
+    for order, status in (("resume", 2), ("pause", 0), ("pause", 2), ("resume", 0), ("stop", 0)):
+        assert enforcer(["maintenance", order, *to]) == status
+    found = acts()
+    assert [one["sentence"].split(" on ", 1)[1].partition(" ")[2] for one in found] == [
+        "requested maintenance run r1 in cluster blue: alpha",
+        # What is refused changes nothing.
+        "paused maintenance run r1 in cluster blue",
+        "resumed maintenance run r1 in cluster blue",
+        "stopped maintenance run r1 in cluster blue",
+    ]
+    assert all({name: one[name] for name in WHO} == WHO for one in found[1:])
+
+
+def test_a_store_that_is_made_again_or_restored_has_a_record_of_who_did_it(
+    file: Path, tmp_path: Path, acts: Callable[[], list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    to = ("--config", str(file))
+    assert enforcer(["pause", *to]) == 0
+    assert placement(["store", "backup", str(tmp_path / "saved"), *to]) == 0
+    for lost in ("store.db", "store.db-wal", "store.db-shm"):
+        (tmp_path / lost).unlink(missing_ok=True)
+    assert placement(["store", "init", *to]) == 0
+    assert placement(["store", "init", *to]) == 0  # it is there: nothing is done
+    (made,) = acts()
+    assert made["kind"] == "store_init"
+    assert made["sentence"] == f"{WHO['login']} on {WHO['machine']} made the lost store again, empty"
+    # A record of that alone is nothing that a restoration would lose.
+    assert placement(["store", "restore", str(tmp_path / "saved"), *to]) == 0
+    paused, restored = acts()
+    assert (paused["kind"], restored["kind"]) == ("pause", "store_restore")
+    assert restored["sentence"].endswith(f"restored the store from {tmp_path}/saved")
+    assert placement(["store", "restore", str(tmp_path / "saved"), *to]) == 2  # it holds a pause
 
 
 def kill_before(request: str, arguments: list[str], folder: Path) -> None:

@@ -9,9 +9,13 @@ from pathlib import Path
 
 from ovirt_placement import config
 from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.store import PATIENCE_SECONDS
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.store import backup
 from ovirt_placement.store.database import Database, StoreLost
+from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
 DESCRIPTION = """\
 The store holds which migrations are under way, the placement keys, and what else is remembered over restarts.
@@ -71,26 +75,36 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _init(args: argparse.Namespace) -> int:
     with _opened(args) as database:
         made = database.begin_again()
+        if made:
+            engine, act = _recorded_by(args, UserActionKind.STORE_INIT)
+            with database.transaction() as connection:
+                record(EngineRows(connection, engine), act)
         print(f"store {database.name}: {'made, empty' if made else 'is there'}")
     return 0
 
 
 def _backup(args: argparse.Namespace) -> int:
     with _opened(args, create=False) as database:
-        print(f"{args.file}: {backup.write(database, args.file)} rows")
+        print(f"{args.file}: {counted(backup.write(database, args.file), 'row')}")
     return 0
 
 
 def _restore(args: argparse.Namespace) -> int:
     found = backup.read(args.file)
+    by = _recorded_by(args, UserActionKind.STORE_RESTORE, str(args.file))
     with _opened(args) as database:
         try:
-            rows = backup.restore(database, found, replace=args.replace)
+            rows = backup.restore(database, found, by, replace=args.replace)
         except StoreLost:
             database.begin_again()
-            rows = backup.restore(database, found, replace=args.replace)
-        print(f"store {database.name}: {rows} rows restored")
+            rows = backup.restore(database, found, by, replace=args.replace)
+        print(f"store {database.name}: {counted(rows, 'row')} restored")
     return 0
+
+
+def _recorded_by(args: argparse.Namespace, kind: UserActionKind, subject: str = "") -> tuple[str, Act]:
+    """Who does this, for the records of the engine that is configured; a store may hold several."""
+    return config.load(args.config).engine.name, Act(kind=kind, login=login_name(), subject=subject)
 
 
 @contextmanager

@@ -13,7 +13,9 @@ import msgspec
 from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
 
 from ovirt_placement.store.database import Database
-from ovirt_placement.store.schema import key_revision, metadata, schema_version
+from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.schema import key_revision, metadata, schema_version, user_actions
+from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_placement.store.versions import VERSION
 from ovirt_service import bounded_file
 from ovirt_service.errors import UserError
@@ -74,14 +76,16 @@ def read(path: Path) -> Backup:
     return found
 
 
-def restore(database: Database, backup: Backup, *, replace: bool) -> int:
+def restore(database: Database, backup: Backup, by: tuple[str, Act], *, replace: bool) -> int:
     """Bring back what a file holds, all of it or nothing; how many rows.
+
+    `by` is the engine among whose records it is recorded, and who does it.
 
     Raises `UserError` if the store holds something that is not to be replaced, or a row is none.
     """
     with database.transaction() as connection:
         _hold(connection)
-        held = [table for table in _tables() if table is not key_revision and _count(connection, table)]
+        held = [table for table in _tables() if _holds(connection, table)]
         if held and not replace:
             raise UserError(
                 f"store {database.name}: is not empty: what it holds would be lost;"
@@ -92,6 +96,8 @@ def restore(database: Database, backup: Backup, *, replace: bool) -> int:
         for table in _tables():
             _insert(connection, table, backup.tables.get(table.name, []))
         connection.execute(update(key_revision).values(revision=secrets.choice(_REVISIONS)))
+        engine, act = by
+        record(EngineRows(connection, engine), act)
     return sum(map(len, backup.tables.values()))
 
 
@@ -124,8 +130,14 @@ def _rows(connection: Connection, table: Table) -> Iterator[Any]:
     return iter(connection.execute(select(table)).mappings())
 
 
-def _count(connection: Connection, table: Table) -> int:
-    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+def _holds(connection: Connection, table: Table) -> bool:
+    """Whether it has rows that somebody would miss; that a store was made again is none."""
+    if table is key_revision:
+        return False
+    query = select(func.count()).select_from(table)
+    if table is user_actions:
+        query = query.where(user_actions.c.kind != UserActionKind.STORE_INIT.value)
+    return bool(connection.execute(query).scalar_one())
 
 
 def _tables() -> list[Table]:

@@ -38,6 +38,12 @@ class RunState(StrEnum):
 #: Those of a run that is under way.
 ACTIVE: Final = (RunState.RUNNING, RunState.PAUSED, RunState.STOPPING)
 
+_ORDERS: Final = {
+    RunState.PAUSED: UserActionKind.MAINTENANCE_PAUSE,
+    RunState.RUNNING: UserActionKind.MAINTENANCE_RESUME,
+    RunState.STOPPING: UserActionKind.MAINTENANCE_STOP,
+}
+
 
 class HostPhase(StrEnum):
     """How far a host is."""
@@ -193,11 +199,22 @@ class MaintenanceStore(StoreAccess):
         with self._transaction() as rows:
             return _runs(rows, _in_states(ACTIVE))
 
-    def order(self, run_id: str, state: RunState, *, after: Sequence[RunState]) -> bool:
+    def order(self, run_id: str, state: RunState, *, after: Sequence[RunState], set_by: str) -> bool:
         """Have a run paused, resumed or stopped if it is in one of these states; whether it was."""
         with self._transaction() as rows:
             change = rows.update(maintenance_runs).where(maintenance_runs.c.id == run_id, _in_states(after))
-            return rows.execute(change.values(state=state.value, updated=now())).rowcount == 1
+            if rows.execute(change.values(state=state.value, updated=now())).rowcount != 1:
+                return False
+            (run,) = _runs(rows, maintenance_runs.c.id == run_id)
+            act = Act(
+                kind=_ORDERS[state],
+                login=set_by,
+                cluster=run.cluster,
+                cluster_name=run.cluster_name,
+                subject=run_id,
+            )
+            record(rows, act)
+            return True
 
     def end(self, run_id: str, state: RunState, message: str) -> None:
         """End a run: no host is marked any more. As `enter` it is the leader's: raises `LeaseLost`."""

@@ -38,9 +38,14 @@ class UserActionKind(StrEnum):
     SETUP = "setup"
     SETUP_UNDO = "setup_undo"
     MAINTENANCE = "maintenance"
+    MAINTENANCE_PAUSE = "maintenance_pause"
+    MAINTENANCE_RESUME = "maintenance_resume"
+    MAINTENANCE_STOP = "maintenance_stop"
     GROUP_ADD = "group_add"
     GROUP_EDIT = "group_edit"
     GROUP_REMOVE = "group_remove"
+    STORE_INIT = "store_init"
+    STORE_RESTORE = "store_restore"
 
 
 class UserActionState(StrEnum):
@@ -60,9 +65,14 @@ _WHAT: Final = {
     UserActionKind.SETUP: "set up scheduling policy {subject}",
     UserActionKind.SETUP_UNDO: "undid the setup of scheduling policy {subject}",
     UserActionKind.MAINTENANCE: "requested maintenance run {subject}",
+    UserActionKind.MAINTENANCE_PAUSE: "paused maintenance run {subject}",
+    UserActionKind.MAINTENANCE_RESUME: "resumed maintenance run {subject}",
+    UserActionKind.MAINTENANCE_STOP: "stopped maintenance run {subject}",
     UserActionKind.GROUP_ADD: "added affinity group {subject}",
     UserActionKind.GROUP_EDIT: "changed affinity group {subject}",
     UserActionKind.GROUP_REMOVE: "removed affinity group {subject}",
+    UserActionKind.STORE_INIT: "made the lost store again, empty",
+    UserActionKind.STORE_RESTORE: "restored the store from {subject}",
 }
 _OF_ALL_CLUSTERS: Final = (UserActionKind.PAUSE, UserActionKind.RESUME)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +151,8 @@ def test_a_lost_answer_is_found_out_and_asked_for_no_second_time(tmp_path: Path)
 def test_a_run_that_is_stopped_leaves_no_host_out_of_service(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played, soak_seconds=200.0)
-        stop = (RunState.RUNNING,)
-        played.happenings.append((60.0, lambda: played.store.order("run", RunState.STOPPING, after=stop)))
+        stop = partial(played.store.order, after=(RunState.RUNNING,), set_by="eve")
+        played.happenings.append((60.0, lambda: stop("run", RunState.STOPPING)))
         played.play(LONG)
         assert played.run.state is RunState.STOPPED
         assert played.run.hosts[1].phase is HostPhase.WAITING

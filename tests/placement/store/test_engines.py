@@ -141,7 +141,7 @@ class Parts:
             pass
         self.samples.record_violations("c", "blue", hard=9, soft=9)
         self.cycles.record(Cycle(epoch=2, error=None))
-        self.maintenance.order("r1", RunState.PAUSED, after=(RunState.RUNNING,))
+        self.maintenance.order("r1", RunState.PAUSED, after=(RunState.RUNNING,), set_by="eve")
         self.maintenance.enter("r1", "h1", HostPhase.DRAINING, draining=True, vms=["v1"])
         self.maintenance.note("r1", "h1", "again")
         self.maintenance.mark_stopped("r1", "h1", ["v1"])

@@ -17,11 +17,14 @@ from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
 from ovirt_placement.store.marker import Marker
 from ovirt_placement.store.schema import metadata
+from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
 from ovirt_service.errors import UserError
 from tests.placement.databases import database as opened_database
 from tests.stored import prepared
 
 KEY = PlacementKey("server", "v", "system", "load", 1.5, 0.25)
+#: Who restores.
+BY = ("default", Act(kind=UserActionKind.STORE_RESTORE, login="eve", subject="backup"))
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +93,7 @@ def test_a_running_part_goes_on_as_soon_as_the_store_is_back(url: str, tmp_path:
         running.open_intents()
     database = opened(url)
     assert database.begin_again()
-    backup.restore(database, backup.read(tmp_path / "backup"), replace=False)
+    backup.restore(database, backup.read(tmp_path / "backup"), BY, replace=False)
     assert [(one.id, one.vm) for one in running.open_intents()] == [(one.id, one.vm) for one in before]
 
 
@@ -103,13 +106,15 @@ def test_all_that_a_store_holds_comes_back(url: str, tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o077 == 0
     keys.change(lambda _: KeyChange(remove=(KEY,)), set_by="me")
     with pytest.raises(UserError, match="is not empty"):
-        backup.restore(opened(url), backup.read(file), replace=False)
-    backup.restore(opened(url), backup.read(file), replace=True)
+        backup.restore(opened(url), backup.read(file), BY, replace=False)
+    backup.restore(opened(url), backup.read(file), BY, replace=True)
     assert keys.records().keys == before.keys
     assert keys.revision() != revision  # who remembers keys by it reads them again
     store = Store(url, engine="default", patience_seconds=5)
     second = prepared(store, vm="w", cluster="c", source="a", target="b", correlation_id="two")
     assert second.id not in {one.id for one in store.open_intents() if one.vm == "v"}
+    actions = UserActionStore(url, engine="default", patience_seconds=5).actions(since_seconds=600)
+    assert [(one.kind, one.login) for one in actions] == [("keys", "me"), ("store_restore", "eve")]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +140,7 @@ def test_a_row_that_is_none_changes_nothing(url: str, tmp_path: Path) -> None:
     spoilt = backup.read(tmp_path / "backup")
     spoilt.tables["leases"] = [{"engine": "default"}]
     with pytest.raises(UserError, match="a row in leases"):
-        backup.restore(database, spoilt, replace=True)
+        backup.restore(database, spoilt, BY, replace=True)
     assert Store(url, engine="default", patience_seconds=5).open_intents()
 
 

@@ -16,6 +16,7 @@ from ovirt_placement.store.maintenance import (
     RunState,
     Work,
 )
+from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service.errors import UserError
 
 REQUEST = MaintenanceRequest(work=Work.NOTHING, stop_vms=("p",), soak_seconds=5.0, failures=1, reboot=False)
@@ -71,12 +72,19 @@ def test_readers_of_keys_learn_of_draining_hosts(url: str, store: MaintenanceSto
     keys.close()
 
 
-def test_a_run_obeys_only_in_the_states_meant(store: MaintenanceStore) -> None:
+def test_a_run_obeys_only_in_the_states_meant_and_it_is_recorded_who_said_so(
+    url: str, store: MaintenanceStore
+) -> None:
     begun(store)
-    assert not store.order("r1", RunState.RUNNING, after=(RunState.PAUSED,))
-    assert store.order("r1", RunState.PAUSED, after=(RunState.RUNNING,))
+    assert not store.order("r1", RunState.RUNNING, after=(RunState.PAUSED,), set_by="eve")
+    assert store.order("r1", RunState.PAUSED, after=(RunState.RUNNING,), set_by="eve")
     store.end("r1", RunState.DONE, "")
-    assert not store.order("r1", RunState.STOPPING, after=(RunState.RUNNING, RunState.PAUSED))
+    assert not store.order("r1", RunState.STOPPING, after=(RunState.RUNNING, RunState.PAUSED), set_by="eve")
+    actions = UserActionStore(url, engine="default", patience_seconds=30).actions(since_seconds=600)
+    assert [(one.kind, one.login, one.cluster, one.subject) for one in actions] == [
+        ("maintenance", "ada", "c1", "r1"),
+        ("maintenance_pause", "eve", "c1", "r1"),
+    ]
 
 
 def test_actions_on_hosts_are_no_migrations(url: str) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ovirt_enforcer.cli.arguments import add_config
 from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.store import opened
 from ovirt_placement.store.maintenance import MaintenanceRun, MaintenanceStore, RunState
 from ovirt_service.errors import UserError
@@ -70,7 +71,7 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _run(order: _Order, args: argparse.Namespace) -> int:
     with opened(MaintenanceStore, args) as store:
         found = _found(store.active(), args.run_id)
-        if not store.order(found.id, order.state, after=order.after):
+        if not store.order(found.id, order.state, after=order.after, set_by=login_name()):
             raise UserError(f"maintenance run {found.id} is {found.state}")
     print(f"Maintenance run {found.id} of cluster {found.cluster_name} {order.said}.")
     return 0
