@@ -14,6 +14,7 @@ import pytest
 from ovirt_placement.answers import local_proxy
 from ovirt_placement.answers.decisions import record
 from ovirt_placement.cli.main import main
+from ovirt_placement.engine.reading import events
 from ovirt_placement.model import SchedulingPolicy
 from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
 from tests.integration.world import World, running
@@ -104,6 +105,19 @@ def test_at_a_moment_the_decision_has_its_reasons_and_what_would_have_let_it_sta
         ("relax", ["g1"], ["south"])
     ]
     assert found["events_error"] is None
+
+
+def test_events_that_are_cut_off_are_reported(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asking.data("--refused")["events_since"] is None
+    assert asking.data("web", "--at", "2026-01-01T00:00+00:00")["events_since"] is None
+    monkeypatch.setattr(events, "_NEWEST", 1)  # of three
+    found = asking.data("--refused")
+    (huge,) = (one for one in found["refused"] if one["vm"]["name"] == "huge")
+    assert found["events_since"] == huge["events"][0]["time"]
+    said = f"The engine's events before {found['events_since']} were not read: it has more than are read"
+    assert said in asking.text("--refused")
+    assert said in asking.text("web", "--at", "2026-01-01T00:00+00:00")
+    assert asking.data("--refused", "--since", "0s")["events_since"] is None
 
 
 def test_it_reads_as_an_administrator_asks(asking: Asking) -> None:

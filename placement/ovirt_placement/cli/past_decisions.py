@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
     from ovirt_placement.answers.decisions.at_time import Attempt, DecisionsAtDocument
-    from ovirt_placement.engine.reading.events import EngineEvent
+    from ovirt_placement.engine.reading.events import LatestEvents
 
 _WEEK = "7d"
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -135,6 +134,10 @@ def _print_at(answer: DecisionsAtDocument, record: Path, *, whole: bool) -> None
         print(f"The engine, {event.time}: {event.sentence}")
     if answer.events_error is not None:
         print(f"The engine's events are not known: {answer.events_error}")
+    if answer.events_since is not None:
+        from ovirt_placement.answers.decisions.engine_said import cut_text
+
+        print(cut_text(answer.events_since))
 
 
 def _print_attempt(title: str, attempt: Attempt, *, whole: bool) -> None:
@@ -162,19 +165,19 @@ def _record(args: argparse.Namespace) -> Path:
     return file
 
 
-def _events(args: argparse.Namespace) -> tuple[Sequence[EngineEvent], str | None]:
+def _events(args: argparse.Namespace) -> tuple[LatestEvents, str | None]:
     """What the engine says of refusals, or why it is not known."""
-    if args.state is not None:
-        return (), "a state file has none"
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import connect
-    from ovirt_placement.engine.reading.events import find_refusals
+    from ovirt_placement.engine.reading.events import LatestEvents, find_refusals
 
+    if args.state is not None:
+        return LatestEvents((), None), "a state file has none"
     try:
         with connect(config.load(args.config).engine) as connection:
             return find_refusals(connection), None
     except UserError as error:
-        return (), str(error)
+        return LatestEvents((), None), str(error)
 
 
 def _moment(text: str) -> moments.Moment:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ovirt_placement.answers.decisions.engine_said import EngineSaid, engine_said, near, of_host
+from ovirt_placement.answers.decisions.engine_said import EngineSaid, cut_at, engine_said, near, of_host
 from ovirt_placement.answers.decisions.moments import Moment
 from ovirt_placement.answers.decisions.past import PastDecision, past, time_text
 from ovirt_placement.answers.decisions.record import FILTERS, WEIGHTS, LoggedDecision, about
 from ovirt_placement.answers.decisions.ways import Way, ways
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.sentences import listed
-from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.reading.events import EngineEvent, LatestEvents
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
@@ -57,6 +57,8 @@ class DecisionsAtDocument(Document, frozen=True, kw_only=True, tag="decisions_at
     events: tuple[EngineSaid, ...]
     #: Why the engine's events are not known; null if they are.
     events_error: str | None
+    #: ISO 8601: the engine has more events than were read, and older ones are lacking here; null if none are.
+    events_since: str | None
 
 
 def decisions_at(
@@ -64,7 +66,7 @@ def decisions_at(
     vm: Vm,
     record: Path,
     moment: Moment,
-    events: Sequence[EngineEvent],
+    events: LatestEvents,
     events_error: str | None = None,
     only: Host | None = None,
 ) -> DecisionsAtDocument:
@@ -77,7 +79,8 @@ def decisions_at(
             before = found if before is None or found.time >= before.time else before
         elif after is None or found.time < after.time:
             after = found
-    said = [*_events(events, vm, moment, before, after)]
+    said = [*_events(events.events, vm, moment, before, after)]
+    asked_from = min(one.time for one in (before, after) if one) if before or after else moment.seconds
     return DecisionsAtDocument(
         vm=Named(vm.id, vm.name),
         at=time_text(moment.seconds),
@@ -86,6 +89,7 @@ def decisions_at(
         after=None if after is None else _attempt(after, snapshot, vm, moment, said, only),
         events=tuple(map(engine_said, said)),
         events_error=events_error,
+        events_since=cut_at(events, min(asked_from, moment.seconds)),
     )
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ovirt_placement.answers.decisions.past import time_text
-from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent
+from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent, LatestEvents
 from ovirt_placement.model import Host
 from ovirt_placement.model.record import Record
 
@@ -36,6 +36,15 @@ def near(events: Iterable[EngineEvent], vm: str, begin: float, end: float) -> It
         for event in events
         if event.vm == vm and begin - NEAR_SECONDS <= event.time <= end + NEAR_SECONDS
     )
+
+
+def cut_at(events: LatestEvents, since: float) -> str | None:
+    """Since when the events are known, where what is older was cut off and is asked about as well."""
+    return None if events.since is None or events.since <= since else time_text(events.since)
+
+
+def cut_text(since: str) -> str:
+    return f"The engine's events before {since} were not read: it has more than are read at once."
 
 
 def of_host(said: Iterable[EngineSaid], host: Host) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from ovirt_placement.answers.decisions.at_time import NotAsked, not_asked_lines
 from ovirt_placement.answers.decisions.engine_said import (
     NEAR_SECONDS,
     EngineSaid,
+    cut_at,
+    cut_text,
     engine_said,
     of_host,
 )
@@ -20,7 +22,7 @@ from ovirt_placement.answers.decisions.record import FILTERS, LoggedDecision, de
 from ovirt_placement.answers.decisions.ways import Way, ways
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.sentences import listed
-from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent
+from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent, LatestEvents
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import Named, named_vm
 from ovirt_placement.model.record import Record
@@ -60,6 +62,8 @@ class RefusedPlacementsDocument(Document, frozen=True, kw_only=True, tag="refuse
     #: Why the record, or the engine's events, are not known; null if they are.
     record_error: str | None
     events_error: str | None
+    #: ISO 8601: the engine has more events than were read, and older ones are lacking here; null if none are.
+    events_since: str | None
 
 
 @dataclass
@@ -84,7 +88,7 @@ def refused_placements(
     snapshot: Snapshot,
     record: Path | None,
     since: float,
-    events: Sequence[EngineEvent],
+    events: LatestEvents,
     errors: tuple[str | None, str | None] = (None, None),
     only: Vm | None = None,
 ) -> RefusedPlacementsDocument:
@@ -95,7 +99,7 @@ def refused_placements(
     """
     rows = _Rows()
     began = None if record is None else rows.read(record, since, only)
-    for event in events:
+    for event in events.events:
         if event.time >= since and event.vm is not None and (only is None or event.vm == only.id):
             rows.add_event(event, event.vm)
     found = sorted((row for own in rows.by_vm.values() for row in own), key=lambda row: row.times[0])
@@ -105,6 +109,7 @@ def refused_placements(
         refused=tuple(_placement(row, snapshot) for row in found),
         record_error=errors[0],
         events_error=errors[1],
+        events_since=cut_at(events, since),
     )
 
 
@@ -193,6 +198,8 @@ def lines(answer: RefusedPlacementsDocument, *, whole: bool = False) -> Iterator
         yield f"The proxy's record begins at {answer.recorded_since}."
     if answer.events_error is not None:
         yield f"The engine's events are not known: {answer.events_error}."
+    if answer.events_since is not None:
+        yield cut_text(answer.events_since)
 
 
 def _lines(one: RefusedPlacement, *, whole: bool) -> Iterator[str]:

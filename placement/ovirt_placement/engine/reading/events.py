@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from datetime import datetime
 from http import HTTPStatus
+from typing import NamedTuple
 
 import msgspec
 
@@ -77,6 +78,14 @@ class EngineEvent(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str | None
 
 
+class LatestEvents(NamedTuple):
+    """Events, oldest first, and how far back they were looked for."""
+
+    events: tuple[EngineEvent, ...]
+    #: Seconds since the epoch; what is older was cut off. None if nothing was.
+    since: float | None
+
+
 def read_events(
     connection: EngineConnection, *, after: int = 0, at_most: int, but: Container[int] = ()
 ) -> tuple[EngineEvent, ...]:
@@ -116,10 +125,10 @@ def find_start_events(connection: EngineConnection) -> tuple[EngineEvent, ...]:
 
     As `find_migration_events`, where the engine's search finds nothing.
     """
-    return _find_of(connection, VM_STARTED)
+    return _find_of(connection, VM_STARTED).events
 
 
-def find_refusals(connection: EngineConnection) -> tuple[EngineEvent, ...]:
+def find_refusals(connection: EngineConnection) -> LatestEvents:
     """Find the latest thousand events of VMs that did not start, or whose migration did not begin.
 
     As `find_migration_events`, where the engine's search finds nothing.
@@ -127,10 +136,13 @@ def find_refusals(connection: EngineConnection) -> tuple[EngineEvent, ...]:
     return _find_of(connection, START_FAILED | REFUSED)
 
 
-def _find_of(connection: EngineConnection, codes: Container[int]) -> tuple[EngineEvent, ...]:
+def _find_of(connection: EngineConnection, codes: Container[int]) -> LatestEvents:
     search = " or ".join(f"type={code}" for code in sorted(EventCode) if code in codes)
-    found = _of(codes, _read(connection, search=search, max=_NEWEST))
-    return found or _of(codes, _read(connection, max=_NEWEST))
+    read = _read(connection, search=search, max=_NEWEST)
+    if not (found := _of(codes, read)):
+        read = _read(connection, max=_NEWEST)
+        found = _of(codes, read)
+    return LatestEvents(found, min(event.time for event in read) if len(read) >= _NEWEST else None)
 
 
 def _of(codes: Container[int], events: Iterable[EngineEvent]) -> tuple[EngineEvent, ...]:

@@ -10,7 +10,9 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.events import (
     EngineEvent,
+    LatestEvents,
     find_migration_events,
+    find_refusals,
     find_start_events,
     read_events,
 )
@@ -109,3 +111,23 @@ def test_events_of_starts_come_oldest_first(understood: bool) -> None:
         settings = EngineSettings(url=server.url, username="admin@internal")
         with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
             assert [event.id for event in find_start_events(connection)] == [7, 9]
+
+
+@pytest.mark.parametrize("understood", [True, False])
+def test_refusals_that_are_more_than_are_read_are_known_since_the_oldest(understood: bool) -> None:
+    refused = [event(number, 54, "one", "v") for number in range(3000, 2000, -1)]
+
+    def found(*events: str) -> LatestEvents:
+        def answer(path: str) -> tuple[int, bytes]:
+            silent = "search" in path and not understood
+            return 200, f"<events>{'' if silent else ''.join(events)}</events>".encode()
+
+        with serving(EngineServer(answer=answer)) as server:
+            settings = EngineSettings(url=server.url, username="admin@internal")
+            with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+                return find_refusals(connection)
+
+    cut = found(*refused)
+    assert (len(cut.events), cut.since) == (1000, cut.events[0].time)
+    whole = found(*refused[:-1])
+    assert (len(whole.events), whole.since) == (999, None)
