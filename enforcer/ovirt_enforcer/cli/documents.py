@@ -40,7 +40,7 @@ class KeptVm(Record, frozen=True, omit_defaults=False):
 
 
 class PlansBack(Plans, frozen=True, kw_only=True, omit_defaults=False):
-    """The migrations that take back what a plan has done."""
+    """The migrations that undo what a plan has done."""
 
     #: The id of the plan that is taken back.
     undoes: str

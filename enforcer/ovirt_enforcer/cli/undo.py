@@ -1,4 +1,4 @@
-"""`ovirt-enforcer undo`: which migrations would take back what a plan has done, by the rules of today."""
+"""`ovirt-enforcer undo`: which migrations would undo what a plan has done, by the rules of today."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from ovirt_placement.cli.store import opened
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.undoing import Moved, Undoing, plan_back
@@ -28,7 +29,7 @@ from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.intents import IntentState
 from ovirt_service.errors import UserError
 
-#: Exit statuses, besides 0 where nothing is to be taken back and 2 for a mistake.
+#: Exit statuses, besides 0 where nothing can be undone and 2 for a mistake.
 UNDOES_ALL = 3
 SOMETHING_STAYS = 4
 
@@ -36,9 +37,9 @@ _DEADLINE_SECONDS = 30.0
 
 
 DESCRIPTION = """\
-Say which migrations would take back what a plan has done. Nothing is migrated: `ovirt-enforcer apply` carries
+Say which migrations would undo what a plan has done. Nothing is migrated: `ovirt-enforcer apply` carries
 out what --json prints.
-Exit status: 0 nothing is to be taken back, 3 the migrations take back all, 4 something stays as it is.
+Exit status: 0 there is nothing to undo, 3 the migrations undo all, 4 something stays as it is.
 """
 
 EXAMPLES = """\
@@ -51,7 +52,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = add_command(
         commands,
         "undo",
-        "say which migrations would take back what a plan has done",
+        "say which migrations would undo what a plan has done",
         DESCRIPTION,
         run,
         EXAMPLES,
@@ -67,10 +68,11 @@ def run(args: argparse.Namespace) -> int:
     snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
     if record.cluster not in snapshot.cluster_by_id:
         raise UserError(f"plan {record.id}: its cluster {record.cluster} is no more")
+    moved = moved_by(record)
     undoing = plan_back(
         snapshot,
         record.cluster,
-        moved_by(record),
+        moved,
         _held(config, snapshot),
         Deadline.after(_DEADLINE_SECONDS),
     )
@@ -78,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         show_json(found)
     else:
-        print("\n".join(_lines(found)))
+        print("\n".join(_lines(found, begun=bool(moved))))
     if undoing.kept:
         return SOMETHING_STAYS
     return UNDOES_ALL if undoing.plan.steps else 0
@@ -116,12 +118,16 @@ def _found(record: PlanRecord, undoing: Undoing, snapshot: Snapshot) -> PlansBac
     return PlansBack(**msgspec.structs.asdict(plans), undoes=record.id, kept=tuple(kept))
 
 
-def _lines(found: PlansBack) -> Iterator[str]:
+def _lines(found: PlansBack, *, begun: bool) -> Iterator[str]:
     (plan,) = found.clusters
     if plan.steps:
-        count = f"{plan.migrations} migration{'s' if plan.migrations != 1 else ''}"
+        count = f"{counted(plan.migrations, 'migration')}"
         yield f"Cluster {plan.cluster.name}: {count} to undo plan {found.undoes}"
-    else:
+    elif not begun:
+        yield f"Nothing can be undone yet: no migration of plan {found.undoes} has ended."
+    elif found.kept:
         yield f"Cluster {plan.cluster.name}: nothing of plan {found.undoes} can be undone now"
+    else:
+        yield f"Nothing is left to undo: the VMs of plan {found.undoes} are where they were before it."
     yield from (f"  {number}. {step_text(step)}" for number, step in enumerate(plan.steps, 1))
     yield from (f"  {one.name} stays: {one.because}" for one in found.kept)

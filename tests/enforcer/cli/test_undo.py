@@ -1,4 +1,4 @@
-"""What would take back a plan, as an administrator asks for it: a plan to look at, and to carry out."""
+"""What would undo a plan, as an administrator asks for it: a plan to look at, and to carry out."""
 
 from __future__ import annotations
 
@@ -106,7 +106,23 @@ def test_a_vm_that_was_moved_twice_goes_back_to_where_it_began(bench: Bench) -> 
 
 def test_nothing_is_left_to_take_back(bench: Bench) -> None:
     bench.did("abc", "v3 h1 h1")
-    assert bench.undo("abc") == (0, f"Cluster {CLUSTER}: nothing of plan abc can be undone now\n")
+    said = "Nothing is left to undo: the VMs of plan abc are where they were before it.\n"
+    assert bench.undo("abc") == (0, said)
+
+
+def test_a_plan_that_has_moved_nothing_yet(bench: Bench) -> None:
+    bench.did("abc")
+    assert bench.undo("abc") == (0, "Nothing can be undone yet: no migration of plan abc has ended.\n")
+
+
+def test_nothing_of_it_can_be_undone_and_why(bench: Bench) -> None:
+    bench.did("abc", "v1 h1 h2")
+    status, text = bench.undo("abc")
+    assert text.splitlines() == [
+        f"Cluster {CLUSTER}: nothing of plan abc can be undone now",
+        "  web1 stays: it would violate affinity group web",
+    ]
+    assert status == 4
 
 
 def test_a_plan_that_is_not_known_or_ambiguous_is_a_mistake(bench: Bench) -> None:
