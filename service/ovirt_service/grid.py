@@ -47,6 +47,22 @@ def drawn(rows: Sequence[Sequence[str]], headers: Sequence[str]) -> str:
     return "\n".join(line.rstrip() for line in printed.get().splitlines())
 
 
+def folded(line: str) -> list[str]:
+    """Fold a line at words where the terminal ends; where there is none it stays one."""
+    width = _console(cell_len(line)).width
+    if cell_len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()))
+    lines = [""]
+    for word in line.split():
+        longer = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
+        if lines[-1].strip() and cell_len(indent + longer) > width:
+            lines.append(" " * _GAP + word)
+        else:
+            lines[-1] = longer
+    return [indent + part for part in lines]
+
+
 def _fitted(widths: Sequence[int], words: Sequence[int], room: int) -> list[int]:
     """The widest columns give way until all find room; below its longest word none does while others can."""
     fitted = list(widths)

@@ -1,8 +1,8 @@
-"""Prints tables: aligned however wide characters are, fitted to a terminal, safe whatever names hold."""
+"""Prints tables, and lines below them: aligned however wide characters are, fitted to a terminal, safe."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ovirt_service.legible import escaped
 
@@ -17,3 +17,11 @@ def table(rows: Sequence[Sequence[object]], headers: Sequence[str]) -> str:
     from ovirt_service.grid import drawn
 
     return drawn([[escaped(str(cell)) for cell in row] for row in rows], headers)
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Print lines to standard output; on a terminal they are folded at words, and go on below indented."""
+    from ovirt_service.grid import folded
+
+    for line in lines:
+        print("\n".join(folded(escaped(line))))

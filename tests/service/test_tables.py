@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from ovirt_service.tables import escaped, show, table
+from ovirt_service.tables import escaped, show, show_lines, table
 
 
 def test_wide_characters_are_aligned_and_controls_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,6 +43,24 @@ def test_a_narrow_terminal_breaks_lines_and_no_names(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("COLUMNS", "20")
     narrow = re.sub(r"\x1b\[\d*m", "", table([("abcdefghijkl", "mnopqrstuvwx")], ("a", "b")))
     assert max(map(len, narrow.splitlines())) == 20
+
+
+def test_lines_are_folded_at_words_on_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ["  one two three four five six", "short", "a-word-that-is-longer-than-a-line"]
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("TERM", "xterm")
+    show_lines(lines)
+    assert capsys.readouterr().out.splitlines() == lines
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    show_lines(lines)
+    assert capsys.readouterr().out.splitlines() == [
+        "  one two three four",
+        "    five six",
+        "short",
+        "a-word-that-is-longer-than-a-line",
+    ]
 
 
 def test_a_narrow_terminal_breaks_names_of_units_in_headers(monkeypatch: pytest.MonkeyPatch) -> None:

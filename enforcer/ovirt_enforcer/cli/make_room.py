@@ -12,6 +12,7 @@ from ovirt_placement.answers.plans.text import steps_text
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import read_state, show_json
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import host_name, named_host, named_vm
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.make_room import RoomPlan, make_room
@@ -78,7 +79,7 @@ def _lines(found: RoomFound) -> list[str]:
         return [f"VM {name} can start on host {found.host.name} as things are."]
     count = plan.migrations
     known = ", no fewer will do" if plan.proven else f", at least {plan.at_least} are needed"
-    after = f"after {count} migration{'s' if count > 1 else ''}{known}:"
+    after = f"after {counted(count, 'migration')}{known}:"
     return [f"VM {name} can start on host {found.host.name} {after}", *steps_text(plan.steps)]
 
 

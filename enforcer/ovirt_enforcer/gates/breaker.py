@@ -14,6 +14,7 @@ from typing import Final
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.history import begun_ago, failed
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import ALL_CLUSTERS
@@ -39,8 +40,8 @@ class BreakerGate(Gate):
         pause = _pause(facts, trips)
         if trips.last_ago < pause:
             return (
-                f"{trips.failures} migrations failed here of late, the last for this reason: {trips.reason};"
-                f" the next is tried {pause:.0f} s after that, or after ovirt-enforcer resume"
+                f"{counted(trips.failures, 'migration')} failed here of late, the last for this reason:"
+                f" {trips.reason}; the next is tried {pause:.0f} s after that, or after ovirt-enforcer resume"
             )
         if any(one.cluster == cluster and begun_ago(one) < trips.last_ago for one in facts.open_intents):
             return "migrations failed here of late, and the one that tries whether they do still is under way"

@@ -8,6 +8,7 @@ from math import inf
 from ovirt_enforcer.gates.gate import Facts, VmGate
 from ovirt_enforcer.gates.history import HOUR_SECONDS, begun_within, by_vm, seconds_until_fewer
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.model.amounts import counted
 
 
 class VmHourLimitGate(VmGate):
@@ -16,7 +17,8 @@ class VmHourLimitGate(VmGate):
     def frozen(self, facts: Facts) -> Mapping[str, str]:
         counts = {vm: begun_within(intents, HOUR_SECONDS) for vm, intents in by_vm(facts.begun).items()}
         return {
-            vm: f"migrated {count} times in the last hour, as often as vm_migrations_per_hour allows"
+            vm: f"migrated {counted(count, 'time')} in the last hour, as often as"
+            " vm_migrations_per_hour allows"
             for vm, count in counts.items()
             if count >= facts.settings.vm_migrations_per_hour
         }

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.amounts import be, counted
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import HaCheck
@@ -90,13 +91,14 @@ def _facts(
     of_domains: HaCheck | None,
     losses: Sequence[Loss],
 ) -> Mapping[str, str]:
-    failures = f"{of_hosts.failures} host" + "s" * (of_hosts.failures != 1)
+    failures = counted(of_hosts.failures, "host")
     if state is ReservationState.SAFE:
         domains = "" if of_domains is None else ", or any failure domain"
         return {"state": f"all highly available VMs would be started again if any {failures}{domains} failed"}
     if state is ReservationState.UNKNOWN:
         left = sum(one.unjudged + len(one.unknown) for one in (of_hosts, of_domains) if one is not None)
-        return {"reason": f"{left} sets of failing hosts are not judged; see: ovirt-placement ha-check"}
+        sets = f"{counted(left, 'set')} of failing hosts {be(left)}"
+        return {"reason": f"{sets} not judged; see: ovirt-placement ha-check"}
     worst = max(losses, key=lambda loss: (_memory_mb(loss, snapshot), len(loss.unplaced)))
     return {
         "losses": _losses_text(losses, snapshot),

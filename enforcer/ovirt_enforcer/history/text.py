@@ -8,6 +8,7 @@ from typing import Any
 
 from ovirt_enforcer.history.selecting import EVERYTHING, Wanted, remaining, steps, steps_about
 from ovirt_enforcer.history.superseding import FoldedPlans
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.store.history import HeldStep, PlanRecord, RecordedMigration
 from ovirt_placement.store.intents import IntentState
 
@@ -71,7 +72,7 @@ def _summary(record: PlanRecord) -> str:
     migrations = sum(len(step["vms"]) for step in steps(record))
     if not migrations:
         return "nothing that a migration could repair"
-    said = [f"{migrations} migration{'s' if migrations > 1 else ''}"]
+    said = [counted(migrations, "migration")]
     if strategy := document.get("strategy"):
         seed = document.get("seed")
         said.append(strategy if seed is None else f"{strategy}, seed {seed}")

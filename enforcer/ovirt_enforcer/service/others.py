@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from ovirt_enforcer.actions.migrate_vm.origin import Origins
 from ovirt_enforcer.actions.migrate_vm.restless import Restless
 from ovirt_enforcer.service.look import Look
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.plan import Plan
 from ovirt_service.saying import Said
@@ -35,7 +36,7 @@ class OthersAtWork:
         news = [vm for vm in sorted(restless) if self._said.is_news(("restless", vm), "restless")]
         for vm in news:
             found = restless[vm]
-            often = f"{len(found.hosts) - 1} times within {found.within_seconds:.0f} s"
+            often = f"{counted(len(found.hosts) - 1, 'time')} within {found.within_seconds:.0f} s"
             reason = f"{found.reason(look.snapshot)}, {often}; its soft rules are not repaired meanwhile"
             self._warn(cluster, look, vm, reason)
         return bool(news)

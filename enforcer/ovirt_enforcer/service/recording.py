@@ -17,6 +17,7 @@ from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.news import News
 from ovirt_enforcer.service.sampling import Sampler
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.causes import Cause
@@ -60,7 +61,10 @@ class Recorder:
         if not steps and not remaining:
             return
         self._store.record_plan(plan_id, cluster, document, epoch=epoch)
-        sentence = f"{len(steps)} steps planned in cluster {name}; {len(remaining)} rules not repaired"
+        sentence = (
+            f"{counted(len(steps), 'step')} planned in cluster {name};"
+            f" {counted(len(remaining), 'rule')} not repaired"
+        )
         if self._said.is_news(cluster, plan_id):
             audit.report(
                 "plan", sentence, plan=plan_id, cluster=cluster, name=name, epoch=epoch, document=document

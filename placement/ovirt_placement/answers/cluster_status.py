@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ovirt_placement.answers.policy_units import usual_units
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import check
@@ -105,7 +106,7 @@ def rows(clusters: Iterable[ClusterStatus]) -> list[tuple[str, ...]]:
 
 def _ha_text(one: ClusterStatus) -> str:
     word = _HA_WORDS[one.ha_safe] if one.ha_reservation else "not reserved"
-    return f"{one.vms_highly_available} VMs, {word}"
+    return f"{counted(one.vms_highly_available, 'VM')}, {word}"
 
 
 def _violations_text(one: ClusterStatus) -> str:

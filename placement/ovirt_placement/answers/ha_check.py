@@ -11,6 +11,7 @@ from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.ha_check_domains import Domains
 from ovirt_placement.forecast.unplaced import UnplacedVm, why_unplaced
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.amounts import be, counted
 from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm, named_vms
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, check
@@ -182,7 +183,8 @@ def _check_number(snapshot: Snapshot, cluster: Cluster, failures: int) -> None:
     """Raise `UserError` if more is to fail than there is."""
     count = sum(host.up for host in snapshot.hosts_of_cluster.get(cluster.id, ()))
     if failures > count:
-        raise UserError(f"--failures {failures}: cluster {cluster.name} has {count} hosts that are up")
+        up = f"{counted(count, 'host')} that {be(count)} up"
+        raise UserError(f"--failures {failures}: cluster {cluster.name} has {up}")
 
 
 def _of_cluster(found: HaCheck, snapshot: Snapshot) -> CheckedCluster:

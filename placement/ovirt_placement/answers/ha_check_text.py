@@ -14,6 +14,7 @@ from ovirt_placement.answers.ha_check import (
     UnplacedRecord,
 )
 from ovirt_placement.answers.sentences import listed
+from ovirt_placement.model.amounts import be, counted
 from ovirt_placement.rules.failover.outcomes import Size
 
 HEADERS = ("cluster", "failures", "verdict", "engine's", "failing hosts", "VMs that cannot restart")
@@ -42,8 +43,10 @@ def notes(answer: HaCheckDocument) -> Iterator[str]:
             yield from _causes(loss)
     if first := next((loss for found in answer.clusters for loss in found.losses), None):
         hosts = ",".join(host.name for host in first.hosts)
-        yield f"Each start, and the migrations that follow: ovirt-placement what-if --down {hosts}"
-        yield "Migrations that restore the reservation: ovirt-enforcer plan (docs/ha.md)"
+        yield "Each start, and the migrations that follow:"
+        yield f"  ovirt-placement what-if --down {hosts}"
+        yield "Migrations that restore the reservation (docs/ha.md):"
+        yield "  ovirt-enforcer plan"
     for found in answer.clusters:
         if found.outside:
             yield f"Not counted in cluster {found.cluster.name}: {_outside(found)}"
@@ -100,9 +103,10 @@ def _open(found: CheckVerdict, what: str, by: str) -> Iterator[tuple[str, str]]:
     for size in sizes:
         unknown = sum(len(one.domains or one.hosts) == size.size for one in found.unknown)
         if size.unjudged + unknown:
-            one = f"sets of {size.size} {what}" if len(sizes) > 1 else "sets"
-            proven = f"{size.survived} sets of {what} are proven to be survived"
-            yield f"{size.unjudged + unknown} {one} are not judged{by}", proven
+            left = size.unjudged + unknown
+            one = f"{counted(left, 'set')} of {size.size} {what}" if len(sizes) > 1 else counted(left, "set")
+            survived = f"{counted(size.survived, 'set')} of {what} {be(size.survived)}"
+            yield f"{one} {be(left)} not judged{by}", f"{survived} proven to be survived"
 
 
 def _tightest(found: CheckVerdict) -> Iterator[tuple[str, str]]:
@@ -110,7 +114,7 @@ def _tightest(found: CheckVerdict) -> Iterator[tuple[str, str]]:
     left = [one for one in found.tightest if one.survived is not False]
     for one in left[:_TIGHTEST]:
         outcome = "survived" if one.survived else "not judged"
-        room = f"room for {max(0, one.room_for)} more VMs of {one.memory_mb} MiB at most"
+        room = f"room for {counted(max(0, one.room_for), 'more VM')} of {one.memory_mb} MiB at most"
         yield _failing(one), f"{outcome}, among the tightest: {room}"
 
 
@@ -126,10 +130,10 @@ def _causes(loss: LostSet) -> Iterator[str]:
                 f"  {one.vm.name}: {host.host.name}: {'; '.join(host.because)}" for host in one.refused
             )
         else:
-            yield f"  {one.vm.name}: {_counted(one)}"
+            yield f"  {one.vm.name}: {_by_reason(one)}"
 
 
-def _counted(one: UnplacedRecord) -> str:
+def _by_reason(one: UnplacedRecord) -> str:
     """Of many hosts: how many say the same, the most first."""
     counts = Counter(reason for host in one.refused for reason in host.because)
-    return listed([f"{number} hosts: {reason}" for reason, number in counts.most_common()], "; ")
+    return listed([f"{counted(number, 'host')}: {reason}" for reason, number in counts.most_common()], "; ")

@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta
 
 from ovirt_placement.answers.activity import Activity, activity
 from ovirt_placement.answers.document import Document
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.samples import HOUR_SECONDS, Sample
@@ -64,7 +65,7 @@ def lines(answer: HistoryDocument) -> Iterator[str]:
     where = "all clusters" if answer.cluster is None else f"cluster {answer.cluster.name}"
     total = answer.totals
     yield f"{where}, {answer.days[0].day} to {answer.days[-1].day}:"
-    plans, migrations = _counted(total.plans, "plan"), _counted(total.migrations, "migration")
+    plans, migrations = counted(total.plans, "plan"), counted(total.migrations, "migration")
     yield f"  {plans}, {migrations} done, {total.failed} failed"
     if total.hard is None or total.soft is None:
         yield "  violations: not known, no enforcer led"
@@ -74,8 +75,8 @@ def lines(answer: HistoryDocument) -> Iterator[str]:
         yield "  HA reservation: not known (not enabled, or not judged)"
     elif _lost(total):
         bad = [one for one in answer.days if _lost(one.activity)]
-        vms = _counted(total.vms_cannot_restart, "VM")
-        yield f"  HA reservation: not satisfied on {_counted(len(bad), 'day')}; at most {vms} cannot restart"
+        vms = counted(total.vms_cannot_restart, "VM")
+        yield f"  HA reservation: not satisfied on {counted(len(bad), 'day')}; at most {vms} cannot restart"
     else:
         yield "  HA reservation: satisfied whenever it was judged"
 
@@ -98,10 +99,6 @@ def _lost(found: Activity) -> bool:
 
 def _shown(value: int | None) -> str:
     return "-" if value is None else str(value)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _local(seconds: float) -> datetime:

@@ -13,6 +13,7 @@ from ovirt_placement.answers.maintenance import (
     RelaxedObstacle,
     Tradeoff,
 )
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.planning.obstacles import ObstacleKind
 
@@ -36,7 +37,7 @@ def _summary(found: ClusterMaintenance) -> str:
         return "no host can be taken out now."
     hosts = sum(len(one.hosts) for one in found.rounds)
     rounds, count = len(found.rounds), found.migrations
-    out = f"{_counted(hosts, 'host')} in {_counted(rounds, 'round')}"
+    out = f"{counted(hosts, 'host')} in {counted(rounds, 'round')}"
     if found.proven:
         cost = f"{migrations(count)} (proven: no plan has fewer rounds, nor as many and fewer migrations)"
     else:
@@ -89,12 +90,8 @@ def _relaxed_text(one: RelaxedObstacle) -> str:
 
 
 def _tradeoff_text(one: Tradeoff) -> str:
-    rounds = _counted(one.rounds, "round")
+    rounds = counted(one.rounds, "round")
     return f"{one.at_once} at once: {rounds}, {migrations(one.migrations)}, {duration_text(one.seconds)}"
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'s' * (count != 1)}"
 
 
 def _names(named: Iterable[Named]) -> str:

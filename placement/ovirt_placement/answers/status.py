@@ -18,6 +18,7 @@ from ovirt_placement.inventory.expected.current import outcomes
 from ovirt_placement.inventory.expected.traces import Outcomes
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.model import Cluster, Snapshot, Struct, state_file
+from ovirt_placement.model.amounts import counted
 
 _NOTHING = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
 
@@ -207,7 +208,7 @@ def _proxy_text(proxy: ProxyRecord) -> str:
         return f"Proxy: {proxy.error}."
     if proxy.error is not None:
         return f"Proxy at {proxy.url}: does not answer: {proxy.error}."
-    return f"Proxy at {proxy.url}: answers, {len(proxy.units)} units."
+    return f"Proxy at {proxy.url}: answers, {counted(len(proxy.units), 'unit')}."
 
 
 def _source_text(source: StateSource) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 
 from ovirt_placement.answers.activity import Activity, activity, named_cluster_of
 from ovirt_placement.answers.document import Document
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.samples import HOUR_SECONDS, Sample
@@ -123,4 +124,4 @@ def _bars(values: Sequence[int | None], highest: int, bars: str) -> str:
 
 def _span(hours: int) -> str:
     number, noun = (hours // 24, "day") if hours % 24 == 0 else (hours, "hour")
-    return f"{number} {noun}{'s' if number > 1 else ''}"
+    return counted(number, noun)

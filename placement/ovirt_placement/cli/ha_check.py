@@ -12,6 +12,7 @@ from ovirt_placement.answers.ha_check_workers import spreading
 from ovirt_placement.cli.arguments import add_command, positive
 from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, read_state, show, show_answer
 from ovirt_placement.model import Snapshot
+from ovirt_service import tables
 from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
@@ -96,7 +97,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         show(rows(answer), HEADERS, whole=args.all)
         if below := list(notes(answer)):
-            print("", *below, sep="\n")
+            print()
+            tables.show_lines(below)
     return int(not answer.safe)
 
 

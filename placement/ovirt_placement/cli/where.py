@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.keys import scores
@@ -14,10 +14,12 @@ from ovirt_placement.answers.why import JudgedHost
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
 from ovirt_placement.cli.question import add_question, read_state, show, show_answer, too_many
+from ovirt_service import tables
 
 DESCRIPTION = """\
 List the hosts that `ovirt-placement why` accepts for a VM, from best to worst by our weights: the rank that
-each gives (0 is best), and the points that the engine's selector makes of them with the policy's factors.
+each gives (0 is best; a weight that gives 0 to all is left out), and the points that the engine's selector
+makes of them with the policy's factors.
 The engine's own weights (CPU, memory, ...) and other sites' units are not reckoned with. Where the cluster's
 policy enables the units of placement keys, also what keys say: their nearness, the scores and the round.
 Below stand the hosts that are refused, by the engine's own filters or by our units.
@@ -46,10 +48,7 @@ def run(args: argparse.Namespace) -> int:
         show_answer(args, answer)
         return 0
     if answer.hosts:
-        units = [weight.unit for weight in answer.hosts[0].weights]
-        keyed = any(one.placement_keys for one in answer.hosts)
-        headers = ("host", "points", *units, "why", *(scores.HEADERS if keyed else ()))
-        show([_row(host) for host in answer.hosts], headers, whole=args.all)
+        _show_ranked(answer.hosts, whole=args.all)
     else:
         print(_nowhere(answer))
     _show_refused(answer.refused, whole=args.all)
@@ -61,9 +60,21 @@ def _nowhere(answer: WhereDocument) -> str:
     return f"VM {answer.vm.name} of cluster {answer.cluster.name}: no host {has}."
 
 
-def _row(host: RankedHost) -> tuple[object, ...]:
+def _show_ranked(hosts: Sequence[RankedHost], *, whole: bool) -> None:
+    """A column for each weight; those that rank no host behind another are named below, unless all are."""
+    units = [weight.unit for weight in hosts[0].weights]
+    ranking = [unit for at, unit in enumerate(units) if any(host.weights[at].rank for host in hosts)]
+    shown = units if whole else ranking or units
+    keyed = any(one.placement_keys for one in hosts)
+    headers = ("host", "points", *shown, "why", *(scores.HEADERS if keyed else ()))
+    show([_row(host, shown) for host in hosts], headers, whole=whole)
+    if left_out := [unit for unit in units if unit not in shown]:
+        tables.show_lines(["", f"0 for every host (--all shows them): {', '.join(left_out)}"])
+
+
+def _row(host: RankedHost, units: Collection[str]) -> tuple[object, ...]:
     reasons = (reason.sentence for weight in host.weights for reason in weight.reasons)
-    ranks = (weight.rank for weight in host.weights)
+    ranks = (weight.rank for weight in host.weights if weight.unit in units)
     keys = scores.cells(host.placement_keys) if host.placement_keys else ()
     return host.host.name, host.points, *ranks, "\n".join(dict.fromkeys(reasons)), *keys
 

@@ -94,7 +94,7 @@ def test_an_open_breaker_and_what_the_engine_refused_are_reported(
         eventually(lambda: bool(ask.enforcer()["breakers"]))
         (breaker,) = ask.enforcer()["breakers"]
         assert breaker["cluster"]["name"] == "blue"
-        assert breaker["reason"].startswith("1 migrations failed here of late")
+        assert breaker["reason"].startswith("1 migration failed here of late")
         assert "Breaker open in cluster blue: " in ask.text()
         assert "cluster blue: the breaker is open: migrations failed there" in ask.reasons()
         server.disturbances.clear()

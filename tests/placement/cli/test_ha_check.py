@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,22 @@ class Asking:
 @pytest.fixture
 def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
     return Asking(tmp_path, capsys)
+
+
+@pytest.mark.parametrize("columns", [80, 50])
+def test_what_stands_below_the_table_is_folded_to_the_terminal(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for name, value in (("COLUMNS", str(columns)), ("TERM", "xterm"), ("NO_COLOR", "1"), ("PAGER", "")):
+        monkeypatch.setenv(name, value)
+    text = re.sub(r"\x1b\[\d*m", "", asking.text(1, "--hosts north,south"))
+    below = text.partition("\n\n")[2].splitlines()
+    assert below[0] == "If north and south failed:"
+    assert max(map(len, below)) <= columns
+    assert columns == 80 or any(line.startswith("    ") for line in below)
+    # A command stands in a line of its own, to be copied.
+    assert "  ovirt-placement what-if --down north,south" in below
 
 
 def test_hosts_that_are_named_fail_together(asking: Asking) -> None:

@@ -31,6 +31,9 @@ class Asking:
         cells = (line.split("  ") for line in table.splitlines()[2:])
         return [[cell.strip() for cell in row if cell.strip()] for row in cells], below.splitlines()
 
+    def text(self, status: int, command: str, *parts: Part) -> str:
+        return self._run(status, command.split(), parts)
+
     def data(self, status: int, command: str, *parts: Part) -> Any:
         return plain(self._run(status, [*command.split(), "--json"], parts))
 
@@ -67,6 +70,47 @@ def test_violations_show_who_is_where_and_who_stands_wrong(asking: Asking) -> No
 
 def test_cluster_without_violations_is_status_0(asking: Asking) -> None:
     assert asking.rows(0, "violations --cluster cluster1", *SPLIT[:4]) == []
+
+
+RANKED = (
+    cluster(
+        "c1",
+        scheduling_policy=SchedulingPolicy(weights={"SoftAffinityWeight": 1, "HostAffinityWeight": 1}),
+    ),
+    host("h1", cluster="c1", name="north"),
+    host("h2", cluster="c1", name="south"),
+    vm("v1", "h1", cluster="c1", name="web"),
+    vm("v2", cluster="c1", name="cache"),
+)
+NEAR = group("g1", SOFT_TOGETHER, "v1 v2", cluster="c1", name="near")
+
+
+def test_where_leaves_out_weights_that_are_0_for_all_hosts(asking: Asking) -> None:
+    title, _, *rows = asking.text(0, "where cache", *RANKED, NEAR).splitlines()
+    assert title.split() == ["host", "points", "SoftAffinityWeight", "why"]
+    assert [row.split()[0] for row in rows[:2]] == ["north", "south"]
+    assert rows[-1] == (
+        "0 for every host (--all shows them): HostAffinityWeight, PlacementRuleWeight, HaReservationWeight"
+    )
+    title, *rows = asking.text(0, "where cache --all", *RANKED, NEAR).splitlines()
+    assert title.split()[2:-1] == [
+        "SoftAffinityWeight",
+        "HostAffinityWeight",
+        "PlacementRuleWeight",
+        "HaReservationWeight",
+    ]
+    assert not any("every host" in row for row in rows)
+
+
+def test_where_shows_all_weights_if_none_differs(asking: Asking) -> None:
+    title, *rows = asking.text(0, "where cache", *RANKED).splitlines()
+    assert title.split()[2:-1] == [
+        "SoftAffinityWeight",
+        "HostAffinityWeight",
+        "PlacementRuleWeight",
+        "HaReservationWeight",
+    ]
+    assert not any("every host" in row for row in rows)
 
 
 def test_conflicts_name_type_and_smallest_contradiction(asking: Asking) -> None:
@@ -116,8 +160,10 @@ def test_ha_check_names_hosts_and_vms_without_a_home(asking: Asking) -> None:
         [
             "If north failed:",
             "  web: south: only 100 MiB of its memory are not handed out yet",
-            "Each start, and the migrations that follow: ovirt-placement what-if --down north",
-            "Migrations that restore the reservation: ovirt-enforcer plan (docs/ha.md)",
+            "Each start, and the migrations that follow:",
+            "  ovirt-placement what-if --down north",
+            "Migrations that restore the reservation (docs/ha.md):",
+            "  ovirt-enforcer plan",
         ],
     )
     (found,) = asking.data(1, "ha-check --failures 2", *parts)["clusters"]
@@ -184,9 +230,11 @@ def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: 
         group("g1", SOFT_TOGETHER, "v1 v2", name="near", hosts_rule=SOFT_TOGETHER, hosts="h2"),
     )
     assert asking.rows(0, "where web", *parts) == [
-        ["south", "7", "1", "0", "0", "0", "violates affinity group near of priority 1"],
-        ["north", "3", "0", "1", "0", "0", "VMs to run with that are here: 1"],
+        ["south", "7", "1", "0", "violates affinity group near of priority 1"],
+        ["north", "3", "0", "1", "VMs to run with that are here: 1"],
         ["violates affinity group near of priority 1"],
+        [],
+        ["0 for every host (--all shows them): PlacementRuleWeight, HaReservationWeight"],
         [],
         ["east is refused by the engine's Status"],
     ]

@@ -65,7 +65,7 @@ def test_a_state_file_in_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert reported == f"Known from the state file {file}."
     assert keys == "Placement keys: 0, frozen sets: 0, sticky copies: 0."
     assert row.split()[:4] == ["cluster1", "2", "of", "3"]
-    assert row.endswith("1 hard, 1 soft  1 VMs, not reserved")
+    assert row.endswith("1 hard, 1 soft  1 VM, not reserved")
 
 
 def test_an_engine_that_nobody_follows(serving: Starting) -> None:

@@ -11,6 +11,7 @@ from ovirt_placement.answers.setup.default_keys import DEFAULT_WEIGHTS, weighing
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.engine.parsing import options
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER
 from ovirt_placement.model.names import Named
 from ovirt_placement.rules.catalogue import UNITS
@@ -158,8 +159,8 @@ def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Fin
         yield Finding(
             kind="keys_outvoted",
             what=f"cluster {cluster.name}: the other weights of its policy {policy.name} can outvote"
-            f" placement keys: {ours.KEY_WEIGHT} has the factor {factor}, and with {hosts} hosts it takes"
-            f" {needed + 1}",
+            f" placement keys: {ours.KEY_WEIGHT} has the factor {factor}, and with {counted(hosts, 'host')}"
+            f" it takes {needed + 1}",
             remedy=f"{remedy(policy, cluster)} --factor {ours.KEY_WEIGHT}={needed + 1}",
             cluster=Named(cluster.id, cluster.name),
         )

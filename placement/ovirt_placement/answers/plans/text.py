@@ -12,6 +12,7 @@ from ovirt_placement.answers.plans.records import (
     PlannedStep,
     RemainingRule,
 )
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named, NamedGroup
 from ovirt_placement.planning.maintenance.leaving import Leaving
 from ovirt_placement.planning.undoing import STRATEGY as UNDO
@@ -103,7 +104,7 @@ def _summary(plan: ClusterPlan) -> str:
             if plan.proven
             else "no repair of the violated rules was found."
         )
-    count = f"{plan.migrations} migration{'s' if plan.migrations > 1 else ''}"
+    count = counted(plan.migrations, "migration")
     if plan.strategy == UNDO:
         return f"{count} to undo an earlier plan."
     if plan.proven:

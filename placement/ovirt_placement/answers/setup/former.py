@@ -6,6 +6,7 @@ import re
 
 import msgspec
 
+from ovirt_placement.model.amounts import counted
 from ovirt_service.errors import UserError
 
 #: The description of a policy that we made; of another's policy we change no more than we must.
@@ -95,7 +96,8 @@ def with_former(description: str, former: Former) -> str:
     found = f"{own} {text}" if own else text
     if len(found) > _LONGEST:
         raise UserError(
-            f"the description of the policy has no room to remember what {len(former.clusters)} clusters had"
-            " before: give some of them another policy by --policy"
+            "the description of the policy has no room to remember what"
+            f" {counted(len(former.clusters), 'cluster')} had before:"
+            " give some of them another policy by --policy"
         )
     return found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -111,6 +113,32 @@ def test_the_proxys_record_is_missing_unreadable_or_not_wanted(
         found = live.data(0, "doctor")
         assert found["not_examined"] == []
         assert any(one.startswith("the proxy records no decisions") for one in found["not_in_use"])
+
+
+def test_a_full_disk_of_the_proxys_record(
+    starting: Starting, proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = tmp_path / "log"
+    logs.mkdir()
+    (logs / "decisions.jsonl").touch()
+    monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", tmp_path)
+    monkeypatch.setattr(record, "LOG_DIRECTORY", logs)
+    address = proxy.removeprefix("http://").rstrip("/")
+    (tmp_path / "ovirt-scheduler-proxy.toml").write_text(f'[server]\nlisten = "{address}"\n')
+    looked, left = os.statvfs, [0]
+
+    def statvfs(path: Path) -> SimpleNamespace | os.statvfs_result:
+        """The disk with the record has this much left for its users, all others what they have."""
+        return SimpleNamespace(f_bavail=left[0], f_frsize=4096) if path == logs else looked(path)
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
+    with starting(RULED) as live, running_service(live.config):
+        live.run(0, "setup", "--cluster", "blue")
+        (full,) = live.data(1, "doctor")["findings"]
+        assert full["kind"] == "record_disk_full"
+        assert f"the proxy records its decisions: {logs}/decisions.jsonl" in full["sentence"]
+        left[0] = 256  # 1 MiB
+        assert live.data(0, "doctor")["findings"] == []
 
 
 def test_each_finding_says_what_to_do(starting: Starting) -> None:
