@@ -15,6 +15,8 @@ STYLE = CHECKOUT / "docs" / "developers" / "style.md"
 THEMSELVES = (STYLE, Path(__file__))
 FOLDERS = ("placement", "plugins", "proxy", "enforcer", "service", "simulator", "web", "demo", "tests")
 TEXTS = (".py", ".md", ".toml", ".1", ".service", ".socket", ".json", ".sh", ".conf")
+#: The web page's own.
+PAGE_TEXTS = (".js", ".css", ".html")
 
 
 def _table(title: str) -> list[list[str]]:
@@ -52,6 +54,8 @@ def files() -> Iterator[Path]:
     for folder in ("docs", "packaging", "tests/scenarios"):
         yield from (path for path in (CHECKOUT / folder).rglob("*") if path.suffix in TEXTS)
     yield from (path for path in (CHECKOUT / "packaging" / "completions").rglob("*") if path.is_file())
+    page = (path for path in (CHECKOUT / "web").rglob("*") if path.suffix in PAGE_TEXTS)
+    yield from (path for path in page if "vendor" not in path.parts)
     yield from CHECKOUT.glob("*.md")
 
 

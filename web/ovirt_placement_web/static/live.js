@@ -87,7 +87,7 @@ function hear(message) {
   else if (message.kind === "end") ended();
 }
 
-function tell(message) {
+function report(message) {
   channel?.postMessage(message);
   hear(message);
 }
@@ -96,8 +96,8 @@ function tell(message) {
 function listen() {
   return new Promise((resolve) => {
     const stream = new EventSource(`${root}/events`);
-    stream.addEventListener("state", (event) => tell({ kind: "state", state: JSON.parse(event.data) }));
-    stream.addEventListener("end", () => { stream.close(); tell({ kind: "end" }); resolve(); });
+    stream.addEventListener("state", (event) => report({ kind: "state", state: JSON.parse(event.data) }));
+    stream.addEventListener("end", () => { stream.close(); report({ kind: "end" }); resolve(); });
     stream.addEventListener("error", () => {
       if (stream.readyState !== EventSource.CLOSED) return; // it tries again by itself
       setTimeout(resolve, 5000);

@@ -2,7 +2,7 @@
 
 export const CELL = { width: 200, height: 150, gap: 14, head: 44, vm: 14 };
 
-// Told apart by those who see few colours (Okabe and Ito), each with four shapes.
+// Distinguished by those who see few colours (Okabe and Ito), each with four shapes.
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b59f00", "#7a5cff"];
 const SHAPES = ["square", "circle", "diamond", "triangle"];
 const LEGIBLE = 0.55; // below this scale names are not drawn

@@ -21,7 +21,7 @@ function redraw() {
     const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
     draw(canvas, scene, colours);
-    canvas.dataset.drawn = scene.map.number; // for whoever measures
+    canvas.dataset.drawn = scene.map.number; // for measurements
   });
 }
 
