@@ -103,7 +103,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "/conflicts",
-        "groups that cannot be satisfied together",
+        "groups and placement rules that cannot be satisfied together",
         ConflictsDocument,
         lambda site, request, view: site.questions.conflicts(view, cluster_asked(request, view)),
         _CLUSTER,

@@ -18,7 +18,8 @@ from ovirt_enforcer.history.selecting import (
     steps,
     steps_about,
 )
-from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound
+from ovirt_placement.answers.conflicts import ConflictFound
+from ovirt_placement.answers.contradictions import ContradictionFound
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.keys import listing as keys_listing
 from ovirt_placement.answers.keys import of_host, of_vm

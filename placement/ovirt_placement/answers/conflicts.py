@@ -1,17 +1,25 @@
-"""Affinity groups that ask for opposite things, or cannot all be satisfied together."""
+"""Affinity groups that ask for opposite things, and hard rules that cannot all be satisfied together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ovirt_placement.answers.contradictions import (
+    NEEDS_PLANNER,
+    ContradictionFound,
+    judge_rules,
+    remark,
+    titles,
+)
 from ovirt_placement.answers.document import Document
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import Named, NamedGroup, named_groups, named_hosts, named_vms
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
-from ovirt_placement.rules.affinity.feasibility import Contradiction, Feasibility, judge_groups
 
-HEADERS = ("cluster", "conflict", "groups", "VMs", "hosts", "savable")
+HEADERS = ("cluster", "conflict", "rules", "VMs", "hosts", "savable")
+
+_UNKNOWN = "not known whether they can be satisfied together"
 
 #: What a conflict of each type is, in words.
 MEANINGS = {
@@ -39,35 +47,28 @@ class ConflictFound(Record, frozen=True, omit_defaults=False):
     savable: bool
 
 
-class ContradictionFound(Record, frozen=True, omit_defaults=False):
-    """Hard groups that cannot be satisfied together."""
-
-    groups: tuple[NamedGroup, ...]
-    vms: tuple[Named, ...]
-    #: Whether it is proven that no smaller set is contradictory.
-    smallest: bool
-
-
 class ClusterConflicts(Record, frozen=True, omit_defaults=False):
-    """What is wrong among the groups of one cluster."""
+    """What is wrong among the groups, placement rules and placement keys of one cluster."""
 
     cluster: Named
-    #: Whether all hard groups that were asked for can be satisfied together; null if that is not known.
+    #: Whether all hard rules that were asked for can be satisfied together; null if that is not known.
     feasible: bool | None
     conflicts: tuple[ConflictFound, ...]
     contradictions: tuple[ContradictionFound, ...]
-    #: Sets of groups for which the work budget ended before an answer.
+    #: Sets of groups and placement rules for which the work budget ended before an answer.
     unknown: tuple[tuple[NamedGroup, ...], ...]
+    #: Sets that cannot be judged without OR-Tools, which is not installed.
+    unjudged: tuple[tuple[NamedGroup, ...], ...]
 
 
 class ConflictsDocument(Document, frozen=True, kw_only=True, tag="conflicts"):
-    """Affinity groups that ask for opposite things, or cannot all be satisfied together."""
+    """Affinity groups that ask for opposite things, and hard rules that cannot all be satisfied together."""
 
     clusters: tuple[ClusterConflicts, ...]
 
     @property
     def sound(self) -> bool:
-        """Whether there is no conflict, and all hard groups are known to be satisfiable together."""
+        """Whether there is no conflict, and all hard rules are known to be satisfiable together."""
         return all(one.feasible is True and not one.conflicts for one in self.clusters)
 
 
@@ -79,22 +80,24 @@ def conflicts(
     Groups of which nothing is known yet may concern any VM.
     """
 
-    def concerns(one: Conflict | Contradiction) -> bool:
-        return (vm is None or vm in one.vms) and (group is None or group in one.groups)
+    def concerns(groups: Iterable[str], vms: Iterable[str]) -> bool:
+        return (vm is None or vm in vms) and (group is None or group in groups)
+
+    def among(sets: Iterable[tuple[str, ...]]) -> tuple[tuple[NamedGroup, ...], ...]:
+        return tuple(named_groups(one, snapshot) for one in sets if group is None or group in one)
 
     def of_cluster(cluster: Cluster) -> ClusterConflicts:
-        judged = judge_groups(snapshot, cluster.id)
-        left = Feasibility(
-            tuple(filter(concerns, judged.contradictions)),
-            tuple(groups for groups in judged.unknown if group is None or group in groups),
-        )
-        found = filter(concerns, find_conflicts(snapshot, cluster.id))
+        judged = judge_rules(snapshot, cluster.id)
+        found = [one for one in judged.contradictions if concerns(_ids(one.groups), _ids(one.vms))]
+        unknown, unjudged = among(judged.unknown), among(judged.unjudged)
+        clashes = [one for one in find_conflicts(snapshot, cluster.id) if concerns(one.groups, one.vms)]
         return ClusterConflicts(
             cluster=Named(cluster.id, cluster.name),
-            feasible=left.feasible,
-            conflicts=tuple(_conflict(one, snapshot) for one in found),
-            contradictions=tuple(_contradiction(one, snapshot) for one in left.contradictions),
-            unknown=tuple(named_groups(groups, snapshot) for groups in left.unknown),
+            feasible=False if found else None if unknown or unjudged else True,
+            conflicts=tuple(_conflict(one, snapshot) for one in clashes),
+            contradictions=tuple(found),
+            unknown=unknown,
+            unjudged=unjudged,
         )
 
     return ConflictsDocument(clusters=tuple(map(of_cluster, clusters)))
@@ -112,8 +115,8 @@ def _conflict(one: Conflict, snapshot: Snapshot) -> ConflictFound:
     )
 
 
-def _contradiction(one: Contradiction, snapshot: Snapshot) -> ContradictionFound:
-    return ContradictionFound(named_groups(one.groups, snapshot), named_vms(one.vms, snapshot), one.smallest)
+def _ids(named: Iterable[Named]) -> list[str]:
+    return [one.id for one in named]
 
 
 # -- in words
@@ -129,10 +132,13 @@ def _rows(found: ClusterConflicts) -> Iterator[tuple[str, ...]]:
         savable = "yes" if one.savable else "no"
         yield one.sentence, _titles(one.groups), _names(one.vms), _names(one.hosts), savable
     for each in found.contradictions:
-        what = "cannot be satisfied together" + ("" if each.smallest else " (perhaps fewer of them cannot)")
-        yield what, _titles(each.groups), _names(each.vms), "", ""
+        together = "" if len(titles(each)) == 1 else " together"
+        what = f"cannot be satisfied{together}{remark(each)}"
+        yield what, "\n".join(titles(each)), _names(each.vms), "", ""
     for unknown in found.unknown:
-        yield "not known whether they can be satisfied together", _titles(unknown), "", "", ""
+        yield _UNKNOWN, _titles(unknown), "", "", ""
+    for unjudged in found.unjudged:
+        yield f"{_UNKNOWN}: {NEEDS_PLANNER}", _titles(unjudged), "", "", ""
 
 
 def _titles(groups: Iterable[NamedGroup]) -> str:

@@ -1,4 +1,4 @@
-"""`ovirt-placement conflicts`: affinity groups that contradict each other, or cannot all be satisfied."""
+"""`ovirt-placement conflicts`: affinity groups and placement rules that cannot all be satisfied."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from ovirt_placement.answers.finding import find_id
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, read_state, show, show_answer
 from ovirt_placement.inventory import Measured
+from ovirt_placement.model.names import named_groups
 
 DESCRIPTION = """\
-List conflicts among affinity groups by the engine's types, and test whether all hard groups of a cluster
-can be satisfied together at all: if not, the smallest set that cannot is named. See docs/rules.md.
+List conflicts among affinity groups by the engine's types, and test whether all hard affinity groups,
+placement rules and placement keys of a cluster can be satisfied together at all: if not, the smallest set
+that cannot is named. See docs/rules.md and docs/placement-rules.md.
 The exit status is 1 if there is any conflict, or if the test could not be finished.
 """
 
@@ -24,21 +26,24 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    summary = "affinity groups that cannot be satisfied together"
+    summary = "affinity groups and placement rules that cannot be satisfied together"
     parser = add_command(subparsers, "conflicts", summary, DESCRIPTION, run, EXAMPLES)
     add_cluster(parser)
     parser.add_argument("--vm", metavar="VM", help="only those with this VM, by name or id")
-    parser.add_argument("--group", metavar="GROUP", help="only those with this affinity group")
+    parser.add_argument(
+        "--group", metavar="GROUP", help="only those with this affinity group or placement rule"
+    )
     add_question(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args, measured=Measured.NOTHING)
+    known = [*snapshot.group_by_id, *snapshot.rule_by_id]
     answer = conflicts(
         snapshot,
         clusters_of(args, snapshot),
         vm=find_id(args.vm, "VM", snapshot.vms),
-        group=find_id(args.group, "affinity group", snapshot.affinity_groups),
+        group=find_id(args.group, "affinity group or placement rule", named_groups(known, snapshot)),
     )
     if args.json:
         show_answer(args, answer)
@@ -47,5 +52,5 @@ def run(args: argparse.Namespace) -> int:
     elif about := args.vm or args.group:
         print(f"No conflict concerns {about}.")
     else:
-        print("No affinity groups clash, and all hard ones can be satisfied together.")
+        print("No affinity groups clash, and all hard rules can be satisfied together.")
     return int(not answer.sound)

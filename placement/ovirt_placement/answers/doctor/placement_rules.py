@@ -1,4 +1,4 @@
-"""Examines placement rules: not in force, about what is not there, or beyond what can be satisfied."""
+"""Examines placement rules: not in force, about what is not there, or not to be satisfied with all others."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from ovirt_placement.answers.contradictions import sentence
 from ovirt_placement.answers.doctor.finding import Finding
-from ovirt_placement.answers.rules.check import rules_check
+from ovirt_placement.answers.rules.check import rules_check_together
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import Snapshot
@@ -18,9 +19,16 @@ def examine_rules(connection: EngineConnection, snapshot: Snapshot) -> Iterator[
     rules = snapshot.placement_rules
     if any(rule.names_vm_tags or rule.names_host_tags for rule in rules):
         snapshot = replace(read_snapshot(connection, devices=True), placement_rules=rules)
-    for one in rules_check(snapshot).problems:
+    check = rules_check_together(snapshot)
+    for one in check.problems:
         yield Finding(
             kind="placement_rule_mistaken",
             what=f"{one.rule.title}: {one.sentence}",
             remedy=f'ovirt-placement rules edit "{one.rule.name}", or what it names in the engine',
+        )
+    for each in check.contradictions:
+        yield Finding(
+            kind="placement_rules_contradict",
+            what=sentence(each, whole=False),
+            remedy="change or remove one of them: ovirt-placement rules edit",
         )

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import MEANINGS
+from ovirt_placement.answers.contradictions import judge_rules, remark, titles
 from ovirt_placement.answers.groups.clashes import clashes_of
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType
-from ovirt_placement.rules.affinity.feasibility import judge_groups
 
 #: The engine's pattern for names: letters of any script, digits, and these three.
 _NAME = re.compile(r"(?:[^\W\d]|[0-9.-])+")
@@ -140,10 +140,10 @@ def _conflict_sentence(intended: Snapshot, conflict: Conflict, group: AffinityGr
 
 
 def _contradictions(intended: Snapshot, group: AffinityGroup) -> Iterator[str]:
-    for found in judge_groups(intended, group.cluster).contradictions:
-        if group.id in found.groups:
-            names = _list(sorted(_group_or_label_name(intended, one) for one in found.groups))
-            yield f"these hard groups cannot be satisfied together: {names}"
+    for found in judge_rules(intended, group.cluster).contradictions:
+        if any(one.id == group.id for one in found.groups):
+            names = _list(sorted(titles(found)))
+            yield f"these hard rules cannot be satisfied together{remark(found)}: {names}"
 
 
 def _foreign(snapshot: Snapshot, group: AffinityGroup, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -158,11 +158,6 @@ def _member_name(snapshot: Snapshot, member: str) -> str:
         if member in table:
             return table[member].name
     return member
-
-
-def _group_or_label_name(snapshot: Snapshot, group_id: str) -> str:
-    known = snapshot.group_by_id.get(group_id) or snapshot.label_by_id.get(group_id)
-    return known.name if known else group_id
 
 
 def _cluster_name(snapshot: Snapshot, cluster_id: str) -> str:

@@ -20,10 +20,17 @@ class RulesChangeDocument(Document, frozen=True, kw_only=True, tag="rules_change
     dry_run: bool
     #: What is wrong with rules that were written nevertheless, in sentences.
     problems: tuple[str, ...]
+    #: Of which rules it is not known whether they can be satisfied together, and why, in sentences.
+    unproven: tuple[str, ...]
 
 
 def rules_change(
-    before: Mapping[str, PlacementRule], change: RuleChange, problems: Iterable[str], *, dry_run: bool
+    before: Mapping[str, PlacementRule],
+    change: RuleChange,
+    problems: Iterable[str],
+    unproven: Iterable[str],
+    *,
+    dry_run: bool,
 ) -> RulesChangeDocument:
     """What a change makes of the rules that stood before, by their names."""
     put = change.put
@@ -34,6 +41,7 @@ def rules_change(
         unchanged=tuple(rule.name for rule in put if before.get(rule.name) == rule),
         dry_run=dry_run,
         problems=tuple(problems),
+        unproven=tuple(unproven),
     )
 
 
@@ -46,4 +54,4 @@ def lines(answer: RulesChangeDocument) -> Iterator[str]:
         yield "Nothing to change."
     elif answer.dry_run:
         yield "Nothing was written: this was a dry run."
-    yield from (f"note: {problem}" for problem in answer.problems)
+    yield from (f"note: {problem}" for problem in (*answer.problems, *answer.unproven))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
+from ovirt_placement.answers.contradictions import NEEDS_PLANNER, ContradictionFound, judge_rules, sentence
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.sentences import listed
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import NamedGroup, named_group
+from ovirt_placement.model.names import NamedGroup, named_group, named_groups
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_rules.in_force import mistakes
 from ovirt_placement.rules.placement_rules.members import resolved_rules
@@ -25,14 +29,21 @@ class RulesCheckDocument(Document, frozen=True, kw_only=True, tag="rules_check")
 
     rules: int
     problems: tuple[RuleProblem, ...]
+    #: Hard rules that cannot be satisfied together, a placement rule among them.
+    contradictions: tuple[ContradictionFound, ...] = ()
+    #: Sets for which it is not known whether they can be satisfied: the work budget ended.
+    unknown: tuple[tuple[NamedGroup, ...], ...] = ()
+    #: Sets that cannot be judged without OR-Tools, which is not installed.
+    unjudged: tuple[tuple[NamedGroup, ...], ...] = ()
 
     @property
     def sound(self) -> bool:
-        return not self.problems
+        """Whether nothing is known to be wrong."""
+        return not self.problems and not self.contradictions
 
 
 def rules_check(snapshot: Snapshot) -> RulesCheckDocument:
-    """Every mistake, every word that names nothing, and every rule that no placement can satisfy."""
+    """Every mistake, every word that names nothing, and every rule that is impossible by its numbers."""
     return RulesCheckDocument(
         rules=len(snapshot.placement_rules),
         problems=tuple(
@@ -43,8 +54,43 @@ def rules_check(snapshot: Snapshot) -> RulesCheckDocument:
     )
 
 
+def rules_check_together(snapshot: Snapshot) -> RulesCheckDocument:
+    """The same, and which rules cannot be satisfied with one another, groups and keys: that takes longer."""
+    check = rules_check(snapshot)
+    clusters = dict.fromkeys(found.cluster for found in resolved_rules(snapshot) if found.cluster is not None)
+    judged = [judge_rules(snapshot, cluster) for cluster in clusters]
+    impossible = {one.rule.id for one in check.problems}
+
+    def of_rules(sets: Iterable[tuple[str, ...]]) -> tuple[tuple[NamedGroup, ...], ...]:
+        named = (named_groups(one, snapshot) for one in sets)
+        return tuple(one for one in named if any(group.is_rule for group in one))
+
+    return replace(
+        check,
+        contradictions=tuple(
+            one
+            for of_cluster in judged
+            for one in of_cluster.contradictions
+            if any(group.is_rule for group in one.groups)
+            and not (len(one.groups) == 1 and not one.keys_of and one.groups[0].id in impossible)
+        ),
+        unknown=of_rules(one for of_cluster in judged for one in of_cluster.unknown),
+        unjudged=of_rules(one for of_cluster in judged for one in of_cluster.unjudged),
+    )
+
+
 def lines(answer: RulesCheckDocument) -> Iterator[str]:
-    """In a line each what is wrong."""
+    """In a line each what is wrong, and what is not known."""
     yield from (f"{one.rule.name}: {one.sentence}" for one in answer.problems)
-    if not answer.problems:
+    yield from map(sentence, answer.contradictions)
+    yield from open_questions(answer)
+    if answer.sound:
         yield f"No mistakes in {answer.rules} placement rules."
+
+
+def open_questions(answer: RulesCheckDocument) -> Iterator[str]:
+    """What is not known whether it can be satisfied, and why."""
+    for sets, why in ((answer.unknown, "the work allowed ended"), (answer.unjudged, NEEDS_PLANNER)):
+        for one in sets:
+            names = listed([group.title for group in one])
+            yield f"not known whether they can be satisfied together: {names} ({why})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -14,14 +14,12 @@ from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.rules.arguments import fields_of
+from ovirt_placement.cli.rules.checking import Checking, refuse_mistakes
 from ovirt_placement.cli.rules.foreseen import foreseen
 from ovirt_placement.cli.rules.state import read_engine, stored_rules
 from ovirt_placement.cli.store import opened
-from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot, rule_file
-from ovirt_placement.rules.placement_rules.in_force import mistakes
+from ovirt_placement.model import PlacementRule, RuleDomain, rule_file
 from ovirt_placement.rules.placement_rules.kinds import KINDS
-from ovirt_placement.rules.placement_rules.members import resolved_rules
-from ovirt_placement.rules.placement_rules.satisfiable import why_impossible
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
@@ -86,20 +84,26 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
     """
     standing = {one.rule.name: one.rule for one in stored_rules(args)}
     intended = decide(standing)
+    refuse_mistakes(intended.put)
     engine = read_engine(args, (*standing.values(), *intended.put))
+    checking = Checking(engine)
+    # Before the store is locked: there it is only looked up, unless other rules were written meanwhile.
+    speaks_against = checking.wrong(standing, intended)
     before: dict[str, PlacementRule] = {}
     problems: list[str] = []
 
     def judged(rules: tuple[PlacementRule, ...]) -> RuleChange:
         before.update({rule.name: rule for rule in rules})
         change = decide(before)
-        problems[:] = _checked(args, replace(engine, placement_rules=change.put))
+        refuse_mistakes(change.put)
+        problems[:] = checking.wrong(before, change)
+        if problems and not args.force:
+            raise UserError(f"{'; '.join(problems[:5])}; --force writes it nevertheless")
         return change
 
     def look() -> WhatIfDocument:
-        speaks_against = tuple(_wrong(replace(engine, placement_rules=intended.put)))
         now = replace(engine, placement_rules=tuple(standing.values()))
-        return foreseen(args, now, intended, speaks_against)
+        return foreseen(args, now, intended, tuple(speaks_against))
 
     if (status := stops(args, look)) is not None:
         return status
@@ -108,33 +112,13 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
     else:
         with opened(RuleStore, args) as store:
             change = store.change(judged, changed_by=login_name())
-    answer = rules_change(before, change, problems, dry_run=args.dry_run)
+    unproven = checking.unproven(before, change)
+    answer = rules_change(before, change, problems, unproven, dry_run=args.dry_run)
     if args.json:
         show_json(answer)
     else:
         print("\n".join(lines(answer)))
     return 0
-
-
-def _checked(args: argparse.Namespace, snapshot: Snapshot) -> list[str]:
-    """What is wrong with rules that are written nevertheless."""
-    for rule in snapshot.placement_rules:
-        for mistake in mistakes(rule):
-            raise UserError(f"placement rule {rule.name}: {mistake}{_like(rule)}")
-    problems = list(_wrong(snapshot))
-    if problems and not args.force:
-        raise UserError(f"{'; '.join(problems[:5])}; --force writes it nevertheless")
-    return problems
-
-
-def _wrong(snapshot: Snapshot) -> Iterator[str]:
-    for found in resolved_rules(snapshot):
-        for sentence in (*found.problems, *why_impossible(snapshot, found)):
-            yield f"placement rule {found.rule.name}: {sentence}"
-
-
-def _like(rule: PlacementRule) -> str:
-    return "" if rule.kind in KINDS else nearest(rule.kind, KINDS)
 
 
 def _known(name: str, standing: _Standing) -> PlacementRule:

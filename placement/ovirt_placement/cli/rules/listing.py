@@ -50,7 +50,7 @@ def check_rules(args: argparse.Namespace) -> int:
         rules = rule_file.load(args.file)
         snapshot = read_rules(args).snapshot if args.state is not None else read_engine(args, rules)
         snapshot = replace(snapshot, placement_rules=rules)
-    answer = check.rules_check(snapshot)
+    answer = check.rules_check_together(snapshot)
     if args.json:
         show_answer(args, answer)
     else:

@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from ortools.sat.python import cp_model
 
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.encode.cp import loads
-from ovirt_placement.planning.encode.cp_of_all import restrict
+from ovirt_placement.planning.encode.under import ask
 from ovirt_placement.planning.explain.elements import Element, ElementKind, concerned, elements
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
@@ -108,26 +107,9 @@ class _Constraints:
     def rule(self, goal: Goal, literal: cp_model.IntVar) -> None:
         hosts = dict.fromkeys(host for _, host in self._at)
         known = [vm for vm in goal.vms if vm in self._vms]
-        if goal.allowed is not None:
-            for vm in known:
-                self._keep(literal, vm, {host for host in hosts if goal.right(host)})
-            return
-        if goal.limit is not None:
-            domains = {vm: [host for host in hosts if (vm, host) in self._at] for vm in known}
-            for load in loads(self._cp, goal.limit, self._at, domains, ()).values():
-                self._cp.add(sum(load) <= goal.limit.most).only_enforce_if(literal)
-            return
-        if isinstance(goal.form, OfAll):
-            if len(known) == len(goal.vms):
-                places = {vm: tuple(host for host in hosts if (vm, host) in self._at) for vm in known}
-                restrict(self._cp, goal.form, self._at, places, (), 1 - literal)
-            return
-        for host in hosts:
-            here = [self._at[vm, host] for vm in known if (vm, host) in self._at]
-            absent = [vm for vm in known if (vm, host) not in self._at]
-            for one in here:
-                same = 0 if absent else here[0]
-                self._cp.add(one == same).only_enforce_if(literal)
+        if goal.form is not None and (len(known) == len(goal.vms) or not isinstance(goal.form, OfAll)):
+            places = {vm: tuple(host for host in hosts if (vm, host) in self._at) for vm in known}
+            ask(self._cp, goal.form, self._at, places, literal)
 
     def _keep(self, literal: cp_model.IntVar, vm: str, hosts: Collection[str]) -> None:
         for (one, host), var in self._at.items():

@@ -122,7 +122,7 @@ def _judgements(snapshot: Snapshot, request: Request, settings: KeySettings) -> 
 
 def _judged(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: KeySettings) -> KeyJudgement | None:
     """How far those of the hosts came that are known; None where the storage is local."""
-    if _storage_is_local(snapshot, vm.cluster):
+    if storage_is_local(snapshot, vm.cluster):
         return None
     places = host_places(snapshot)
     asked = {host: places[host] for host in hosts if host in places}
@@ -166,6 +166,6 @@ def _penalties(
     return [penalty(host) for host in request.candidate_hosts]
 
 
-def _storage_is_local(snapshot: Snapshot, cluster: str) -> bool:
+def storage_is_local(snapshot: Snapshot, cluster: str) -> bool:
     data_center = snapshot.cluster_by_id[cluster].data_center
     return any(one.local_storage for one in snapshot.data_centers if one.id == data_center)

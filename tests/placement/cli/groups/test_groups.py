@@ -203,7 +203,8 @@ def test_what_the_engine_lets_through_although_it_cannot_be_meant_is_warned_of(l
         0, "groups", "add", "s", "--cluster", "c1", "--hosts-rule", "positive", "--hosts-enforcing",
         "--vm", "cache", "--host", "south",
     )  # fmt: skip
-    assert "these hard groups cannot be satisfied together: n, near, s" in reported["warnings"]
+    named = ", ".join(f"affinity group {name}" for name in ("n", "near", "s"))
+    assert f"these hard rules cannot be satisfied together: {named}" in reported["warnings"]
 
 
 def test_members_one_by_one_escape_the_engines_checks_and_are_warned_of(live: LiveEngine) -> None:

@@ -1,0 +1,65 @@
+"""What speaks against rules that are to be written: each by itself, and with all others that stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec.structs import replace
+
+from ovirt_placement.answers.contradictions import sentence
+from ovirt_placement.answers.rules.check import RulesCheckDocument, open_questions, rules_check_together
+from ovirt_placement.model import PlacementRule, Snapshot
+from ovirt_placement.rules.placement_rules.in_force import mistakes
+from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.members import resolved_rules
+from ovirt_placement.rules.placement_rules.satisfiable import why_impossible
+from ovirt_placement.store.placement_rules import RuleChange
+from ovirt_service.decoding import nearest
+from ovirt_service.errors import UserError
+
+
+class Checking:
+    """Checks changes against one state of the engine; the same rules are judged together once."""
+
+    def __init__(self, engine: Snapshot) -> None:
+        self._engine = engine
+        self._judged: dict[tuple[PlacementRule, ...], RulesCheckDocument] = {}
+
+    def wrong(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
+        """Whom rules name that is not there, and that they cannot be satisfied, in sentences."""
+        return [
+            *_by_itself(replace(self._engine, placement_rules=change.put)),
+            *self._together(standing, change),
+        ]
+
+    def unproven(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
+        """Of which rules it is not known whether they can be satisfied, in sentences."""
+        return list(open_questions(self._after(standing, change))) if change.put else []
+
+    def _together(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> Iterator[str]:
+        put = {rule.id for rule in change.put}
+        for one in self._after(standing, change).contradictions if put else ():
+            if not put.isdisjoint(group.id for group in one.groups):
+                yield sentence(one, whole=False)
+
+    def _after(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> RulesCheckDocument:
+        """With all rules as they are to stand."""
+        after = {**standing, **{rule.name: rule for rule in change.put}}
+        rules = tuple(rule for name, rule in sorted(after.items()) if name not in change.remove)
+        if rules not in self._judged:
+            self._judged[rules] = rules_check_together(replace(self._engine, placement_rules=rules))
+        return self._judged[rules]
+
+
+def refuse_mistakes(rules: tuple[PlacementRule, ...]) -> None:
+    """Raises `UserError` for a rule that could not be in force."""
+    for rule in rules:
+        for mistake in mistakes(rule):
+            like = "" if rule.kind in KINDS else nearest(rule.kind, KINDS)
+            raise UserError(f"placement rule {rule.name}: {mistake}{like}")
+
+
+def _by_itself(snapshot: Snapshot) -> Iterator[str]:
+    for found in resolved_rules(snapshot):
+        for wrong in (*found.problems, *why_impossible(snapshot, found)):
+            yield f"placement rule {found.rule.name}: {wrong}"

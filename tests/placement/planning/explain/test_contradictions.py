@@ -1,0 +1,247 @@
+"""Hard rules that cannot all be satisfied are found, and the smallest set is named: by brute force."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import combinations, product
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ovirt_placement.model import (
+    AffinityGroup,
+    PlacementKey,
+    PlacementRule,
+    RuleDomain,
+    SchedulingPolicy,
+    Snapshot,
+)
+from ovirt_placement.planning.explain.contradictions import Contradiction, Judgement, judge
+from ovirt_placement.planning.explain.question import Question, Work
+from ovirt_placement.rules.asks import asks, parts_of
+from ovirt_placement.rules.placement_rules.kinds import KINDS
+from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, cluster, group, host, rule, snapshot, vm
+from tests.placement.rules.placement_keys.parts import key, node_key
+from tests.placement.rules.placement_rules.drawn import placement_rules
+from tests.placement.rules.placement_rules.oracle import satisfied
+
+VMS = ("a", "b", "c", "d")
+HOSTS = ("h1", "h2", "h3")
+HOST_MB = 4096
+KEYED = cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter",)))
+#: A host with this key, and a VM that nothing draws there.
+SHUT = "SHUT"
+Piece = AffinityGroup | PlacementRule | str
+
+
+def judged(state: Snapshot, work: float = 100.0) -> Judgement:
+    return judge(state, CLUSTER, parts_of(asks(state, CLUSTER)), work)
+
+
+def names(one: Contradiction) -> list[str]:
+    return sorted(ask.id for ask in one.asks)
+
+
+def off_hosts(vms: Collection[str], hosts: Collection[str]) -> tuple[PlacementKey, ...]:
+    """Keys that keep each of these VMs off each of the hosts."""
+    known = [node_key(one, SHUT, float(one in hosts)) for one in HOSTS]
+    return (*known, *(key(SHUT, 1, -200, resource=one) for one in vms))
+
+
+# -- brute force
+
+
+def pieces(state: Snapshot) -> list[Piece]:
+    """All that may be named: hard groups, hard rules, and VMs with keys."""
+    keyed = [one.resource for one in state.placement_keys if one.level == "server"]
+    groups = [one for one in state.affinity_groups if one.vms_rule.enabled or one.hosts_rule.enabled]
+    return [*groups, *(one for one in state.placement_rules if one.enforcing and one.enabled), *keyed]
+
+
+def identity(piece: Piece) -> str:
+    return (
+        piece
+        if isinstance(piece, str)
+        else f"rule:{piece.name}"
+        if isinstance(piece, PlacementRule)
+        else piece.id
+    )
+
+
+def concerned(state: Snapshot, piece: Piece) -> set[str]:
+    if isinstance(piece, str):
+        return {piece}
+    if isinstance(piece, AffinityGroup):
+        return set(piece.vms)
+    every = {one.id for one in state.vms}
+    if piece.kind == "exclusive_hosts":
+        return every - set(piece.vms)
+    return {*piece.vms, *piece.other_vms} or every
+
+
+def kept(state: Snapshot, piece: Piece, at: dict[str, str]) -> bool:
+    if isinstance(piece, PlacementRule):
+        return satisfied(piece, state, at)
+    if isinstance(piece, str):
+        shut = {one.resource for one in state.placement_keys if one.level == "node" and one.value == 1}
+        return at[piece] not in shut
+    used = [at[one] for one in piece.vms]
+    if piece.vms_rule.enabled and piece.vms_rule.positive and len(set(used)) > 1:
+        return False
+    if piece.vms_rule.enabled and not piece.vms_rule.positive and len(set(used)) < len(used):
+        return False
+    named = piece.hosts if piece.hosts_rule.enabled else ()
+    return not named or all((one in named) is piece.hosts_rule.positive for one in used)
+
+
+def placements(state: Snapshot) -> Iterator[dict[str, str]]:
+    """All VMs anywhere that pinning lets them."""
+    choices = [one.pinned_hosts if one.pinned_hosts and not one.migratable else HOSTS for one in state.vms]
+    for hosts in product(*choices):
+        yield dict(zip((one.id for one in state.vms), hosts, strict=True))
+
+
+def fits(state: Snapshot, at: dict[str, str]) -> bool:
+    need = {one.id: one.guaranteed_mb for one in state.vms}
+    return all(sum(need[name] for name in at if at[name] == one.id) <= one.memory_mb for one in state.hosts)
+
+
+def together(state: Snapshot, some: Sequence[Piece], *, memory: bool) -> bool:
+    return any(
+        all(kept(state, one, at) for one in some) for at in placements(state) if not memory or fits(state, at)
+    )
+
+
+@st.composite
+def states(draw: st.DrawFn, *, large: bool = False, possible: bool = False) -> Snapshot:
+    """One part: a rule is about all VMs; or of the pieces only those that can be satisfied by themselves."""
+
+    def some(of: tuple[str, ...], least: int = 1) -> list[str]:
+        return draw(st.lists(st.sampled_from(of), min_size=least, max_size=len(of), unique=True))
+
+    sizes = st.sampled_from([1024, 1024, 2048, 3000]) if large else st.just(100)
+    vms = [
+        vm(name, guaranteed_mb=draw(sizes), migratable=not pinned, pinned_hosts=("h1",) if pinned else ())
+        for name in VMS
+        for pinned in [draw(st.integers(0, 7)) == 0]
+    ]
+    groups = [
+        group(
+            f"g{number}", draw(st.sampled_from([TOGETHER, APART, DISABLED])), " ".join(some(VMS)),
+            hosts_rule=draw(st.sampled_from([TOGETHER, APART, DISABLED])), hosts=" ".join(some(HOSTS)[:2]),
+        )
+        for number in range(draw(st.integers(0, 3)))
+    ]  # fmt: skip
+    rules = [
+        draw(placement_rules(f"r{number}", VMS, HOSTS, tuple(KINDS)))
+        for number in range(draw(st.integers(1, 4)))
+    ]
+    around = rule(
+        "around", "capacity", hosts="h1 h2 h3", most=4 if possible else draw(st.sampled_from([3, 4, 4, 4]))
+    )
+    keyed = some(VMS, 0)[: draw(st.integers(0, 2))]
+    hosts = (host(name, memory_mb=HOST_MB) for name in HOSTS)
+    state = snapshot(KEYED, *hosts, *vms, *groups, around, *rules)
+    state = replace(state, placement_keys=off_hosts(keyed, some(HOSTS)[:2]) if keyed else ())
+    if not possible:
+        return state
+    return replace(
+        state,
+        affinity_groups=tuple(one for one in groups if together(state, [one], memory=False)),
+        placement_rules=tuple(one for one in state.placement_rules if together(state, [one], memory=False)),
+    )
+
+
+def check(state: Snapshot) -> None:
+    memory = together(state, (), memory=True)
+    left = pieces(state)
+    found = judged(state)
+    assert found.unknown == ()
+    for one in found.contradictions:
+        named = [piece for piece in left if identity(piece) in names(one)]
+        assert len(named) == len(one.asks)
+        assert not together(state, named, memory=memory)
+        assert one.smallest
+        smaller = [some for size in range(len(named)) for some in combinations(left, size)]
+        assert all(together(state, some, memory=memory) for some in smaller)
+        assert one.memory is (memory and together(state, named, memory=False))
+        left = [piece for piece in left if piece not in named]
+    assert together(state, left, memory=memory)
+
+
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@FEW
+@given(states())
+def test_the_smallest_set_of_rules_groups_and_keys_is_named(state: Snapshot) -> None:
+    check(state)
+
+
+@FEW
+@given(states(possible=True))
+def test_what_can_be_satisfied_by_itself_is_named_with_what_stands_against_it(state: Snapshot) -> None:
+    check(state)
+
+
+@FEW
+@given(states(large=True, possible=True))
+def test_the_memory_of_hosts_counts_where_all_vms_fit(state: Snapshot) -> None:
+    check(state)
+
+
+@settings(FEW, max_examples=15)
+@given(states())
+def test_with_fewer_hosts_and_vms_to_look_at_the_answer_is_the_same(state: Snapshot) -> None:
+    part = asks(state, CLUSTER)[:5]
+    hosts = {one.id: one.memory_mb for one in state.hosts}
+    every, few = (Question(state, part, hosts, Work(100.0), most) for most in (1000, 0))
+    for size in range(len(part) + 1):
+        for some in combinations(part, size):
+            assert (every.contradictory(some) is None) is (few.contradictory(some) is None)
+
+
+CLASH = snapshot(
+    *map(host, HOSTS), *map(vm, VMS), group("apart", APART, "a b"), group("other", TOGETHER, "c d"),
+    rule("one", "same_domain", "a b", domains=(RuleDomain(name="r", hosts=("h1",)),)),
+    rule("far", "separate", "a", other_vms="c"),
+    rule("soft", "at_most_per_host", "a b c d", most=1, enforcing=False),
+)  # fmt: skip
+
+
+def test_a_rule_and_a_group_are_named_and_nothing_else() -> None:
+    (found,) = judged(CLASH).contradictions
+    assert (names(found), found.smallest, found.memory) == (["apart", "rule:one"], True, False)
+
+
+def test_hosts_that_are_down_today_count() -> None:
+    down = replace(CLASH, hosts=tuple(replace(one, status="maintenance") for one in CLASH.hosts))
+    assert [names(one) for one in judged(down).contradictions] == [["apart", "rule:one"]]
+
+
+def test_ended_work_is_unknown_and_never_guessed() -> None:
+    found = judged(CLASH, work=0.0)
+    assert found.contradictions == ()
+    assert [ask.id for ask in found.unknown[0]] == ["apart", "other", "rule:one", "rule:far"]
+
+
+def test_work_that_ends_on_the_way_names_a_set_that_is_not_proven() -> None:
+    """Two questions are answered: whether all fit, and whether all rules can be satisfied."""
+    (found,) = judged(CLASH, work=0.0015).contradictions
+    assert {"apart", "rule:one"} <= set(names(found))
+    assert not found.smallest
+
+
+def test_special_keys_hang_on_what_hosts_run_and_contradict_nothing() -> None:
+    keys = (key("#RAM", 0, -200, resource="a"), node_key("h1", SHUT, 1.0))
+    state = snapshot(KEYED, *CLASH.hosts, *CLASH.vms, rule("r", "at_most_per_host", "a b", most=1))
+    assert not any(one.of_keys for one in asks(replace(state, placement_keys=keys), CLUSTER))
+
+
+def test_keys_count_where_the_policy_has_their_filter() -> None:
+    rules = rule("r", "exclusive_hosts", "b", hosts="h2 h3")
+    state = replace(snapshot(KEYED, *CLASH.hosts, *CLASH.vms, rules), placement_keys=off_hosts("a", ["h1"]))
+    assert [names(one) for one in judged(state).contradictions] == [["a", "rule:r"]]
+    without = replace(state, clusters=(cluster(),))
+    assert judged(without).contradictions == ()
