@@ -102,12 +102,14 @@ def restore(database: Database, backup: Backup, by: tuple[str, Act], *, replace:
 
 
 def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
-    known = set(table.columns.keys())
+    # A file has the names of the database, which has kept some that the code has not.
+    keys = {column.name: column.key for column in table.columns}
     for row in rows:
-        if row.keys() != known:
+        if row.keys() != keys.keys():
             raise UserError(f"the backup has a row in {table.name} that is none: {', '.join(sorted(row))}")
     for start in range(0, len(rows), _AT_ONCE):
-        connection.execute(insert(table), rows[start : start + _AT_ONCE])
+        some = [{keys[name]: value for name, value in row.items()} for row in rows[start : start + _AT_ONCE]]
+        connection.execute(insert(table), some)
     numbered = table.autoincrement_column
     if rows and numbered is not None and connection.dialect.name == "postgresql":
         # The numbers that were given out stand in the rows: the next one comes after them.
