@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,14 @@ def test_events_that_are_cut_off_are_reported(asking: Asking, monkeypatch: pytes
     assert said in asking.text("--refused")
     assert said in asking.text("web", "--at", "2026-01-01T00:00+00:00")
     assert asking.data("--refused", "--since", "0s")["events_since"] is None
+
+
+def test_a_start_within_the_minute_that_is_named_is_found(asking: Asking) -> None:
+    (huge,) = (one for one in asking.data("--refused")["refused"] if one["vm"]["name"] == "huge")
+    before = datetime.fromisoformat(huge["first"]) - timedelta(seconds=50)
+    found = asking.data("huge", "--at", before.isoformat())
+    assert [one["time"] for one in found["events"]] == [huge["first"]]
+    assert asking.data("huge", "--at", (before - timedelta(seconds=60)).isoformat())["events"] == []
 
 
 def test_it_reads_as_an_administrator_asks(asking: Asking) -> None:

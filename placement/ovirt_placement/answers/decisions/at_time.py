@@ -19,6 +19,8 @@ from ovirt_placement.model.record import Record
 
 #: The weights of a decision follow its filters at once.
 _ONE_DECISION_SECONDS = 60.0
+#: Who asks about 02:13 means that minute.
+_MINUTE_SECONDS = 60.0
 
 
 class NotAsked(Record, frozen=True, omit_defaults=False):
@@ -123,8 +125,9 @@ def _attempts(found: Iterable[LoggedDecision]) -> Iterator[_Found]:
 def _events(
     events: Sequence[EngineEvent], vm: Vm, moment: Moment, *found: _Found | None
 ) -> Iterator[EngineEvent]:
-    times = [moment.seconds, *(one.time for one in found if one is not None)]
-    wanted = {event.id: event for at in times for event in near(events, vm.id, at, at)}
+    spans = [(moment.seconds, moment.seconds + _MINUTE_SECONDS)]
+    spans += [(one.time, one.time) for one in found if one is not None]
+    wanted = {event.id: event for begin, end in spans for event in near(events, vm.id, begin, end)}
     yield from (wanted[number] for number in sorted(wanted))
 
 
