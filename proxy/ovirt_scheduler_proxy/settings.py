@@ -41,11 +41,12 @@ class Server(_Section, frozen=True):
     allowed_clients: tuple[str, ...] = ()
     #: Users of this machine that may call, besides root and the proxy's own: names or numbers.
     allowed_users: tuple[str, ...] = ("ovirt",)
-    #: Further names that the Host header may bear.
+    #: Further names that the Host header may have, besides localhost and the listen address.
     allowed_hosts: tuple[str, ...] = ()
-    #: When there are as many, an idle one is closed for the next.
+    #: With as many, an idle one is closed for the next, first one that never called, or the next waits. An
+    #: eighth of them may be of users that may not call.
     most_connections: int = 256
-    #: Longest request, in MiB, also after unpacking.
+    #: Longest request, in MiB, also after unpacking. 50,000 hosts need about 4.
     body_mib: int = 4
     #: Most XML elements in a request.
     most_elements: int = 200_000
@@ -56,9 +57,11 @@ class Server(_Section, frozen=True):
 
 
 class Calls(_Section, frozen=True):
-    #: A call is answered within this, waiting for a worker included.
+    #: A call is answered within this, waiting for a worker included. The engine holds a lock on the cluster
+    #: meanwhile, and gives up after 120 s.
     deadline_seconds: float = 10.0
-    #: What the failure of a filter means for the hosts.
+    #: A filter that fails keeps all hosts ("accept") or none ("reject"). A failed weight or balance unit
+    #: contributes nothing.
     on_failure: Decision = "accept"
 
 
@@ -70,9 +73,10 @@ class UnitSettings(_Section, frozen=True):
 class Workers(_Section, frozen=True):
     #: Processes kept ready for each plugin folder.
     warm: int = 4
-    #: Most processes; more than two for each unit are never started.
+    #: Most processes of a folder, and two for each unit. Each takes four file descriptors of the proxy.
     most: int = 32
-    #: What a worker may take beyond what it has after loading.
+    #: What a worker may take beyond what it has after loading. An idle one that grew by half of this is
+    #: replaced.
     memory_mib: int = 512
     #: How long the import of one plugin file may take.
     load_seconds: float = 10.0
@@ -81,9 +85,10 @@ class Workers(_Section, frozen=True):
 class PluginFolder(_Section, frozen=True):
     #: Each *.py file in it is a plugin module.
     directory: str
-    #: The interpreter that this folder's plugins run under; empty: the proxy's own.
+    #: The interpreter (3.9 or later) of this folder's plugins, as a virtual environment's `bin/python`;
+    #: empty: the proxy's own.
     python: str = ""
-    #: A worker is replaced after this many calls; 0: never; 1: each call in a fresh process, as of old.
+    #: A worker is replaced after this many calls; 0: never; 1: each call runs in a fresh process.
     calls_per_worker: int = 0
 
 
@@ -93,7 +98,7 @@ class Reload(_Section, frozen=True):
 
 
 class Log(_Section, frozen=True):
-    #: "debug" also says for each host which unit dropped it; "info" has one line for each call.
+    #: "debug" also says which unit dropped which host; "info" has one line for each call.
     level: Literal["debug", "info", "warning", "error"] = "info"
     #: Empty: stderr, which under systemd is the journal.
     file: str = ""
@@ -106,7 +111,8 @@ class Log(_Section, frozen=True):
 class Decisions(_Section, frozen=True):
     #: Whether each decision is recorded, as one line of JSON.
     record: bool = True
-    #: The file; empty: one in the log directory of the service (`record_file`).
+    #: The file; empty: `decisions.jsonl` (of a configuration NAME.toml: `decisions-NAME.jsonl`) in the log
+    #: directory that systemd gives the service, and none where it runs by hand.
     file: str = ""
     #: Old files are deleted once all that they hold is older than this.
     days: float = 8.0

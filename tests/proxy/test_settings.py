@@ -17,7 +17,6 @@ from ovirt_service.errors import UserError
 from tests.paths import CHECKOUT
 
 SAMPLE = CHECKOUT / "packaging/ovirt-scheduler-proxy.toml"
-PAGE = CHECKOUT / "docs/proxy-configuration.md"
 
 
 def load(tmp_path: Path, text: str) -> settings.Settings:
@@ -87,17 +86,6 @@ def test_the_sample_names_every_key_with_its_default(tmp_path: Path) -> None:
             assert set(found[0]) == {field.name for field in msgspec.structs.fields(settings.PluginFolder)}
         else:
             assert found == json.loads(msgspec.json.encode(section.default)), section.name
-
-
-def test_the_page_documents_every_key() -> None:
-    page = PAGE.read_text("utf-8")
-    for section in msgspec.structs.fields(settings.Settings):
-        kind = {"units": settings.UnitSettings, "plugins": settings.PluginFolder}.get(
-            section.name, section.type
-        )
-        assert f"[{section.name}" in page
-        for field in msgspec.structs.fields(kind):
-            assert f"`{field.name}`" in page
 
 
 @pytest.mark.parametrize("listen", ["", "127.0.0.1", ":80", "host:", "host:x", "host:70000"])
