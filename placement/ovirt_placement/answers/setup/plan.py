@@ -24,7 +24,7 @@ from ovirt_placement.answers.setup.properties import (
 )
 from ovirt_placement.answers.setup.refusals import check_unlocked, check_unspoilt
 from ovirt_placement.answers.setup.remembering import description_to_be
-from ovirt_placement.answers.setup.requests import assign, attach, describe, exchange
+from ovirt_placement.answers.setup.requests import assign, attach, describe, detach, exchange
 from ovirt_placement.answers.setup.resulting import resulting_policy
 from ovirt_placement.answers.setup.wanted import WantedUnits, numbers, wanted_units
 from ovirt_placement.engine.reading.policies import Policy
@@ -61,6 +61,7 @@ def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
         *_weights(seen, policy, wanted),
         # The properties when all units are there that know them.
         *exchange(without(policy, away), _balance(seen, policy, wanted), properties),
+        *_replaced(seen, policy, wanted),
         *_all_back(policy, description),
         *_assignments(policy, choice, clusters),
     )
@@ -95,6 +96,15 @@ def _weights(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator
     for unit, factor in wanted.weights.items():
         coming = f"add the weight {seen.name(unit)} x {factor}"
         yield from set_factor(seen.units, policy, unit, factor, coming)
+
+
+def _replaced(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator[PolicyRequest]:
+    """Last: until then one of the two is there, and knows the parameters of both."""
+    for collection, entries in (("filters", policy.filters), ("weights", policy.weights)):
+        for entry in entries:
+            if entry.unit in wanted.replaced:
+                what = f"take out the {collection.removesuffix('s')} {seen.name(entry.unit)}"
+                yield detach(policy, collection, entry.unit, what)
 
 
 def _balance(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> PolicyRequest | None:

@@ -10,9 +10,11 @@ from ovirt_placement.engine.writing.policies import PolicyContent
 
 def resulting_policy(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Policy:
     """What is there and what comes in, as it will be read from the engine."""
+    filters = (*numbers(policy.filters), *wanted.filters)
+    weights = {**numbers(policy.weights), **wanted.weights}
     return policy_of(
         seen.units,
-        dict.fromkeys((*numbers(policy.filters), *wanted.filters)),
-        {**numbers(policy.weights), **wanted.weights},
+        dict.fromkeys(unit for unit in filters if unit not in wanted.replaced),
+        {unit: factor for unit, factor in weights.items() if unit not in wanted.replaced},
         wanted.balance,
     )

@@ -23,11 +23,15 @@ class WantedUnits:
     #: Factors by unit.
     weights: Mapping[str, int]
     balance: str
+    #: Ours that others take the place of.
+    replaced: frozenset[str] = frozenset()
 
 
 def wanted_units(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> WantedUnits:
     """Raise `UserError` for a unit that the engine lacks."""
-    return WantedUnits(_filters(seen, policy, choice), _weights(seen, policy, choice), _balance(seen, policy))
+    filters, weights = _filters(seen, policy, choice), _weights(seen, policy, choice)
+    replaced = _replaced(seen, policy, choice) - filters.keys() - weights.keys()
+    return WantedUnits(filters, weights, _balance(seen, policy), replaced)
 
 
 def is_own(policy: PolicyContent) -> bool:
@@ -75,6 +79,14 @@ def _weights(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str,
 
 def _chosen(kind: UnitKind, choice: UnitChoice) -> tuple[Rule, ...]:
     return ours.chosen_units(kind, placement_keys=choice.placement_keys, ha_admission=choice.ha_admission)
+
+
+def _replaced(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> frozenset[str]:
+    """The units of admission control that are not the one asked for."""
+    asked = ours.ADMISSION_UNITS.get(choice.ha_admission) if choice.ha_admission is not None else None
+    others = set(ours.ADMISSION_UNITS.values()) - {asked} if asked is not None else set()
+    own = ours.attached(seen.units, policy.units)
+    return frozenset(unit for unit in own if seen.name(unit) in others)
 
 
 def _asked_factors(seen: Seen, choice: UnitChoice, twins: Mapping[str, str]) -> dict[str, int]:

@@ -131,6 +131,27 @@ def test_the_unit_of_ha_admission_control_comes_where_it_is_asked_for(starting: 
         assert all(one.name != "ovirt-placement" for one in live.engine.queries.scheduling_policies())
 
 
+def test_hard_and_soft_admission_control_take_each_others_place(starting: Starting) -> None:
+    state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red", scheduling_policy=ADMISSION))
+    units = {"hard": ("filter", "HaAdmissionFilter"), "soft": ("weight", "HaAdmissionWeight")}
+    with starting(state, proxy=None) as live:
+        live.run(0, "setup", "--cluster", "blue", "--ha-admission", "hard")
+        for how, other in (("soft", "hard"), ("hard", "soft")):
+            out, _ = live.run(0, "setup", "--ha-admission", how)
+            kind, name = units[other]
+            assert out.splitlines()[-1] == f"take out the {kind} {name}"
+            policy = policy_named(live.engine, "ovirt-placement")
+            present = {*filters(live.engine, policy), *weights(live.engine, policy)}
+            assert units[how][1] in present
+            assert name not in present
+            live.changes.clear()
+            live.run(0, "setup", "--ha-admission", how)
+            live.run(0, "setup")
+            assert live.changes == []
+        live.run(0, "setup", "--undo")
+        assert all(one.name != "ovirt-placement" for one in live.engine.queries.scheduling_policies())
+
+
 def test_the_engines_own_policies_are_locked(live: LiveEngine) -> None:
     _, err = live.run(2, "setup", "--policy", "evenly_distributed")
     assert (
