@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from ovirt_placement.cli.question import PATIENCE_SECONDS
+from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.problem.build_problem import Repair
 
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -40,6 +41,18 @@ def add_deadline(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("--deadline", type=_seconds, metavar="SECONDS", help=text)
 
 
+def add_return(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--return",
+        dest="back",
+        type=_back,
+        choices=tuple(Return),
+        default=Return.NONE,
+        help="which VMs go back to their hosts in the end: none (default), ruled (those of soft rules that"
+        " were satisfied), or all",
+    )
+
+
 def duration(given: str) -> float:
     """Read 90s, 15m, 2h or 7d; return seconds."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", given)
@@ -55,6 +68,13 @@ def _repair(given: str) -> frozenset[Repair]:
         raise argparse.ArgumentTypeError(
             f"{given!r} is neither hard nor soft nor partly, nor such as hard,soft"
         ) from None
+
+
+def _back(given: str) -> Return:
+    try:
+        return Return(given)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{given!r} is none of {', '.join(Return)}") from None
 
 
 def _seconds(given: str) -> float:

@@ -6,7 +6,7 @@ All that must survive stands in the store; what is true is in the engine. Each l
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from ovirt_enforcer.actions.host.executor import ActionTask, HostExecutor
@@ -14,7 +14,9 @@ from ovirt_enforcer.gates.admission import Closed, Gates
 from ovirt_enforcer.gates.hold import rule_key
 from ovirt_enforcer.gates.host_action import HostAction
 from ovirt_enforcer.maintenance.decision import Ask, Decision, End, Enter, RunHook, Scene, Wait, decide
+from ovirt_enforcer.maintenance.homes import WayHome, brings_back, not_back, way_home
 from ovirt_enforcer.maintenance.hooks import HookResult, Hooks
+from ovirt_enforcer.maintenance.vms_around import arriving, down, leaving, lost
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.settings import MaintenanceSettings
@@ -53,6 +55,20 @@ class Seen(Protocol):
     def fresh_until(self) -> float: ...
 
 
+class PlanOutcome(Protocol):
+    """What came of the last plan of a cluster."""
+
+    @property
+    def staying(self) -> Mapping[str, str]:
+        """VMs that it could not take off hosts that are to be empty, with the reasons."""
+        ...
+
+    @property
+    def at_home(self) -> Mapping[str, Mapping[str, str]]:
+        """By the id of a run, once nothing is left to be done, the VMs that stay, with the reasons."""
+        ...
+
+
 class MaintenanceRuns:
     """The runs of all clusters; for one thread."""
 
@@ -77,16 +93,25 @@ class MaintenanceRuns:
         """The runs that are under way. Raises `StoreAway`, as do the others."""
         return self._store.active()
 
-    def reconcile(self, run: MaintenanceRun, seen: Seen, staying: Mapping[str, str]) -> bool:
+    def ways_home(self, runs: Iterable[MaintenanceRun], snapshot: Snapshot) -> dict[str, WayHome]:
+        """The VMs that runs bring back now, by the cluster."""
+        found = {}
+        for run in runs:
+            if brings_back(run):
+                ended = self._intents.history(within_seconds=run.age_seconds)
+                if (way := way_home(run, snapshot, ended)) is not None:
+                    found[run.cluster] = way
+        return found
+
+    def reconcile(self, run: MaintenanceRun, seen: Seen, outcome: PlanOutcome) -> bool:
         """Do what is next in a run; whether more may follow soon, rather than in a while.
 
-        `staying` are VMs that the planner cannot move, with the reasons. Raises what an executor raises.
+        `outcome` is what came of the last plan of its cluster. Raises what an executor raises.
         """
         host = next((one for one in run.hosts if one.phase not in ENDED), None)
         if host is None:
-            self._finish(run)
-            return False
-        scene = self._scene(run, host, seen, staying)
+            return self._bring_back(run, seen.snapshot, outcome)
+        scene = self._scene(run, host, seen, outcome.staying)
         decision = decide(scene)
         self._carry_out(decision, scene, seen)
         return host.phase is not HostPhase.WAITING or not isinstance(decision, Wait)
@@ -105,17 +130,17 @@ class MaintenanceRuns:
             settings=self._settings,
             status=None if state is None else state.status,
             update_available=state is not None and state.update_available,
-            vms={**_leaving(snapshot, seen.open_intents, host.host), **{vm.id: vm.name for vm in there}},
-            arriving=_arriving(snapshot, seen.open_intents, host.host),
+            vms={**leaving(snapshot, seen.open_intents, host.host), **{vm.id: vm.name for vm in there}},
+            arriving=arriving(snapshot, seen.open_intents, host.host),
             staying={vm: why for vm, why in staying.items() if why},
             pinned=frozenset(vm.id for vm in there if not vm.migratable),
-            down=_down(snapshot, host.stopped),
+            down=down(snapshot, host.stopped),
             open=open_actions,
             failed=self._failed(host),
             closed=_why_closed(seen, run.cluster, host.host),
             alerts=_ended(self._hooks.result((*key, "alerts"))),
             command=self._hooks.result((*key, "work")),
-            lost=_lost(run, snapshot),
+            lost=lost(run, snapshot),
             unsound=self._unsound(run, snapshot) if host.phase is HostPhase.CHECKING else "",
         )
 
@@ -202,9 +227,27 @@ class MaintenanceRuns:
         names = {"MAINTENANCE_HOST": host.name, "MAINTENANCE_HOST_ID": host.host}
         self._hooks.start((scene.run.id, host.host, "work" if work else "alerts"), command, names)
 
-    def _finish(self, run: MaintenanceRun) -> None:
+    def _bring_back(self, run: MaintenanceRun, snapshot: Snapshot, outcome: PlanOutcome) -> bool:
+        """End a run once its VMs are back, or stay for a reason; whether it is still to be waited for."""
+        kept = outcome.at_home.get(run.id)
+        if not brings_back(run):
+            self._finish(run)
+        elif run.state is RunState.STOPPING:
+            self._end(run, RunState.STOPPED, "stopped before all VMs were back on their hosts")
+        elif run.state is RunState.PAUSED or kept is None:
+            message = "the run is paused" if run.state is RunState.PAUSED else "VMs go back to their hosts"
+            if message != run.message:
+                self._store.say(run.id, message)
+                _log.info("maintenance run %s: %s", run.id, message)
+            return True
+        else:
+            self._finish(run, not_back(snapshot, kept))
+        return False
+
+    def _finish(self, run: MaintenanceRun, more: str = "") -> None:
         counted = [(sum(host.phase is phase for host in run.hosts), phase) for phase in ENDED]
-        self._end(run, RunState.DONE, ", ".join(f"{count} {phase}" for count, phase in counted if count))
+        words = ", ".join(f"{count} {phase}" for count, phase in counted if count)
+        self._end(run, RunState.DONE, words + more)
 
     def _end(self, run: MaintenanceRun, state: RunState, message: str) -> None:
         self._store.end(run.id, state, message)
@@ -237,32 +280,9 @@ def _ended(result: HookResult | None) -> HookResult | None:
     return None if result is None or result.status is None else result
 
 
-def _arriving(snapshot: Snapshot, open_intents: Sequence[Intent], host: str) -> dict[str, str]:
-    coming = {one.vm for one in snapshot.pending if one.host == host}
-    coming.update(intent.vm for intent in open_intents if intent.target == host)
-    return {vm: snapshot.vm_by_id[vm].name for vm in coming if vm in snapshot.vm_by_id}
-
-
-def _leaving(snapshot: Snapshot, open_intents: Sequence[Intent], host: str) -> dict[str, str]:
-    """The VMs that may be back, as long as it is not known that they have arrived."""
-    going = (intent.vm for intent in open_intents if intent.source == host)
-    return {vm: snapshot.vm_by_id[vm].name for vm in going if vm in snapshot.vm_by_id}
-
-
-def _down(snapshot: Snapshot, stopped: Sequence[str]) -> dict[str, str]:
-    known = (snapshot.vm_by_id[vm] for vm in stopped if vm in snapshot.vm_by_id)
-    return {vm.id: vm.name for vm in known if vm.status == "down"}
-
-
 def _why_closed(seen: Seen, cluster: str, host: str) -> str | None:
     try:
         seen.gates.admit_action(seen.snapshot, cluster, HostAction(IntentKind.MIGRATE_VM, host))
     except Closed as why:
         return str(why)
     return None
-
-
-def _lost(run: MaintenanceRun, snapshot: Snapshot) -> tuple[str, ...]:
-    done = [host for host in run.hosts if host.phase is HostPhase.DONE]
-    up = {host.id for host in snapshot.hosts if host.up}
-    return tuple(host.name for host in done if host.host in snapshot.host_by_id and host.host not in up)

@@ -15,11 +15,12 @@ from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.approval import ApprovalGate
 from ovirt_enforcer.gates.legality import LegalityGate
 from ovirt_enforcer.retry_state import RetryState
+from ovirt_enforcer.service.last_plan import LastPlan
 from ovirt_enforcer.service.look import Look
 from ovirt_enforcer.service.others import OthersAtWork
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import Planning
-from ovirt_enforcer.service.wording import gist, left_out_text, rules_of, staying_text
+from ovirt_enforcer.service.wording import gist, left_out_text, rules_of
 from ovirt_placement.answers.plans.obstacles import misfit_text
 from ovirt_placement.answers.plans.records import plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
@@ -54,19 +55,17 @@ class ClusterWork:
         #: Whether a plan is to be made, though there may be one.
         self._wanted = True
         #: When planning began, and until when it is to rest.
-        self._asked_at = 0.0
-        self._rested_at = 0.0
+        self._asked_at = self._rested_at = 0.0
         #: How often in a row the cluster did not fit its plan.
         self._misfits = 0
         #: What somebody had applied, and does not fit the cluster any more.
         self._void: set[tuple[str, float]] = set()
-        #: Correlation ids that were used since they were taken last.
+        #: Correlation ids used since they were taken last.
         self._begun_ids: list[str] = []
         self._others = OthersAtWork(parts.origins)
         #: Whether it was tried out if the first plan would lead to a loop.
         self._simulated = False
-        #: VMs that the last plan could not take off a host that is to be empty, with the reasons.
-        self.staying: dict[str, str] = {}
+        self.last_plan = LastPlan(cluster)
 
     @property
     def vms(self) -> Collection[str]:
@@ -80,8 +79,8 @@ class ClusterWork:
 
     def take_begun_ids(self) -> tuple[str, ...]:
         """The correlation ids of what was begun since this was asked last."""
-        taken, self._begun_ids = tuple(self._begun_ids), []
-        return taken
+        self._begun_ids, taken = [], self._begun_ids
+        return tuple(taken)
 
     def wake(self, at: float) -> None:
         """Something happened that can violate or repair a rule: look again then, and plan again.
@@ -172,6 +171,7 @@ class ClusterWork:
         waiting = self._under_way is not None and not self._under_way.begun
         seed = plan.seed if plan is not None and waiting else None
         question = look.question(self._cluster, plan, simulate=not self._simulated, seed=seed)
+        self.last_plan.ask(look, question)
         self._planning = self._parts.planners.start(self._asked, question)
         self._collect()
 
@@ -197,7 +197,7 @@ class ClusterWork:
         if plan is None or asked is None:
             return False
         self._made, self._asked = None, None
-        self.staying = staying_text(plan, asked)
+        self.last_plan.take(look, plan, asked)
         self._under_way = UnderWay(plan) if plan.steps else None
         if not plan.steps and look.moves_in(self._cluster):
             return True  # all will be well once what moves has arrived: it is said then

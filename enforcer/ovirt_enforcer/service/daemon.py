@@ -270,6 +270,7 @@ class Daemon:
             began,
             fresh_until,
             self._runs.emptied,
+            self._runs.ways_home(snapshot),
         )
 
     def _reconcile(self, cluster: str, look: Look) -> None:
@@ -281,7 +282,7 @@ class Daemon:
         work.retry_state.recover()
 
     def _advance(self, run: MaintenanceRun, look: Look) -> None:
-        self._runs.advance(run, look, self._work(run.cluster).staying, self._look_seconds)
+        self._runs.advance(run, look, self._work(run.cluster).last_plan, self._look_seconds)
 
     def _keep_only(self, look: Look) -> None:
         """Forget clusters that are gone, once nothing is under way there."""

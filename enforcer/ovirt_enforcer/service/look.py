@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ovirt_enforcer import configured
@@ -12,6 +12,7 @@ from ovirt_enforcer.actions.migrate_vm.backoff import Backoff
 from ovirt_enforcer.actions.migrate_vm.projection import Projection, projected
 from ovirt_enforcer.actions.migrate_vm.restless import Restless
 from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.maintenance.homes import WayHome
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import PlanQuestion
 from ovirt_enforcer.settings import EnforcerSettings
@@ -40,6 +41,8 @@ class Look:
     fresh_until: float
     #: Hosts whose VMs are to be migrated away, for maintenance.
     emptied: tuple[str, ...] = ()
+    #: VMs that maintenance runs bring back, by the cluster.
+    ways_home: Mapping[str, WayHome] = field(default_factory=dict)
 
     @property
     def _settings(self) -> EnforcerSettings:
@@ -97,10 +100,15 @@ class Look:
         domains = configured.domains(self.parts.ha, self.snapshot)
         options = configured.options(self._settings, spared, self.gates.frozen_hosts(self.snapshot), domains)
         known = self.snapshot.hosts_of_cluster.get(cluster, ())
+        way = self.ways_home.get(cluster)
         here = [host.id for host in known if host.id in self.emptied]
         return PlanQuestion(
             cluster=cluster,
-            frozen={**self.frozen(plan), **self.projection.moving},
+            frozen={
+                **self.frozen(plan),
+                **self.projection.moving,
+                **({} if way is None else way.given_up),
+            },
             left_out=self.backoff.left_out_of(cluster),
             spared=spared,
             options=replace(options, constraints=tuple(leaving(self.projection.snapshot, here))),
@@ -109,4 +117,5 @@ class Look:
             simulate=simulate,
             seed=seed,
             restless=bool(self.restless_in(cluster)),
+            home=None if way is None else way.moved,
         )

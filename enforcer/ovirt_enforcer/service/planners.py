@@ -21,14 +21,18 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.maintenance.returning import plan_home
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
+from ovirt_placement.planning.undoing import Moved
 
 #: At the least this many plans are made at once; they share the CPUs, and more wait.
 _LEAST_AT_ONCE: Final = 4
 #: A process that goes on for so much longer than its deadline hangs, and is ended.
 _GRACE_SECONDS: Final = 15.0
+#: The share of the time for what rules ask, where VMs are to go back to their hosts besides.
+_REPAIRING_SHARE: Final = 0.5
 #: A first plan waits so long for a simulation.
 _SIMULATION_SECONDS: Final = 5.0
 
@@ -57,6 +61,8 @@ class PlanQuestion:
     seed: int | None = None
     #: Whether somebody else moves VMs to and fro: then that is tried out even if there is nothing to do.
     restless: bool = False
+    #: VMs that a maintenance run brings back, once there is nothing to repair; None where no run does.
+    home: tuple[Moved, ...] | None = None
 
 
 class Planning(Protocol):
@@ -81,6 +87,7 @@ class Planners(Protocol):
 
 def plan_of(snapshot: Snapshot, question: PlanQuestion) -> Plan:
     """Make a plan here and now."""
+    deadline = Deadline.after(question.deadline)
     plan = make_plan(
         snapshot,
         question.cluster,
@@ -88,8 +95,10 @@ def plan_of(snapshot: Snapshot, question: PlanQuestion) -> Plan:
         refused=question.left_out.keys(),
         options=question.options,
         strategy=catalogue.strategy(question.strategy, question.seed),
-        deadline=Deadline.after(question.deadline),
+        deadline=deadline if question.home is None else deadline.within(_REPAIRING_SHARE),
     )
+    if question.home is not None and not plan.steps:
+        plan = plan_home(snapshot, question.cluster, question.home, question.frozen, deadline)
     if question.simulate and (plan.steps or question.restless):
         plan = replace(plan, loop=_loop(snapshot, question))
     return with_held_back(plan, snapshot, question.spared, question.left_out, question.frozen)

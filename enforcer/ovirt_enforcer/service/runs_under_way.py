@@ -8,7 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ovirt_enforcer.maintenance.runs import draining, emptied
+from ovirt_enforcer.maintenance.homes import WayHome
+from ovirt_enforcer.maintenance.runs import PlanOutcome, draining, emptied
 from ovirt_enforcer.service.look import Look
 from ovirt_enforcer.service.parts import Parts
 from ovirt_placement.model import Snapshot
@@ -47,6 +48,10 @@ class RunsUnderWay:
         """The hosts whose VMs are to be migrated away now."""
         return emptied(self._runs)
 
+    def ways_home(self, snapshot: Snapshot) -> Mapping[str, WayHome]:
+        """The VMs that are to go back to their hosts now, by the cluster. Raises `StoreAway`."""
+        return self._parts.maintenance.ways_home(self._runs, snapshot)
+
     def take(self, look: Look) -> Iterator[MaintenanceRun]:
         """Those that are due, as they were before the engine was read."""
         if self.due > self._parts.clock():
@@ -56,10 +61,8 @@ class RunsUnderWay:
             if run.cluster in look.snapshot.cluster_by_id and self._parts.goes_on():
                 yield run
 
-    def advance(
-        self, run: MaintenanceRun, look: Look, staying: Mapping[str, str], look_seconds: float
-    ) -> None:
+    def advance(self, run: MaintenanceRun, look: Look, outcome: PlanOutcome, look_seconds: float) -> None:
         """Do what is next in one, and look again soon where more may follow."""
-        if self._parts.maintenance.reconcile(run, look, staying):
+        if self._parts.maintenance.reconcile(run, look, outcome):
             pause = max(self._parts.settings.poll_seconds, _LEAST_PAUSE_LOOKS * look_seconds)
             self.due = min(self.due, self._parts.clock() + pause)

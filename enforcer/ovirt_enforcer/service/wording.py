@@ -11,6 +11,7 @@ from ovirt_placement.answers.plans.records import step_record
 from ovirt_placement.answers.plans.text import step_text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.maintenance.leaving import Leaving
+from ovirt_placement.planning.maintenance.returning import HOMEWARD
 from ovirt_placement.planning.plan import Plan
 
 
@@ -29,15 +30,18 @@ def left_out_text(snapshot: Snapshot, plan: Plan, left_out: Collection[int]) -> 
 
 def rules_of(plan: Plan) -> Plan:
     """A plan without what a maintenance run asks for besides the rules."""
-    remaining = tuple(one for one in plan.remaining if one.family != Leaving.family)
+    remaining = tuple(one for one in plan.remaining if one.family not in (Leaving.family, HOMEWARD))
     return replace(plan, remaining=remaining)
 
 
-def staying_text(plan: Plan, snapshot: Snapshot) -> dict[str, str]:
-    """The VMs that a plan cannot take off hosts that are to be empty, each with what stands in the way."""
+def staying_text(plan: Plan, snapshot: Snapshot, family: str = Leaving.family) -> dict[str, str]:
+    """The VMs that a plan cannot take off hosts that are to be empty, each with what stands in the way.
+
+    With the family `HOMEWARD`, those that it cannot bring back.
+    """
     return {
         vm: "; ".join(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
         for one in plan.remaining
-        if one.family == Leaving.family
+        if one.family == family
         for vm in one.vms
     }

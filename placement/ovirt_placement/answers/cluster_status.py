@@ -54,6 +54,8 @@ class ClusterStatus(Record, frozen=True, omit_defaults=False):
     ha_safe: bool | None
     #: Our units that the cluster's scheduling policy enables.
     units: tuple[str, ...]
+    #: Hosts that are marked as draining: no VM is placed there.
+    draining: tuple[Named, ...]
 
 
 def cluster_status(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
@@ -76,6 +78,7 @@ def cluster_status(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
         ha_reservation=cluster.ha_reservation,
         ha_safe=check(snapshot, cluster.id, None, _STEPS).safe if cluster.ha_reservation else None,
         units=tuple(rule.name for rule in usual_units() if rule.enabled_in(cluster)),
+        draining=tuple(Named(host.id, host.name) for host in hosts if host.id in snapshot.draining_hosts),
     )
 
 

@@ -82,6 +82,8 @@ def run_lines(run: MaintenanceRunRecord) -> Iterator[str]:
         message = f": {host.message}" if host.message else ""
         since = f", for {duration_text(host.phase_seconds)}" if host.phase in _AT_WORK else ""
         yield f"  {host.host.name} {_PHASES[host.phase]}{since}{message}{stopped}"
+        if host.draining:
+            yield f"    {host.host.name} is marked as draining: no VM is placed there"
 
 
 def _run(run: MaintenanceRun) -> MaintenanceRunRecord:

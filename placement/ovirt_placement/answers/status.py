@@ -197,6 +197,7 @@ def lines(answer: StatusDocument) -> Iterator[str]:
     if answer.placement_rules.rules:
         wrong = answer.placement_rules.problems
         yield f"Placement rules: {answer.placement_rules.rules}, mistakes in them: {wrong}."
+    yield from _draining_text(answer.clusters)
     if source.expected_hosts is not None and any(source.expected_hosts):
         yield _expected_text(source.expected_hosts)
     if answer.details_lacking:
@@ -234,6 +235,15 @@ def _keys_text(keys: Keys, source: StateSource) -> str:
     if not source.store_answers:
         return f"{text}: the store cannot be read, these are {source.keys_age_seconds:.0f} s old."
     return f"{text}: read from the store {source.keys_age_seconds:.1f} s ago."
+
+
+def _draining_text(clusters: Iterable[ClusterStatus]) -> Iterator[str]:
+    for one in clusters:
+        if names := ", ".join(host.name for host in one.draining):
+            yield (
+                f"Marked as draining in cluster {one.cluster.name}, no VM is placed there: {names}"
+                " (ovirt-enforcer maintenance status)."
+            )
 
 
 def _expected_text(outcomes: Outcomes) -> str:

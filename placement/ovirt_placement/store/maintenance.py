@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import ColumnElement, Row
 
+from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store import key_revisions
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.fencing import hold_back_writers
@@ -87,6 +88,8 @@ class MaintenanceRequest(msgspec.Struct, frozen=True, kw_only=True):
     #: This many hosts may fail, and be up again, before the run ends.
     failures: int = 0
     reboot: bool = True
+    #: Which VMs go back to their hosts once all hosts are done.
+    back: Return = Return.NONE
 
 
 class HostProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +126,7 @@ class MaintenanceRun(msgspec.Struct, frozen=True, kw_only=True):
     #: Seconds since it began, when this was read.
     age_seconds: float
     message: str
-    #: Keys of the hard rules that were violated when it began: these are none of its making.
+    #: Keys of the rules that were violated when it began: these are none of its making.
     violated: tuple[str, ...]
     hosts: tuple[HostProgress, ...]
 
@@ -152,6 +155,7 @@ class MaintenanceStore(StoreAccess):
         """
         with self._transaction() as rows:
             hold_back_writers(rows)
+            key_revisions.revise(rows)  # one after the other, also where no enforcer has a lease yet
             here = maintenance_runs.c.cluster == cluster[0]
             for found in _runs(rows, here, _in_states(ACTIVE)):
                 raise UserError(
@@ -244,6 +248,12 @@ class MaintenanceStore(StoreAccess):
         """Write down what a host waits for."""
         with self._leading() as rows:
             rows.execute(rows.update(maintenance_hosts).where(*_of(run_id, host)).values(message=message))
+
+    def say(self, run_id: str, message: str) -> None:
+        """Write down what a run waits for besides its hosts."""
+        with self._leading() as rows:
+            change = rows.update(maintenance_runs).where(maintenance_runs.c.id == run_id)
+            rows.execute(change.values(message=message))
 
     def mark_stopped(self, run_id: str, host: str, vms: Sequence[str]) -> None:
         """Write down which VMs are stopped for a host, before any of them is."""

@@ -20,6 +20,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.intents import Intent, Store
 from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceRun, MaintenanceStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -90,19 +91,30 @@ class Stage:
     def run(self) -> MaintenanceRun:
         return self.store.runs()[0]
 
+    @property
+    def migrations(self) -> tuple[Intent, ...]:
+        """What the daemons migrated, and tried to, oldest first."""
+        intents = Store(self.config.store.url, engine=self.config.engine.name)
+        try:
+            return intents.history(within_seconds=1e9)
+        finally:
+            intents.close()
+
     def codes(self, host: str) -> list[int]:
         """Codes of the events that speak of a host, oldest first."""
         events = reversed(self.engine.queries.events())
         return [event.code for event in events if event.host is not None and event.host.name == host]
 
-    def play(self, until: float, killer: Killer | None = None) -> None:
-        """Let a daemon work until this moment, until the run has ended, or until it is killed."""
+    def play(
+        self, until: float, killer: Killer | None = None, reached: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Let a daemon work until this moment, until the run has ended or reached something, or is killed."""
         with (
             connect(self.config.engine) as connection,
             daemon_of(self.config, connection, self.clock, patience_seconds=2.0) as daemon,
             _watched(killer or Killer()),
         ):
-            while self.now < until and self.run.active:
+            while self.now < until and self.run.active and not reached():
                 pause = daemon.cycle()
                 if killer is not None and killer.dead:
                     raise Killed

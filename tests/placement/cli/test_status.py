@@ -48,6 +48,7 @@ IN_NUMBERS = {
     "ha_reservation": False,
     "ha_safe": None,
     "units": [],
+    "draining": [],
 }
 
 
@@ -66,6 +67,20 @@ def test_a_state_file_in_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert keys == "Placement keys: 0, frozen sets: 0, sticky copies: 0."
     assert row.split()[:4] == ["cluster1", "2", "of", "3"]
     assert row.endswith("1 hard, 1 soft  1 VM, not reserved")
+
+
+def test_hosts_that_are_marked_as_draining_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "state.json"
+    file.write_bytes(state_file.dumps(replace(STATE, draining_hosts=("h2",))))
+    main(["status", "--state", str(file), "--json"])
+    assert plain(capsys.readouterr().out)["clusters"][0]["draining"] == ["h2"]
+    main(["status", "--state", str(file)])
+    assert (
+        "Marked as draining in cluster cluster1, no VM is placed there: h2"
+        " (ovirt-enforcer maintenance status).\n" in capsys.readouterr().out
+    )
 
 
 def test_an_engine_that_nobody_follows(serving: Starting) -> None:

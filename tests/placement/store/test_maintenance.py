@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -57,6 +59,29 @@ def test_a_cluster_has_one_run_at_a_time(store: MaintenanceStore) -> None:
     begun(store, "r2")
     assert {run.id for run in store.active()} == {"r2", "r3"}
     assert {run.id: run.message for run in store.runs()}["r1"] == "enough"
+
+
+def test_of_two_who_begin_at_once_one_is_refused_and_learns_of_the_other(url: str) -> None:
+    """Each has its own connection, and neither has seen the other's run when it begins."""
+    names, ready = ("ada", "bob"), threading.Barrier(2)
+
+    def begin(name: str) -> str | None:
+        mine = MaintenanceStore(url, engine="default", patience_seconds=30)
+        try:
+            assert mine.active() == ()
+            ready.wait()
+            mine.request(f"of-{name}", ("c1", "blue"), [("h1", "one")], REQUEST, requested_by=name)
+        except UserError as error:
+            return str(error)
+        finally:
+            mine.close()
+        return None
+
+    with ThreadPoolExecutor(2) as threads:
+        outcome = dict(zip(names, threads.map(begin, names), strict=True))
+    (winner,) = (name for name in names if outcome[name] is None)
+    (loser,) = set(names) - {winner}
+    assert f"run of-{winner} by {winner} is under way in cluster blue" in str(outcome[loser])
 
 
 def test_readers_of_keys_learn_of_draining_hosts(url: str, store: MaintenanceStore) -> None:

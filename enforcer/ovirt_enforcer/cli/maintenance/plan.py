@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ovirt_enforcer import configured
-from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_state, duration
+from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_return, add_state, duration
 from ovirt_enforcer.cli.asking import asked
 from ovirt_enforcer.cli.question import Asked
 from ovirt_placement import config as configuration
@@ -22,8 +22,9 @@ from ovirt_placement.answers.maintenance import (
 from ovirt_placement.answers.maintenance_text import maintenance_text
 from ovirt_placement.cli.arguments import add_command, positive
 from ovirt_placement.cli.question import show_json
+from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan, Return
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_service.errors import UserError
 
@@ -68,15 +69,7 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         metavar="VM",
         help="a VM that may be stopped, and started again afterwards, if it cannot leave; repeatable",
     )
-    parser.add_argument(
-        "--return",
-        dest="back",
-        type=_back,
-        choices=tuple(Return),
-        default=Return.NONE,
-        help="which VMs go back to their hosts in the end: none (default), ruled (those of soft rules that"
-        " were satisfied), or all",
-    )
+    add_return(parser)
     parser.add_argument(
         "--host-time",
         type=duration,
@@ -110,13 +103,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         print("\n".join(line for record in records for line in maintenance_text(record)))
     return SOME_ARE_LEFT if any(record.without_round for record in records) else 0
-
-
-def _back(given: str) -> Return:
-    try:
-        return Return(given)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{given!r} is none of {', '.join(Return)}") from None
 
 
 def _planned(

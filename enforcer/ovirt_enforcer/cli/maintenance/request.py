@@ -9,7 +9,7 @@ from typing import Final
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.cli.apply import check_running
-from ovirt_enforcer.cli.arguments import add_config, add_json, duration
+from ovirt_enforcer.cli.arguments import add_config, add_json, add_return, duration
 from ovirt_enforcer.cli.maintenance import status
 from ovirt_enforcer.gates.hold import rule_key
 from ovirt_enforcer.settings import EnforcerSettings, Mode
@@ -43,6 +43,7 @@ Exit status, with --follow: 0 all hosts are done, 4 the run has ended before its
 EXAMPLES = """\
   ovirt-enforcer maintenance run node1 node2 --follow
   ovirt-enforcer maintenance run --cluster blue --work command
+  ovirt-enforcer maintenance run --cluster blue --return all
   ovirt-enforcer maintenance run node3 --stop db1      # db1 cannot migrate: stop it, and start it again
 """
 
@@ -86,6 +87,7 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         metavar="N",
         help="how many hosts may fail to become empty before the run ends (default: 0)",
     )
+    add_return(parser)
     parser.add_argument("--follow", action="store_true", help="print what happens until the run has ended")
     add_json(parser)
     add_config(parser)
@@ -112,6 +114,7 @@ def run(args: argparse.Namespace) -> int:
         soak_seconds=args.soak,
         failures=max(0, args.failures),
         reboot=not args.no_reboot,
+        back=args.back,
     )
     check_running(args, config.engine.name)
     run_id = secrets.token_hex(3)
@@ -122,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
             [(host.id, host.name) for host in hosts],
             request,
             requested_by=login_name(),
-            violated=[rule_key(one) for one in find_violations(snapshot, cluster.id) if one.hard],
+            violated=[rule_key(one) for one in find_violations(snapshot, cluster.id)],
         )
     return status.follow(args, run_id) if args.follow else status.show_run(args, run_id)
 

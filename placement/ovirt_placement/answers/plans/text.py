@@ -15,6 +15,7 @@ from ovirt_placement.answers.plans.records import (
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named, NamedGroup
 from ovirt_placement.planning.maintenance.leaving import Leaving
+from ovirt_placement.planning.maintenance.returning import HOMEWARD
 from ovirt_placement.planning.undoing import STRATEGY as UNDO
 
 #: This many failures that are not survived are reported in words; data have them all.
@@ -66,7 +67,7 @@ def dropped_text(dropped: DroppedStep) -> str:
 
 def rule_text(rule: RemainingRule) -> str:
     """Which rule it is, with what it asks."""
-    if rule.family == Leaving.family:
+    if rule.family in (Leaving.family, HOMEWARD):
         return f"maintenance: {rule.asks}"
     return f"{title(rule.groups)}, {'hard' if rule.hard else 'soft'}: {rule.asks}"
 

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.obstacles import Obstacle
 from ovirt_placement.planning.plan import Step, Struct
 from ovirt_placement.rules.failover.units import Domain
-
-
-class Return(StrEnum):
-    """Which VMs are brought back to the hosts that they ran on, once all hosts are up again."""
-
-    NONE = "none"
-    #: Those of soft rules that were satisfied before and would be violated otherwise.
-    RULED = "ruled"
-    ALL = "all"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,8 +8,9 @@ from dataclasses import replace as with_fields
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan, Relaxation, Return
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan, Relaxation
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 
 #: This many are tried, the first of each host before others.

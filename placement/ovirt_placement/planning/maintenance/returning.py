@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.data import Return
 from ovirt_placement.planning.maintenance.reserve import Reserve
 from ovirt_placement.planning.maintenance.site import Site
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
-from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.plan import Plan, Remaining, Step
+from ovirt_placement.planning.reservation import harm
 from ovirt_placement.planning.undoing import Moved, plan_back
 from ovirt_placement.planning.verification import apply
 from ovirt_placement.rules.violations import find_violations
+
+#: Stands in place of a family for VMs that are to go back, which no rule asks for.
+HOMEWARD = "home"
+_ASKS = "back on its host"
 
 
 class WayBack(NamedTuple):
@@ -46,6 +54,28 @@ def way_back(site: Site, reserve: Reserve, end: Snapshot, deadline: Deadline) ->
         return WayBack(kept=tuple((one.vm, found.kept.get(one.vm, lost)) for one in moved))
     steps = found.plan.steps
     return WayBack(steps, schedule(steps, ScheduleLimits()).makespan, kept)
+
+
+def plan_home(
+    snapshot: Snapshot,
+    cluster: str,
+    moved: tuple[Moved, ...],
+    frozen: Mapping[str, str],
+    deadline: Deadline,
+) -> Plan:
+    """The way back as it is now: a plan, in which `remaining` has the VMs that stay, with the reason."""
+    found = plan_back(snapshot, cluster, moved, frozen, deadline)
+    plan, kept = found.plan, dict(found.kept)
+    if plan.steps and harm(snapshot, reduce(apply, plan.steps, snapshot), cluster) is not None:
+        lost = Obstacle(ObstacleKind.NO_WAY_BACK)
+        kept = {one.vm: kept.get(one.vm, lost) for one in moved}
+        plan = replace(plan, steps=())
+    staying = (
+        Remaining(groups=(), family=HOMEWARD, asks=_ASKS, hard=False, vms=(vm,), obstacles=(why,))
+        for vm, why in kept.items()
+    )
+    seconds = schedule(plan.steps, ScheduleLimits()).makespan
+    return replace(plan, remaining=(*plan.remaining, *staying), seconds=seconds)
 
 
 def _moved(site: Site, end: Snapshot) -> Iterator[Moved]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ovirt_placement.model import Host
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions, Return
+from ovirt_placement.model.maintenance import Return
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.obstacles import ObstacleKind
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
