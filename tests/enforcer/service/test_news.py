@@ -16,7 +16,7 @@ from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import Store
-from tests.builders import CLUSTER, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
+from tests.builders import CLUSTER, SOFT_TOGETHER, TOGETHER, group, host, rule, snapshot, vm
 from tests.stored import prepared
 
 
@@ -69,6 +69,22 @@ def test_a_hard_rule_is_reported_when_it_breaks_and_when_it_is_repaired(
         look(news, place)
     assert reported.kinds == [NoticeKind.RULE_VIOLATED, NoticeKind.RULE_REPAIRED, NoticeKind.RULE_VIOLATED]
     assert reported.notices[0].facts == {"cluster": CLUSTER, "rule": "affinity group near"}
+
+
+def test_a_hard_placement_rule_is_reported_by_its_name_and_a_soft_one_is_not(
+    reported: Reported, news: News
+) -> None:
+    rules = (
+        rule("few", "at_most_per_host", "a b", most=1),
+        rule("wish", "exclusive_hosts", "a", hosts="h1", enforcing=False),
+    )
+    for place in ("h2", "h1", "h1", "h2"):
+        state = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", place), *rules)
+        news.violated(state, CLUSTER, find_violations(state, CLUSTER))
+    assert reported.kinds == [NoticeKind.RULE_VIOLATED, NoticeKind.RULE_REPAIRED]
+    assert [notice.facts for notice in reported.notices] == [
+        {"cluster": CLUSTER, "rule": "placement rule few"}
+    ] * 2
 
 
 def test_an_engine_that_is_away_is_reported_with_the_second_failure_in_a_row(
