@@ -35,7 +35,8 @@ STATE = snapshot(
     *(vm(name, cluster="Default") for name in ("web2", "web3", "big")),
     vm("db-1", "host4", cluster="Default"),
     host("node8", cluster="blue"),
-    vm("db-2", cluster="blue", tags=("db",)),
+    vm("db-2", cluster="blue", tags=("db",), ha=True),
+    vm("web-4", cluster="blue", tags=("web",), ha=True),
 )
 DOMAINS = '[ha]\n[[ha.domains]]\nname = "rack-3"\nhosts = ["node1", "node2"]\n'
 

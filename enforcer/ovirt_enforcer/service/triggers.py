@@ -123,7 +123,8 @@ def _each_fact(snapshot: Snapshot, ours: Collection[str]) -> Iterator[tuple[str,
     for vm in snapshot.vms:
         where = None if vm.id in ours else vm.host
         size = vm.memory_mb, vm.guaranteed_mb, vm.vcpus
-        yield vm.cluster, (vm.id, where, _status(vm), vm.ha, size, vm.migratable, vm.pinned_hosts)
+        restart = vm.ha, vm.ha_priority
+        yield vm.cluster, (vm.id, where, _status(vm), restart, size, vm.migratable, vm.pinned_hosts)
     for group in snapshot.affinity_groups:
         yield group.cluster, (repr(group), snapshot.group_vms[group.id], snapshot.group_hosts[group.id])
 

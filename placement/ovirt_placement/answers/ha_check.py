@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.ha_check_domains import Domains
+from ovirt_placement.answers.restart_order import NotWaiting, PriorityClass, not_waited, priority_classes
 from ovirt_placement.forecast.unplaced import UnplacedVm, why_unplaced
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.amounts import be, counted
@@ -16,7 +17,7 @@ from ovirt_placement.model.names import Named, named_cluster, named_host, named_
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, check
 from ovirt_placement.rules.failover.outcomes import Loss, Proven, Size, Survival, Tight, Unknown
-from ovirt_placement.rules.failover.protection import Outside
+from ovirt_placement.rules.failover.protection import Outside, protected
 from ovirt_placement.rules.sentences import sentence
 from ovirt_service.errors import UserError
 
@@ -51,17 +52,19 @@ class UnplacedRecord(Record, frozen=True, omit_defaults=False):
     refused: tuple[HostRefusal, ...]
 
 
+class Home(Record, frozen=True, omit_defaults=False):
+    vm: Named
+    host: Named
+
+
 class LostSet(Failing, frozen=True, omit_defaults=False):
     """Hosts that must not fail together, and VMs that would have no home then."""
 
     unplaced: tuple[Named, ...]
     #: Why; only of the first failures of a cluster.
     because: tuple[UnplacedRecord, ...] = ()
-
-
-class Home(Record, frozen=True, omit_defaults=False):
-    vm: Named
-    host: Named
+    #: Where the order of the restarts alone is to blame: another order, in which every VM has a home.
+    in_another_order: tuple[Home, ...] = ()
 
 
 class Survived(Failing, frozen=True, omit_defaults=False):
@@ -129,6 +132,11 @@ class CheckedCluster(CheckVerdict, frozen=True, omit_defaults=False):
     #: By the engine's own, softer check.
     by_engine: CheckVerdict
     outside: tuple[Unprotected, ...]
+    #: The order of the restarts, if all hosts failed, by which failures were judged: the highest priority
+    #: first.
+    restart_order: tuple[PriorityClass, ...]
+    #: Rules of the restart order that the engine's priorities do not bring about.
+    not_waiting: tuple[NotWaiting, ...]
 
 
 class HaCheckDocument(Document, frozen=True, kw_only=True, tag="ha_check"):
@@ -195,7 +203,15 @@ def _of_cluster(found: HaCheck, snapshot: Snapshot) -> CheckedCluster:
         units=tuple(FailingUnit(named_hosts(unit.hosts, snapshot), unit.domain) for unit in found.units),
         by_engine=CheckVerdict(**_proven(found.by_engine, snapshot, 0)),
         outside=tuple(_outside(one, snapshot) for one in found.outside),
+        restart_order=priority_classes(snapshot, _restarting(found.cluster, snapshot)),
+        not_waiting=tuple(not_waited(snapshot, found.cluster)),
     )
+
+
+def _restarting(cluster: str, snapshot: Snapshot) -> list[str]:
+    """All VMs of a cluster that restart after the failure of some host."""
+    up = [host.id for host in snapshot.hosts_of_cluster.get(cluster, ()) if host.up]
+    return [vm for vms in protected(snapshot, up).values() for vm in vms]
 
 
 def _proven(found: Proven, snapshot: Snapshot, explained: int) -> dict[str, Any]:
@@ -218,10 +234,14 @@ def _proven(found: Proven, snapshot: Snapshot, explained: int) -> dict[str, Any]
 
 
 def _lost(one: Loss, snapshot: Snapshot, *, explained: bool) -> LostSet:
-    lost = LostSet(*_failure(one, snapshot), named_vms(one.unplaced, snapshot))
+    lost = LostSet(
+        *_failure(one, snapshot),
+        named_vms(one.unplaced, snapshot),
+        in_another_order=_homes(one.otherwise, snapshot),
+    )
     if not explained:
         return lost
-    found = why_unplaced(snapshot, one.hosts, one.unplaced[:_MOST_VMS])
+    found = why_unplaced(snapshot, replace(one, unplaced=one.unplaced[:_MOST_VMS]))
     return replace(lost, because=tuple(_unplaced(vm, snapshot) for vm in found))
 
 
@@ -243,8 +263,11 @@ def _failure(
 
 
 def _survived(one: Survival, snapshot: Snapshot) -> Survived:
-    homes = (Home(named_vm(vm, snapshot), named_host(host, snapshot)) for vm, host in one.homes.items())
-    return Survived(*_failure(one, snapshot), homes=tuple(homes))
+    return Survived(*_failure(one, snapshot), homes=_homes(one.homes, snapshot))
+
+
+def _homes(homes: Mapping[str, str], snapshot: Snapshot) -> tuple[Home, ...]:
+    return tuple(Home(named_vm(vm, snapshot), named_host(host, snapshot)) for vm, host in homes.items())
 
 
 def _outside(one: Outside, snapshot: Snapshot) -> Unprotected:

@@ -19,6 +19,7 @@ from ovirt_placement.rules.failover.outcomes import Size
 
 HEADERS = ("cluster", "failures", "verdict", "engine's", "failing hosts", "VMs that cannot restart")
 
+_NOT_WAITING = "the engine goes by priorities alone, and may restart too early: "
 #: The verdict on a cluster.
 _WORDS = {True: "safe", False: "unsafe", None: "unknown"}
 #: How many of the worst sets are reported where not all could be judged; JSON has them all.
@@ -48,6 +49,8 @@ def notes(answer: HaCheckDocument) -> Iterator[str]:
         yield "Migrations that restore the reservation (docs/ha.md):"
         yield "  ovirt-enforcer plan"
     for found in answer.clusters:
+        for one in found.not_waiting:
+            yield f"{one.rule.title}: {_NOT_WAITING}{listed([vm.name for vm in one.vms])}"
         if found.outside:
             yield f"Not counted in cluster {found.cluster.name}: {_outside(found)}"
 
@@ -131,6 +134,9 @@ def _causes(loss: LostSet) -> Iterator[str]:
             )
         else:
             yield f"  {one.vm.name}: {_by_reason(one)}"
+    if loss.in_another_order:
+        starts = listed([f"{one.vm.name} on {one.host.name}" for one in loss.in_another_order])
+        yield f"  It is the restart order alone: all would restart as {starts}"
 
 
 def _by_reason(one: UnplacedRecord) -> str:

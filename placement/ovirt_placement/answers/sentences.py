@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import Named, named_group, named_host, named_vm
+from ovirt_placement.model.names import Named, NamedGroup, named_group, named_host, named_vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
@@ -29,7 +29,7 @@ class Said(Record, frozen=True, omit_defaults=False):
     kind: str
     #: Whether it keeps the VM off the host; else it is a note.
     veto: bool
-    group: Named | None
+    group: NamedGroup | None
     vm: Named | None
     host: Named | None
     number: float | None

@@ -73,6 +73,8 @@ class ForeseenStart(Record, frozen=True, omit_defaults=False):
     host: Named | None
     #: Where it ran before.
     former: Named | None
+    #: Of a highly available VM, the engine's: those with more restart earlier. Null of others.
+    priority: int | None
     refused_by: tuple[str, ...]
 
 
@@ -164,6 +166,7 @@ def _start(start: Start, snapshot: Snapshot) -> ForeseenStart:
         named_vm(start.vm, snapshot),
         None if start.host is None else named_host(start.host, snapshot),
         None if start.former is None else named_host(start.former, snapshot),
+        None if start.former is None else snapshot.vm_by_id[start.vm].ha_priority,
         tuple(map(unit_name, start.refused_by)),
     )
 
@@ -176,7 +179,8 @@ def lines(found: WhatIfDocument) -> Iterator[str]:
     yield from (f"speaks against it: {conflict}" for conflict in found.conflicts)
     for evacuation in found.maintenance:
         yield from evacuation_text(evacuation)
-    yield from map(_start_text, found.starts)
+    by_priority = len({start.priority for start in found.starts} - {None}) > 1
+    yield from (_start_text(start, by_priority=by_priority) for start in found.starts)
     if found.stopped:
         yield f"stay down, since they are not highly available: {_names(found.stopped)}"
     for one in found.clusters:
@@ -184,12 +188,16 @@ def lines(found: WhatIfDocument) -> Iterator[str]:
     yield from (f"--fail-if: {one}" for one in found.fails)
 
 
-def _start_text(start: ForeseenStart) -> str:
+def _start_text(start: ForeseenStart, *, by_priority: bool) -> str:
+    """Priorities are shown where they differ: then they say the order."""
+    name = start.vm.name
+    if by_priority and start.priority is not None:
+        name += f" (priority {start.priority})"
     if start.host is None:
         by = f": refused by {', '.join(start.refused_by)}" if start.refused_by else ""
-        return f"{start.vm.name} finds no host{by}"
+        return f"{name} finds no host{by}"
     again = f" again, after {start.former.name}" if start.former else ""
-    return f"{start.vm.name} starts on {start.host.name}{again}"
+    return f"{name} starts on {start.host.name}{again}"
 
 
 def _cluster_text(one: ForeseenCluster) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.keys.scores import HostKeys, host_keys
+from ovirt_placement.answers.restart_order import Restart, restart_of
 from ovirt_placement.answers.sentences import Said, said
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, named_cluster, named_host, named_vm
@@ -36,6 +37,8 @@ class WhyDocument(Document, frozen=True, kw_only=True, tag="why"):
     hosts: tuple[JudgedHost, ...]
     #: What is to be said of the VM wherever it runs.
     notes: tuple[Said, ...]
+    #: When it restarts if its host fails; null if it is not highly available.
+    restart: Restart | None
 
 
 def why(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str] = NO_UNITS) -> WhyDocument:
@@ -48,6 +51,7 @@ def why(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str]
         moves_with=tuple(named_vm(peer, snapshot) for peer in judged.moves_with),
         hosts=tuple(judged_host(host, snapshot) for host in judged.hosts),
         notes=tuple(said(note, snapshot, rules) for note, rules in judged.everywhere),
+        restart=restart_of(snapshot, vm),
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.keys import scores
+from ovirt_placement.answers.restart_order import after_text, restart_text
 from ovirt_placement.answers.sentences import listed, unit_names
 from ovirt_placement.answers.why import JudgedHost, WhyDocument, why
 from ovirt_placement.cli import past_decisions
@@ -90,6 +91,10 @@ def _show(answer: WhyDocument, *, whole: bool) -> None:
         _show_of_many(answer, headers)
     for note in answer.notes:
         print(f"\n{note.sentence}")
+    if answer.restart is not None:
+        print(f"\n{restart_text(answer.vm.name, answer.restart)}")
+        for after in answer.restart.after:
+            print(after_text(answer.vm.name, after))
 
 
 def _show_of_many(answer: WhyDocument, headers: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Survival
+from ovirt_placement.rules.failover.restart_order import restart_order
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import FailureUnit
 from ovirt_placement.rules.rule import Rule
@@ -61,15 +62,16 @@ def course(snapshot: Snapshot, down: Sequence[str], starting: Iterable[str]) -> 
 def _restarted(
     before: Snapshot, state: Snapshot, cluster: str, down: Sequence[str]
 ) -> tuple[list[Start], Snapshot]:
-    """Each goes to the best host; where somebody has no home then but need not, to hosts that do for all."""
+    """Each goes to the best host, in the order of restarts; where one has no home then, by the proof's."""
     failing = tuple(host for host in down if before.host_by_id[host].cluster == cluster)
     proven = judge_failures(
         before, Starts(before, cluster), 1, DEFAULT_BUDGET, units=[FailureUnit(tuple(_up(before, failing)))]
     )
     former = {vm.id: host for host in failing for vm in before.vms_of_host.get(host, ()) if vm.ha}
     survival = next(iter(proven.survivals), None)
-    order = [*survival.homes] if survival is not None else []
-    order += [vm for vm in largest_first(before, former) if vm not in order]
+    found = [*survival.homes] if survival is not None else []
+    found += [vm for vm in largest_first(before, former) if vm not in found]
+    order = restart_order(before).ordered(found)
     starts, end = start_in_turn(state, {vm: former[vm] for vm in order})
     if survival is not None and any(start.host is None for start in starts):
         return _by_witness(state, survival, former)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ovirt_placement.forecast.course import largest_first, start_in_turn
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.failover.outcomes import Loss
+from ovirt_placement.rules.failover.restart_order import RestartOrder, restart_order
 from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.scheduling.ranking import Ranking, order
+from ovirt_placement.rules.scheduling.ranking import Ranking
+from ovirt_placement.rules.scheduling.ranking import order as order_of_hosts
 from ovirt_placement.rules.world import World
 
 
@@ -21,20 +24,43 @@ class UnplacedVm:
     refused: tuple[tuple[str, tuple[Reason, ...]], ...]
 
 
-def why_unplaced(snapshot: Snapshot, failed: Iterable[str], unplaced: Iterable[str]) -> Iterator[UnplacedVm]:
-    """Let hosts fail and all other highly available VMs start, largest first, and ask about those left."""
-    gone, left = frozenset(failed), tuple(unplaced)
+def why_unplaced(snapshot: Snapshot, loss: Loss) -> Iterator[UnplacedVm]:
+    """Let the hosts fail and all other highly available VMs start in their order, and ask about those left.
+
+    Where the order alone is to blame, each is asked about when it is its turn.
+    """
+    failing = World(snapshot).failed(frozenset(loss.hosts)).snapshot
+    order = restart_order(snapshot)
+    if not loss.otherwise:
+        state = _others_started(snapshot, failing, loss, order)
+    for name in loss.unplaced:
+        if loss.otherwise:
+            state = _at_its_turn(failing, loss, order, name)
+        ranking = order_of_hosts(state, state.vm_by_id[name])
+        yield UnplacedVm(name, tuple(_refusals(state, ranking)))
+
+
+def _at_its_turn(failing: Snapshot, loss: Loss, order: RestartOrder, name: str) -> Snapshot:
+    """The state once all have started that need not start after a VM."""
+    state, later = failing, frozenset({name})
+    for vm, home in loss.homes.items():
+        if order.must_follow(vm, later):
+            later |= {vm}
+        else:
+            state = World(state).running(vm, home).snapshot
+    return state
+
+
+def _others_started(snapshot: Snapshot, failing: Snapshot, loss: Loss, order: RestartOrder) -> Snapshot:
+    """The state once all but those left have started, each on the best host: largest first."""
     former = {
         vm.id: host
-        for host in gone
+        for host in loss.hosts
         for vm in snapshot.vms_of_host.get(host, ())
-        if vm.ha and vm.id not in left
+        if vm.ha and vm.id not in loss.unplaced
     }
-    failing = World(snapshot).failed(gone).snapshot
-    _, state = start_in_turn(failing, {vm: former[vm] for vm in largest_first(snapshot, former)})
-    for name in left:
-        ranking = order(state, state.vm_by_id[name])
-        yield UnplacedVm(name, tuple(_refusals(state, ranking)))
+    starting = order.ordered(largest_first(snapshot, former))
+    return start_in_turn(failing, {vm: former[vm] for vm in starting})[1]
 
 
 def _refusals(state: Snapshot, ranking: Ranking) -> Iterator[tuple[str, tuple[Reason, ...]]]:

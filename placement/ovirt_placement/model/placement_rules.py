@@ -31,7 +31,7 @@ class PlacementRule(Struct, frozen=True):
     #: The cluster whose VMs it is about, by name or id.
     cluster: str
     vms: tuple[str, ...] = ()
-    #: The second set of a rule between two.
+    #: The second set of a rule between two; of a restart order, those that restart first.
     other_vms: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     #: A host tag that begins with one of these is the name of a failure domain of all hosts that have it.

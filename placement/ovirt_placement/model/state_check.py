@@ -110,7 +110,7 @@ def _check_vm(path: str, vm: Vm, snapshot: Snapshot) -> None:
     for key, host in on_hosts:
         if host is not None:
             _check_reference(f"{path}.{key}", "host", host, snapshot.host_by_id)
-    for key in ("memory_mb", "guaranteed_mb", "io_threads", "video_mb", "max_memory_mb"):
+    for key in ("memory_mb", "guaranteed_mb", "io_threads", "video_mb", "max_memory_mb", "ha_priority"):
         _check_at_least(f"{path}.{key}", getattr(vm, key), 0)
     for key in ("vcpus", "threads_per_core"):
         _check_at_least(f"{path}.{key}", getattr(vm, key), 1)

@@ -35,6 +35,8 @@ class Vm(Struct, frozen=True):
     #: False for everything but the engine's "migratable"; "user_migratable" counts as not.
     migratable: bool
     hosted_engine: bool
+    #: The more, the earlier the engine restarts it: 1 is low, 50 medium, 100 high.
+    ha_priority: int = 1
     #: The target of a migration under way, where it is known.
     migrating_to: str | None = None
     #: When its present run began, in seconds since the epoch; None where nobody says, and when it is down.

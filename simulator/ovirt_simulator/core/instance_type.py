@@ -29,6 +29,7 @@ class InstanceType(Record, frozen=True):
             guaranteed_mb=self.memory_mb,
             vcpus=self.sockets * self.cores * self.threads,
             ha=self.ha,
+            ha_priority=self.priority,
             threads_per_core=self.threads,
             particulars=replace(vm.particulars, cores=self.cores, max_memory_mb=None),
         )

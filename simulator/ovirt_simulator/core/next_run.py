@@ -17,7 +17,7 @@ from .vm_edit import CONFIGURATION
 #: Of its particulars, what no VM can take while it runs.
 _COLD = ("cores", "cpu_mode", "type", "max_memory_mb", "ballooning", "console", "soundcard")
 #: Elements, by the beginnings of their paths, that it can take nevertheless.
-_WARM = ("high_availability/", "migration", "display/allow_override", "display/disconnect_action")
+_WARM = ("migration", "display/allow_override", "display/disconnect_action")
 #: Memory is plugged in pieces of this size.
 _PIECE_MB = 256
 

@@ -56,6 +56,13 @@ def guaranteed_above_memory(action: str) -> Rejected:
     )
 
 
+def illegal_priority(action: str, most: int) -> Rejected:
+    return bad_parameters(
+        "VM_OR_TEMPLATE_ILLEGAL_PRIORITY_VALUE",
+        f"Cannot {action} VM. Illegal priority value: it must be between 0 and {most}.",
+    )
+
+
 def memory_above_maximum(action: str, memory_mb: int, most_mb: int) -> Rejected:
     return conflict(
         "ACTION_TYPE_FAILED_MAX_MEMORY_CANNOT_BE_SMALLER_THAN_MEMORY_SIZE",

@@ -26,6 +26,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: How often the engine looks at its hosts, and after what it tries a failed drain or restart again.
     refresh_seconds: float = 3.0
     retry_seconds: float = 30.0
+    #: How often it looks at highly available VMs that went down, and how long in all such a VM waits for
+    #: others of a higher priority (the engine's 600).
+    restart_round_seconds: float = 1.0
+    restart_blocked_seconds: float = 600.0
     #: From a host's crash until the engine sees it, and until it is fenced and its VMs are known to be down.
     host_detection_seconds: float = 5.0
     host_fence_seconds: float = 30.0

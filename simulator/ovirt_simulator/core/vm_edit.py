@@ -14,6 +14,7 @@ _OF_THE_VM = (
     "name",
     "description",
     "ha",
+    "ha_priority",
     "migratable",
     "pinned_hosts",
     "memory_mb",
@@ -29,6 +30,10 @@ _OF_THE_VM = (
 CONFIGURATION = (*_OF_THE_VM, "vcpus", "video_mb", "particulars")
 
 
+#: The engine's VmPriorityMaxValue.
+HIGHEST_PRIORITY = 100
+
+
 class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
     """A change to a VM; what is None stays as it is, and the empty word takes a reference away."""
 
@@ -36,6 +41,7 @@ class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
     description: str | None = None
     comment: str | None = None
     ha: bool | None = None
+    ha_priority: int | None = None
     migratable: bool | None = None
     pinned_hosts: tuple[str, ...] | None = None
     memory_mb: int | None = None
@@ -87,6 +93,8 @@ def check(state: State, before: Vm | None, vm: Vm, action: str) -> None:
         _check_hosts(state, vm, action)
     if before is None or _memory(before) != _memory(vm):
         _check_memory(vm, action)
+    if not 0 <= vm.ha_priority <= HIGHEST_PRIORITY:
+        raise refusals.illegal_priority(action, HIGHEST_PRIORITY)
     vm_lease.check(state, before, vm, action)
 
 

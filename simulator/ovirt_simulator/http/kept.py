@@ -66,7 +66,6 @@ OF_VMS = frozenset(
         "display/smartcard_enabled",
         "display/type",
         "display/video_type",
-        "high_availability/priority",
         "migration/auto_converge",
         "migration/compressed",
         "migration/encrypted",

@@ -116,6 +116,7 @@ _ELEMENTS = {
     "tag": "name description parent parent/name | comment",
     "template": "name description vm vm/name version/base_template version/version_name | cluster comment",
     "vm": "name description comment cluster cluster/name template template/name high_availability/enabled "
+    "high_availability/priority "
     "memory memory_policy/guaranteed memory_policy/max memory_policy/ballooning "
     "custom_properties/custom_property/name custom_properties/custom_property/value "
     "cpu_profile quota instance_type instance_type/name type os/type console/enabled soundcard_enabled "

@@ -51,7 +51,8 @@ def full_state() -> State:
             {
                 "id": "v", "name": "v", "cluster": "c", "host": "h", "status": "migrating", "memory_mb": 256,
                 "guaranteed_mb": 128, "usage_mem_percent": None, "usage_cpu_percent": 3, "vcpus": 2,
-                "ha": True, "migratable": True, "hosted_engine": False, "migrating_to": "h",
+                "ha": True, "migratable": True, "hosted_engine": False, "ha_priority": 50,
+                "migrating_to": "h",
                 "pinned_hosts": ["h"], "threads_per_core": 2, "io_threads": 2, "video_mb": 16,
                 "architecture": "ppc64le", "max_memory_mb": 512,
                 "custom_properties": {"k": "v"}, "disks": [{"id": "d", "bootable": True, "profile": "p"}],
@@ -216,6 +217,10 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "negative video memory": (
         lambda s: s["vms"][0].update(video_mb=-1),
         "vms[0].video_mb: -1 is less than 0",
+    ),
+    (
+        lambda s: s["vms"][0].update(ha_priority=-1),
+        "vms[0].ha_priority: -1 is less than 0",
     ),
     "no thread": (
         lambda s: s["vms"][0].update(threads_per_core=0),

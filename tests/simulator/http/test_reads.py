@@ -78,6 +78,7 @@ def test_vms(sdk: Connection) -> None:
         assert shown.memory_policy.guaranteed == known.guaranteed_mb << 20
         assert topology.sockets * topology.cores * topology.threads == known.vcpus
         assert shown.high_availability.enabled == known.ha
+        assert shown.high_availability.priority == known.ha_priority
         assert shown.run_once is (False if known.host else None)
     assert [(each.name, each.value) for each in vms["web1"].custom_properties] == [("k", "<v>")]
 

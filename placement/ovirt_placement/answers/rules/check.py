@@ -14,7 +14,7 @@ from ovirt_placement.model.names import NamedGroup, named_group, named_groups
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_rules.in_force import mistakes
 from ovirt_placement.rules.placement_rules.members import resolved_rules
-from ovirt_placement.rules.placement_rules.satisfiable import why_impossible
+from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
 
 
 class RuleProblem(Record, frozen=True, omit_defaults=False):
@@ -49,7 +49,7 @@ def rules_check(snapshot: Snapshot) -> RulesCheckDocument:
         problems=tuple(
             RuleProblem(named_group(found.rule.id, snapshot), sentence)
             for found in resolved_rules(snapshot)
-            for sentence in (*mistakes(found.rule), *found.problems, *why_impossible(snapshot, found))
+            for sentence in (*mistakes(found.rule), *what_is_wrong(snapshot, found))
         ),
     )
 

@@ -9,6 +9,7 @@ from ovirt_placement.answers.rules.rule import RuleRecord, asked, rule_record, s
 from ovirt_placement.answers.sentences import listed, utc_text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.placement_rules import restart_after
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.store.placement_rules import SetRule
 
@@ -112,7 +113,8 @@ def lines(answer: RulesListDocument, *, whole: bool = False) -> Iterator[str]:
             yield f"  domain {domain.name} ({hosts}): {domain.running} of the VMs"
         yield f"  {state(record).replace(chr(10), f'{chr(10)}  ')}"
         if record.offenders:
-            yield f"  breaking it: {listed([each.name for each in record.offenders], whole=whole)}"
+            who = "may restart too early" if record.rule.kind == restart_after.KIND.name else "breaking it"
+            yield f"  {who}: {listed([each.name for each in record.offenders], whole=whole)}"
 
 
 def _authored(answer: RulesListDocument) -> bool:

@@ -8,9 +8,11 @@ from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.names import Named, named_cluster, named_hosts, named_vms
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement import SnapshotPlacement
-from ovirt_placement.rules.placement_rules.in_force import constraints_in, mistakes
+from ovirt_placement.rules.placement_rules import restart_after
+from ovirt_placement.rules.placement_rules.in_force import constraints_in, is_in_force, mistakes
 from ovirt_placement.rules.placement_rules.kind import PlacementConstraint
 from ovirt_placement.rules.placement_rules.members import Resolved
+from ovirt_placement.rules.placement_rules.restart_order import not_waiting, why_circular
 
 
 class RuleDomainRecord(Record, frozen=True, omit_defaults=False):
@@ -33,7 +35,7 @@ class RuleRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     domains: tuple[RuleDomainRecord, ...]
     #: Whether it is satisfied; null if it is not in force.
     satisfied: bool | None
-    #: VMs that violate it.
+    #: VMs that violate it; of a restart order, those that the engine may restart too early.
     offenders: tuple[Named, ...]
     #: What is wrong with it, in sentences.
     problems: tuple[str, ...]
@@ -41,8 +43,7 @@ class RuleRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
 
 def rule_record(found: Resolved, snapshot: Snapshot) -> RuleRecord:
     """What is known of a rule in a state."""
-    constraint = _constraint(found, snapshot)
-    offenders = () if constraint is None else constraint.offenders(SnapshotPlacement(snapshot))
+    offenders = _offenders(found, snapshot)
     return RuleRecord(
         rule=found.rule,
         cluster=None if found.cluster is None else named_cluster(found.cluster, snapshot),
@@ -50,10 +51,20 @@ def rule_record(found: Resolved, snapshot: Snapshot) -> RuleRecord:
         other_vms=named_vms(found.other_vms, snapshot),
         hosts=named_hosts(sorted(found.hosts), snapshot),
         domains=_domains(found, snapshot),
-        satisfied=None if constraint is None else not offenders,
-        offenders=named_vms(offenders, snapshot),
-        problems=(*mistakes(found.rule), *found.problems),
+        satisfied=None if offenders is None else not offenders,
+        offenders=named_vms(offenders or (), snapshot),
+        problems=(*mistakes(found.rule), *found.problems, *why_circular(snapshot, found.rule.id)),
     )
+
+
+def _offenders(found: Resolved, snapshot: Snapshot) -> tuple[str, ...] | None:
+    """VMs that violate a rule; None if it is not in force."""
+    if not is_in_force(found):
+        return None
+    if found.rule.kind == restart_after.KIND.name:
+        return not_waiting(snapshot, found)
+    constraint = _constraint(found, snapshot)
+    return None if constraint is None else constraint.offenders(SnapshotPlacement(snapshot))
 
 
 def _constraint(found: Resolved, snapshot: Snapshot) -> PlacementConstraint | None:

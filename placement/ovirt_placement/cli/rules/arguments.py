@@ -22,7 +22,12 @@ def add_fields(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """Add what a rule is made of, but for its name and kind."""
     parser.add_argument("--cluster", metavar="CLUSTER", required=required, help="by name or id")
     parser.add_argument("--vms", metavar="VM", nargs="+", help=f"the VMs: {_WORDS}")
-    parser.add_argument("--other-vms", metavar="VM", nargs="+", help="the second set, of a rule between two")
+    parser.add_argument(
+        "--other-vms",
+        metavar="VM",
+        nargs="+",
+        help="the second set, of a rule between two; of restart_after, the VMs that restart first",
+    )
     parser.add_argument("--hosts", metavar="HOST", nargs="+", help="hosts, named in the same ways")
     parser.add_argument(
         "--domain-tags",

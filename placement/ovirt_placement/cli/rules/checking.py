@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.rules.placement_rules.in_force import mistakes
 from ovirt_placement.rules.placement_rules.kinds import KINDS
 from ovirt_placement.rules.placement_rules.members import resolved_rules
-from ovirt_placement.rules.placement_rules.satisfiable import why_impossible
+from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
 from ovirt_placement.store.placement_rules import RuleChange
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
@@ -27,8 +27,9 @@ class Checking:
 
     def wrong(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
         """Whom rules name that is not there, and that they cannot be satisfied, in sentences."""
+        rules = _rules_after(standing, change)
         return [
-            *_by_itself(replace(self._engine, placement_rules=change.put)),
+            *_each(replace(self._engine, placement_rules=rules), {rule.name for rule in change.put}),
             *self._together(standing, change),
         ]
 
@@ -44,8 +45,7 @@ class Checking:
 
     def _after(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> RulesCheckDocument:
         """With all rules as they are to stand."""
-        after = {**standing, **{rule.name: rule for rule in change.put}}
-        rules = tuple(rule for name, rule in sorted(after.items()) if name not in change.remove)
+        rules = _rules_after(standing, change)
         if rules not in self._judged:
             self._judged[rules] = rules_check_together(replace(self._engine, placement_rules=rules))
         return self._judged[rules]
@@ -59,7 +59,13 @@ def refuse_mistakes(rules: tuple[PlacementRule, ...]) -> None:
             raise UserError(f"placement rule {rule.name}: {mistake}{like}")
 
 
-def _by_itself(snapshot: Snapshot) -> Iterator[str]:
+def _rules_after(standing: Mapping[str, PlacementRule], change: RuleChange) -> tuple[PlacementRule, ...]:
+    after = {**standing, **{rule.name: rule for rule in change.put}}
+    return tuple(rule for name, rule in sorted(after.items()) if name not in change.remove)
+
+
+def _each(snapshot: Snapshot, names: Container[str]) -> Iterator[str]:
+    """What is wrong with rules of these names, among all."""
     for found in resolved_rules(snapshot):
-        for wrong in (*found.problems, *why_impossible(snapshot, found)):
+        for wrong in what_is_wrong(snapshot, found) if found.rule.name in names else ():
             yield f"placement rule {found.rule.name}: {wrong}"

@@ -14,7 +14,7 @@ from ovirt_placement.rules.placement_rules.kinds import KINDS
 
 DESCRIPTION = """\
 Placement rules ask what no affinity group can: a limit of VMs per host or per failure domain, even
-spread, exclusive hosts, licences. See docs/placement-rules.md.
+spread, exclusive hosts, licences; and which VMs restart after which others. See docs/placement-rules.md.
 """
 LIST = """\
 List the placement rules, who changed each last and when, and whether it is satisfied.

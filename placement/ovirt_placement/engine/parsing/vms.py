@@ -58,6 +58,7 @@ def _found(element: xml.Element) -> FoundVm:
     vcpus, threads_per_core, architecture = _processors(fields.get("cpu"))
     guaranteed_mb, max_memory_mb = _memory_policy(fields.get("memory_policy"), memory_mb)
     measured = of_vm(fields["statistics"]) if "statistics" in fields and host else VmStatistics()
+    protection = xml.children(fields.get("high_availability"), "enabled", "priority")
     vm = Vm(
         id=xml.identity(element),
         name=xml.text(fields.get("name")),
@@ -70,7 +71,8 @@ def _found(element: xml.Element) -> FoundVm:
         usage_mem_percent=measured.usage_mem_percent,
         usage_cpu_percent=measured.usage_cpu_percent,
         vcpus=vcpus,
-        ha=xml.flag(xml.children(fields.get("high_availability"), "enabled").get("enabled")),
+        ha=xml.flag(protection.get("enabled")),
+        ha_priority=xml.number(protection.get("priority"), 1),
         migratable=xml.text(policy.get("affinity")) == "migratable",
         hosted_engine=hosted_engine,
         running_since=_moment(fields.get("start_time")) if host else None,

@@ -23,6 +23,10 @@ class Loss(Record, frozen=True):
     hosts: tuple[str, ...]
     unplaced: tuple[str, ...]
     domains: tuple[str, ...] = ()
+    #: Where those start that can while the others are left out, in order; nothing where no order was tried.
+    homes: dict[str, str] = {}
+    #: Where the order alone is to blame: another one, in which each VM has a home.
+    otherwise: dict[str, str] = {}
 
 
 class Unknown(Record, frozen=True):

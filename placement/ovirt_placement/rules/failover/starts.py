@@ -17,7 +17,8 @@ from ovirt_placement.rules.failover.fitting import SEARCH_BUDGET, Fitting
 from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unknown
 from ovirt_placement.rules.failover.protection import protected
 from ovirt_placement.rules.failover.restart_check import RestartCheck
-from ovirt_placement.rules.failover.tries import try_all
+from ovirt_placement.rules.failover.restart_order import restart_order
+from ovirt_placement.rules.failover.tries import Ready, Tried, try_all
 from ovirt_placement.rules.memory import huge_page_kib, overhead_mb, required_mb
 from ovirt_placement.rules.solving.assignment import even_fit
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
@@ -36,7 +37,11 @@ class Starts:
         self.hosts = tuple(host.id for host in up)
         self._fitting = Fitting({host.id: Resources(host.free_mb) for host in up})
         self._restart_check = RestartCheck(snapshot, cluster_id)
-        self.separable = self._restart_check.nearby
+        self._order = restart_order(snapshot)
+        #: Two failures at once are in the order of both; rules may ask for one that neither has alone.
+        self.separable = self._restart_check.nearby and (
+            self._restart_check.plain or not self._order.by_rules
+        )
         self._pages = any(host.free_huge_pages for host in up)
         self._combining = Combining(
             snapshot, self._fitting.hosts, self._need_of, shared=self._restart_check.plain
@@ -56,8 +61,9 @@ class Starts:
         )
         if found is None:
             return None
-        agreed = not found.again or self._restart_check.passes(frozenset(failed), found.again, settled=True)
-        return Survival(failed, found.homes) if agreed else None
+        again = self._in_order(found.again)
+        agreed = not again or self._restart_check.passes(frozenset(failed), again, settled=True)
+        return Survival(failed, self._in_order(found.homes)) if agreed else None
 
     def spread(self, failed: tuple[str, ...], taken: Mapping[str, Block] = _NOTHING_TAKEN) -> Survival | None:
         """Evacuate hosts so that as much as can be stays free on each of the others; None if that fails.
@@ -76,7 +82,9 @@ class Starts:
         homes = even_fit(blocks, left)
         if homes is None:
             return None
-        found = {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
+        found = self._in_order(
+            {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
+        )
         agreed = self._restart_check.passes(frozenset(failed), found, settled=settled)
         return Survival(failed, found) if agreed else None
 
@@ -88,8 +96,9 @@ class Starts:
             outcome = self._fitting.fit(failed, blocks, left, budget)
             if not isinstance(outcome, Survival):
                 return outcome
-            if self._restart_check.passes(gone, outcome.homes, settled=settled):
-                return outcome
+            homes = self._in_order(outcome.homes)
+            if self._restart_check.passes(gone, homes, settled=settled):
+                return Survival(failed, homes)
         return self._try_all(failed, tuple(left), budget)
 
     def _left(self, failed: tuple[str, ...]) -> tuple[dict[str, Resources], bool]:
@@ -121,21 +130,43 @@ class Starts:
         return Resources(overhead_mb(vm) if self._pages and huge_page_kib(vm) else required_mb(vm))
 
     def _try_all(self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget) -> Outcome:
-        vms, asked = self.vms_on(failed), self._restart_check
-        others = frozenset(vms)
-        state = asked.failure_state(frozenset(failed))
         try:
-            with budget.share(SEARCH_BUDGET) as share:
-                tried = try_all(
-                    state,
-                    vms,
-                    lambda now, vm: asked.accepted(now, (vm,), hosts),
-                    lambda vm: asked.only_narrows(vm, others),
-                    share,
-                )
+            tried = self._tried(failed, hosts, budget, self._order.ready)
         except BudgetSpentError:
             return Unknown(failed)
-        return Loss(failed, tried.unplaced) if tried.unplaced else Survival(failed, tried.homes)
+        if not tried.unplaced:
+            return Survival(failed, tried.homes)
+        otherwise = self._in_another_order(failed, hosts, budget)
+        return Loss(failed, tried.unplaced, homes=tried.homes, otherwise=otherwise)
+
+    def _in_another_order(
+        self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget
+    ) -> dict[str, str]:
+        """Homes for all in an order that is not to be; empty if there is none, or none was found."""
+        if self._order.free(self.vms_on(failed)):
+            return {}
+        try:
+            tried = self._tried(failed, hosts, budget, tuple)
+        except BudgetSpentError:
+            return {}
+        return {} if tried.unplaced else tried.homes
+
+    def _tried(self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget, ready: Ready) -> Tried:
+        vms, asked = self.vms_on(failed), self._restart_check
+        others = frozenset(vms)
+        with budget.share(SEARCH_BUDGET) as share:
+            return try_all(
+                asked.failure_state(frozenset(failed)),
+                vms,
+                lambda now, vm: asked.accepted(now, (vm,), hosts),
+                lambda vm: asked.only_narrows(vm, others),
+                share,
+                ready,
+            )
+
+    def _in_order(self, homes: Mapping[str, str]) -> dict[str, str]:
+        """The same homes, in an order in which the VMs may start."""
+        return {vm: homes[vm] for vm in self._order.ordered(homes)}
 
 
 def _narrowed(block: Block, open_to: Sequence[frozenset[str]]) -> Block:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.forms import AtMost
-from ovirt_placement.rules.placement_rules.kind import RuleKind, common
+from ovirt_placement.rules.placement_rules.kind import PlacementKind, common
 from ovirt_placement.rules.placement_rules.limited import Limited
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.reasons import ReasonKind
@@ -31,7 +31,7 @@ def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> AtMostPe
     return AtMostPerDomain(vms=vms, limit=limit, **common(found))
 
 
-KIND = RuleKind(
+KIND = PlacementKind(
     name="at_most_per_domain",
     summary="at most `most` of the VMs in a failure domain",
     needs=("vms", "most"),

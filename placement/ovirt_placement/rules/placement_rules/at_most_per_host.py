@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.forms import AtMost
-from ovirt_placement.rules.placement_rules.kind import RuleKind, common
+from ovirt_placement.rules.placement_rules.kind import PlacementKind, common
 from ovirt_placement.rules.placement_rules.limited import Limited
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.reasons import ReasonKind
@@ -28,7 +28,7 @@ def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> AtMostPe
     return AtMostPerHost(vms=vms, limit=AtMost(found.rule.most or 0), **common(found))
 
 
-KIND = RuleKind(
+KIND = PlacementKind(
     name="at_most_per_host",
     summary="at most `most` of the VMs on a host",
     needs=("vms", "most"),

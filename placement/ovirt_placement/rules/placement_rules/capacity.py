@@ -19,7 +19,7 @@ from ovirt_placement.rules.placement_rules.kind import (
     Against,
     Judge,
     PlacementConstraint,
-    RuleKind,
+    PlacementKind,
     common,
 )
 from ovirt_placement.rules.placement_rules.members import Resolved
@@ -118,7 +118,7 @@ def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Capacity
     )
 
 
-KIND = RuleKind(
+KIND = PlacementKind(
     name="capacity",
     summary="at most `most` VMs, vCPUs or MiB (`counted`) on all of the hosts together",
     needs=("hosts", "most"),

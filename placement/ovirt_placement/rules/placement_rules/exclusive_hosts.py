@@ -15,7 +15,7 @@ from ovirt_placement.rules.placement_rules.kind import (
     Against,
     Judge,
     PlacementConstraint,
-    RuleKind,
+    PlacementKind,
     common,
 )
 from ovirt_placement.rules.placement_rules.members import Resolved
@@ -54,7 +54,7 @@ def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Exclusiv
     return ExclusiveHosts(vms=vms, hosts=found.hosts, **common(found))
 
 
-KIND = RuleKind(
+KIND = PlacementKind(
     name="exclusive_hosts",
     summary="no VMs but these on the hosts",
     needs=("vms", "hosts"),

@@ -9,15 +9,15 @@ from ovirt_placement.lookups.index import Earlier, continued, once_per_snapshot
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.rules.placement_rules.capacity import COUNTED
 from ovirt_placement.rules.placement_rules.capacity import KIND as KIND_OF_SUMS
-from ovirt_placement.rules.placement_rules.kind import PlacementConstraint, RuleKind
-from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.kind import PlacementConstraint
+from ovirt_placement.rules.placement_rules.kinds import KINDS, PLACEMENT_KINDS
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
 
 
 def constraints_in(snapshot: Snapshot, cluster: str) -> Iterator[PlacementConstraint]:
     """What the rules of a cluster ask, in the order of the rules."""
     for number, found in enumerate(resolved_rules(snapshot)):
-        if found.cluster == cluster and _is_in_force(found):
+        if found.cluster == cluster and found.rule.kind in PLACEMENT_KINDS and is_in_force(found):
             yield _constraint(snapshot, number)
 
 
@@ -37,6 +37,8 @@ def mistakes(rule: PlacementRule) -> Iterator[str]:
             yield f"a rule of the kind {kind.name} needs {field}"
     if kind.in_domains and not rule.domains and not rule.domain_tags:
         yield f"a rule of the kind {kind.name} needs domains or domain_tags"
+    if not kind.weaker and not (rule.enforcing and rule.continuous):
+        yield f"a rule of the kind {kind.name} is neither soft nor satisfied in the end only"
     yield from _wrong_numbers(rule)
 
 
@@ -49,18 +51,15 @@ def _wrong_numbers(rule: PlacementRule) -> Iterator[str]:
         yield f"counted: {rule.counted} is not one of {', '.join(COUNTED)}"
 
 
-def _is_in_force(found: Resolved) -> bool:
+def is_in_force(found: Resolved) -> bool:
+    """Whether a rule counts: it is enabled, and nothing is wrong with it."""
     return found.rule.enabled and found.cluster is not None and next(mistakes(found.rule), None) is None
-
-
-def _kind(found: Resolved) -> RuleKind:
-    return KINDS[found.rule.kind]
 
 
 @once_per_snapshot
 def _constraint(snapshot: Snapshot, number: int) -> PlacementConstraint:
     found = resolved_rules(snapshot)[number]
-    return _kind(found).make(snapshot, found, _concerned(snapshot)[number])
+    return PLACEMENT_KINDS[found.rule.kind].make(snapshot, found, _concerned(snapshot)[number])
 
 
 @continued
@@ -69,7 +68,9 @@ def _concerned(snapshot: Snapshot, earlier: Earlier | None) -> tuple[tuple[str, 
     if earlier is not None and resolved_rules(snapshot) is resolved_rules(earlier.snapshot):
         return _concerned(earlier.snapshot)
     return tuple(
-        _kind(found).concerned(snapshot, found) if _is_in_force(found) else ()
+        PLACEMENT_KINDS[found.rule.kind].concerned(snapshot, found)
+        if found.rule.kind in PLACEMENT_KINDS and is_in_force(found)
+        else ()
         for found in resolved_rules(snapshot)
     )
 

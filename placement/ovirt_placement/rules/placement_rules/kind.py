@@ -55,7 +55,7 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class RuleKind:
-    """One kind of placement rule."""
+    """One kind of rule."""
 
     name: str
     #: What it asks, in a line.
@@ -65,6 +65,14 @@ class RuleKind:
     takes: tuple[str, ...] = ()
     #: Whether it needs failure domains.
     in_domains: bool = False
+    #: Whether it may be soft, or to be satisfied in the end only.
+    weaker: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacementKind(RuleKind):
+    """One that asks where VMs run."""
+
     #: The VMs that it is about.
     concerned: Callable[[Snapshot, Resolved], tuple[str, ...]] = lambda snapshot, found: found.vms
     make: Callable[[Snapshot, Resolved, tuple[str, ...]], PlacementConstraint]

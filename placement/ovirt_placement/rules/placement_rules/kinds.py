@@ -8,14 +8,15 @@ from ovirt_placement.rules.placement_rules import (
     capacity,
     exclusive_hosts,
     minimum_domains,
+    restart_after,
     same_domain,
     separate,
     spread,
 )
-from ovirt_placement.rules.placement_rules.kind import RuleKind
+from ovirt_placement.rules.placement_rules.kind import PlacementKind, RuleKind
 
-#: By name, in the order in which they are shown.
-KINDS: dict[str, RuleKind] = {
+#: Those that ask where VMs run, by name.
+PLACEMENT_KINDS: dict[str, PlacementKind] = {
     kind.name: kind
     for kind in (
         at_most_per_host.KIND,
@@ -28,3 +29,5 @@ KINDS: dict[str, RuleKind] = {
         capacity.KIND,
     )
 }
+#: By name, in the order in which they are shown.
+KINDS: dict[str, RuleKind] = {**PLACEMENT_KINDS, restart_after.KIND.name: restart_after.KIND}

@@ -18,7 +18,7 @@ from ovirt_placement.rules.placement_rules.kind import (
     Against,
     Judge,
     PlacementConstraint,
-    RuleKind,
+    PlacementKind,
     common,
 )
 from ovirt_placement.rules.placement_rules.members import Resolved
@@ -90,7 +90,7 @@ def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> MinimumD
     return MinimumDomains(vms=vms, least=found.rule.least or 0, domain_of=found.domain_of, **common(found))
 
 
-KIND = RuleKind(
+KIND = PlacementKind(
     name="minimum_domains",
     summary="the VMs in at least `least` failure domains",
     needs=("vms", "least"),

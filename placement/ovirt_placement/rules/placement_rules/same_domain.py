@@ -18,7 +18,7 @@ from ovirt_placement.rules.placement_rules.kind import (
     Against,
     Judge,
     PlacementConstraint,
-    RuleKind,
+    PlacementKind,
     common,
 )
 from ovirt_placement.rules.placement_rules.members import Resolved
@@ -82,7 +82,7 @@ def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> SameDoma
     return SameDomain(vms=vms, domain_of=found.domain_of, **common(found))
 
 
-KIND = RuleKind(
+KIND = PlacementKind(
     name="same_domain",
     summary="all of the VMs in one failure domain, on any host of it",
     needs=("vms",),

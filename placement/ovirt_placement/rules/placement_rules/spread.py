@@ -22,7 +22,7 @@ from ovirt_placement.rules.placement_rules.kind import (
     Against,
     Judge,
     PlacementConstraint,
-    RuleKind,
+    PlacementKind,
     common,
 )
 from ovirt_placement.rules.placement_rules.members import Resolved
@@ -137,7 +137,7 @@ def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Spread:
     )
 
 
-KIND = RuleKind(
+KIND = PlacementKind(
     name="spread",
     summary="failure domains differ by at most `max_skew` of the VMs",
     needs=("vms", "max_skew"),

@@ -9,7 +9,7 @@ from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import attribute, element, lines, path, text
 from ovirt_simulator.http.render import hardware
 from ovirt_simulator.http.render.moment import moment
-from ovirt_simulator.http.render.particulars import Usual, with_given
+from ovirt_simulator.http.render.particulars import Usual
 
 #: Statuses without a host, and without all that only a running VM has.
 _OFF = frozenset({"down", "suspended", "image_locked", "image_illegal"})
@@ -156,7 +156,7 @@ def configuration(record: Vm, address: str | None) -> str:
         _custom_properties(record.custom_properties),
         text("delete_protected", record.particulars.delete_protected),
         hardware.display(record, address),
-        _high_availability(record),
+        element("high_availability", text("enabled", record.ha), text("priority", record.ha_priority)),
         hardware.initialization(record),
         element("io", text("threads", record.io_threads)),
         hardware.memory(record),
@@ -178,11 +178,6 @@ def behaviour(record: Vm) -> str:
 
 def _shown(record: Vm, *tags: str) -> str:
     return _USUAL.shown(record.particulars.others, *tags)
-
-
-def _high_availability(record: Vm) -> str:
-    usual = text("enabled", record.ha) + "<priority>1</priority>"
-    return with_given(record.particulars.others, "high_availability", usual)
 
 
 def _custom_properties(properties: dict[str, str]) -> str:

@@ -23,6 +23,7 @@ def vm_edit(call: Call, body: Body) -> VmEdit:
         description=body.text("description"),
         comment=body.text("comment"),
         ha=_child(body, "high_availability").boolean("enabled"),
+        ha_priority=_child(body, "high_availability").integer("priority"),
         memory_mb=_megabytes(body, "memory"),
         io_threads=_child(body, "io").integer("threads"),
         custom_properties=_custom_properties(body),

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.rules.failover.outcomes import Survival
+from ovirt_placement.rules.failover.restart_order import RestartOrder
 from ovirt_placement.rules.failover.units import Domain
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -21,6 +22,8 @@ from ovirt_simulator.generate import Sizes, generate
 
 #: Longer than a crash needs to be seen and fenced, and VMs to start.
 A_MINUTE = 60.0
+#: The event of a VM that the engine restarts.
+RESTARTED = 506
 
 
 def drawn(seed: int) -> Snapshot:
@@ -87,3 +90,19 @@ def restart_by_itself_in_vain(state: Snapshot, hosts: tuple[str, ...]) -> None:
     engine.advance(10 * A_MINUTE)
     after = engine.snapshot().vm_by_id
     assert any(after[vm.id].status == "down" for vm in state.vms if vm.ha and vm.host in hosts)
+
+
+def test_an_engine_restarts_in_the_order_that_the_proof_has() -> None:
+    for seed in range(8):
+        dice = random.Random(seed)
+        state = drawn(seed)
+        vms = tuple(replace(vm, ha_priority=dice.choice([1, 50, 100])) for vm in state.vms)
+        state = replace(state, vms=vms)
+        busiest = max(state.hosts, key=lambda host: sum(vm.ha and vm.host == host.id for vm in vms))
+        engine = engine_of(state, ha=True)
+        crash(engine, (busiest.id,))
+        engine.advance(A_MINUTE)
+        events = [event for event in reversed(engine.queries.events()) if event.code == RESTARTED]
+        begun = [event.vm.id for event in events if event.vm is not None]
+        assert len({state.vm_by_id[vm].ha_priority for vm in begun}) > 1
+        assert RestartOrder(state).follows(begun)

@@ -1,0 +1,166 @@
+"""Restarts in the engine's order against brute force: every sequence of starts, held against the order."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
+from ovirt_placement.rules.failover.check import check
+from ovirt_placement.rules.failover.outcomes import Loss, Survival
+from ovirt_placement.rules.failover.restart_order import RestartOrder
+from ovirt_placement.rules.failover.starts import Starts
+from ovirt_placement.rules.placement_rules.kinds import PLACEMENT_KINDS
+from ovirt_placement.rules.solving.budget import Budget
+from tests.builders import CLUSTER, cluster, host, rule, snapshot, vm
+from tests.placement.rules.failover import ordered
+from tests.placement.rules.placement_rules.drawn import placement_rules
+
+HOSTS = ("h1", "h2", "h3", "h4")
+VMS = ("a", "b", "c", "d", "e")
+#: The kinds of which it matters who starts first.
+OPENING = ("spread", "minimum_domains", "same_domain")
+
+
+@st.composite
+def orders(draw: st.DrawFn) -> list[PlacementRule]:
+    some = st.lists(st.sampled_from([*VMS, "tag:t"]), min_size=1, max_size=2, unique=True).map(" ".join)
+    return [
+        rule(f"o{number}", "restart_after", draw(some), other_vms=draw(some))
+        for number in range(draw(st.integers(0, 3)))
+    ]
+
+
+@st.composite
+def states(draw: st.DrawFn) -> Snapshot:
+    """One host, the first, has up to four VMs that are to restart; some may do so on few hosts only."""
+    hosts = [host(name, free_mb=draw(st.sampled_from([1024, 2048, 8192, 8192]))) for name in HOSTS]
+    lost = draw(st.integers(2, 4))
+    vms = []
+    for number, name in enumerate(VMS):
+        bound = draw(st.sampled_from([(), (), ("h1", "h2"), ("h1", "h3", "h4")]))
+        where = "h1" if number < lost else draw(st.sampled_from([None, *HOSTS[1:]]))
+        vms.append(
+            vm(
+                name,
+                where,
+                ha=number < lost,
+                ha_priority=draw(st.sampled_from([1, 1, 50])),
+                tags=draw(st.sampled_from([(), ("t",)])),
+                migratable=not bound,
+                pinned_hosts=bound,
+            )
+        )
+    rules = [draw(placement_rules("r0", VMS, HOSTS, OPENING, enforcing=True))]
+    if draw(st.booleans()):
+        rules.append(draw(placement_rules("r1", VMS, HOSTS, tuple(PLACEMENT_KINDS), enforcing=True)))
+    return snapshot(cluster(ha_reservation=True), *hosts, *vms, *rules, *draw(orders()))
+
+
+@st.composite
+def racks(draw: st.DrawFn) -> Snapshot:
+    """VMs that are spread evenly over racks at every moment, and bound to some: who is first matters."""
+    hosts = [host("h1", status="up"), *(host(name, tags=(f"rack-{name}",)) for name in HOSTS[1:])]
+    vms = []
+    for name in VMS[: draw(st.integers(3, 4))]:
+        bound = draw(st.sampled_from([("h2",), ("h3",), ("h2", "h3"), ("h4",)]))
+        pinned = {"migratable": False, "pinned_hosts": ("h1", *bound)}
+        vms.append(vm(name, "h1", ha=True, ha_priority=draw(st.sampled_from([1, 50, 100])), **pinned))
+    domains = tuple(RuleDomain(name=f"rack-{name}", hosts=(name,)) for name in HOSTS[1:])
+    even = rule("s", "spread", " ".join(one.id for one in vms), max_skew=1, domains=domains)
+    known = {one.id for one in vms}
+    some = [one for one in draw(orders()) if {*one.vms, *one.other_vms} <= known]
+    return snapshot(cluster(ha_reservation=True), *hosts, *vms, even, *some)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.one_of(states(), racks(), racks()))
+def test_a_failure_is_survived_if_starts_in_order_are_let_through(state: Snapshot) -> None:
+    outcome = Starts(state, CLUSTER).judge(("h1",), Budget(5_000_000))
+    every = list(ordered.sequences(state, "h1"))
+    good = [one for one in every if ordered.in_order(state, tuple(vm for vm, _ in one))]
+    assert isinstance(outcome, Survival) is bool(good)
+    if isinstance(outcome, Survival):
+        assert tuple(outcome.homes.items()) in good
+        return
+    assert isinstance(outcome, Loss)
+    assert bool(outcome.otherwise) is bool(every)
+    if outcome.otherwise:
+        assert tuple(outcome.otherwise.items()) in every
+        _check_replay(state, outcome)
+
+
+def _check_replay(state: Snapshot, loss: Loss) -> None:
+    """Whoever is left out found no host in its turn, after all that start before it, and the others did."""
+    after = ordered.failed(state, "h1")
+    lost = {one.id for one in state.vms if one.host == "h1" and one.ha}
+    assert loss.unplaced
+    assert {*loss.homes, *loss.unplaced} == lost
+    assert ordered.in_order(state, tuple(loss.homes))
+    at = ordered.running(after)
+    for one, home in loss.homes.items():
+        assert home in ordered.takers(after, at, one)
+        at[one] = home
+
+
+@settings(max_examples=60, deadline=None)
+@given(orders(), st.lists(st.sampled_from([1, 50, 100]), min_size=5, max_size=5), st.permutations(VMS))
+def test_the_order_is_that_of_priorities_and_rules(
+    rules: list[PlacementRule], priorities: list[int], given: list[str]
+) -> None:
+    tagged = {"b", "e"}
+    vms = [
+        vm(name, "h1", ha=True, ha_priority=number, tags=("t",) if name in tagged else ())
+        for name, number in zip(VMS, priorities, strict=True)
+    ]
+    state = snapshot(host("h1"), *vms, *rules)
+    order = RestartOrder(state)
+    legal = [one for one in permutations(given) if ordered.in_order(state, one)]
+    assert order.ordered(given) in legal
+    assert order.follows(given) is (order.ordered(given) == tuple(given))
+    assert order.free(given) is (len(legal) == 120)
+    assert set(order.ready(given)) == {one[0] for one in legal}
+    for name in given:
+        places = [one.index(name) + 1 for one in legal]
+        rank = order.rank(name, given)
+        assert (rank.earliest, rank.latest) == (min(places), max(places))
+    if tuple(given) in legal:
+        assert order.ordered(given) == tuple(given)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.one_of(states(), racks()))
+def test_without_priorities_and_rules_every_order_will_do(state: Snapshot) -> None:
+    rules = tuple(one for one in state.placement_rules if one.kind != "restart_after")
+    vms = tuple(replace(one, ha_priority=7) for one in state.vms)
+    plain = replace(state, vms=vms, placement_rules=rules)
+    found = Starts(plain, CLUSTER).judge(("h1",), Budget(5_000_000))
+    assert isinstance(found, Survival) is (next(ordered.sequences(plain, "h1"), None) is not None)
+    assert isinstance(found, Survival) or found.otherwise == {}  # type: ignore[union-attr]
+
+
+def test_what_a_priority_makes_impossible_is_a_loss_with_the_order_that_would_do() -> None:
+    """Two VMs of one rack must not stand alone: between them one of the other rack has to start."""
+    racks = {"domain_tags": ("rack-",), "max_skew": 1}
+    hosts = [host("h0"), host("h1", tags=("rack-1",)), host("h2", tags=("rack-2",))]
+    first = {"ha": True, "ha_priority": 100, "migratable": False, "pinned_hosts": ("h0", "h1")}
+    last = {**first, "ha_priority": 1, "pinned_hosts": ("h0", "h2")}
+    vms = [vm("a", "h0", **first), vm("b", "h0", **first), vm("c", "h0", **last)]
+    state = snapshot(cluster(ha_reservation=True), *hosts, *vms, rule("s", "spread", "a b c", **racks))
+    (loss,) = check(state, CLUSTER).losses
+    assert loss.hosts == ("h0",)
+    assert loss.homes == {"a": "h1", "c": "h2"}
+    assert loss.unplaced == ("b",)
+    assert list(loss.otherwise.items()) in (
+        [("a", "h1"), ("c", "h2"), ("b", "h1")],
+        [("b", "h1"), ("c", "h2"), ("a", "h1")],
+        [("c", "h2"), ("a", "h1"), ("b", "h1")],
+        [("c", "h2"), ("b", "h1"), ("a", "h1")],
+    )
+    alike = replace(state, vms=tuple(replace(one, ha_priority=1) for one in state.vms))
+    assert check(alike, CLUSTER).safe
+    after = rule("o", "restart_after", "c", other_vms="a b")
+    assert not check(replace(alike, placement_rules=(*state.placement_rules, after)), CLUSTER).safe
