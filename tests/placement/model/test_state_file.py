@@ -218,7 +218,7 @@ REFUSED: dict[str, tuple[Change, str]] = {
         lambda s: s["vms"][0].update(video_mb=-1),
         "vms[0].video_mb: -1 is less than 0",
     ),
-    (
+    "negative restart priority": (
         lambda s: s["vms"][0].update(ha_priority=-1),
         "vms[0].ha_priority: -1 is less than 0",
     ),

@@ -34,11 +34,10 @@ def states(draw: st.DrawFn, kind: str | None = None) -> Snapshot:
         vm(name, draw(st.sampled_from(HOSTS[:3])), migratable=draw(st.integers(0, 5)) > 0)
         for name in VMS
     ]  # fmt: skip
-    chosen = (kind,) if kind else tuple(PLACEMENT_KINDS)
+    every = tuple(PLACEMENT_KINDS)
+    chosen = (kind,) if kind else every
     rules = [
-        draw(
-            placement_rules(f"r{number}", VMS, HOSTS, chosen if number == 0 else tuple(PLACEMENT_KINDS), enforcing=True)
-        )
+        draw(placement_rules(f"r{number}", VMS, HOSTS, chosen if number == 0 else every, enforcing=True))
         for number in range(draw(st.integers(1, 2)))
     ]
     return snapshot(*hosts, *vms, *rules)
