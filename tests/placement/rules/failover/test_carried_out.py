@@ -93,6 +93,7 @@ def restart_by_itself_in_vain(state: Snapshot, hosts: tuple[str, ...]) -> None:
 
 
 def test_an_engine_restarts_in_the_order_that_the_proof_has() -> None:
+    several = 0
     for seed in range(8):
         dice = random.Random(seed)
         state = drawn(seed)
@@ -104,5 +105,6 @@ def test_an_engine_restarts_in_the_order_that_the_proof_has() -> None:
         engine.advance(A_MINUTE)
         events = [event for event in reversed(engine.queries.events()) if event.code == RESTARTED]
         begun = [event.vm.id for event in events if event.vm is not None]
-        assert len({state.vm_by_id[vm].ha_priority for vm in begun}) > 1
+        several += len({state.vm_by_id[vm].ha_priority for vm in begun}) > 1
         assert RestartOrder(state).follows(begun)
+    assert several > 3
