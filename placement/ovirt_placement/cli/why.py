@@ -6,7 +6,7 @@ import argparse
 
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.keys import scores
-from ovirt_placement.answers.restart_order import after_text, restart_text
+from ovirt_placement.answers.restart_order import Restart, after_text, restart_text
 from ovirt_placement.answers.sentences import listed, unit_names
 from ovirt_placement.answers.why import JudgedHost, WhyDocument, why
 from ovirt_placement.cli import past_decisions
@@ -21,7 +21,8 @@ Say of each host of the VM's cluster whether it may take the VM now, and why not
 pinning and hard affinity as the engine's own filters judge them, and hard affinity as our units do. The last
 column shows whose verdict it is; the engine's own filters are taken to stand in the policy. Where the policy
 enables the units of placement keys, also what keys say: their nearness, the scores and the round.
-Of many hosts those that are refused stand in the table, and the others below; --all lists each.
+Of many hosts those that are refused stand in the table, and the others below; --all lists each. Of a highly
+available VM it is shown when it would restart if its host failed.
 
 Of the past, from the scheduler proxy's record of decisions and the engine's events: with --last, what the
 proxy answered last about the VM; with --at, next to a moment; with --refused, each start or migration of the
@@ -74,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
         show_answer(args, answer)
     else:
         _show(answer, whole=args.all)
+        if args.host is None and answer.restart is not None:
+            _show_restart(answer.vm.name, answer.restart)
     return int(args.fail_if_refused and not any(one.accepted for one in answer.hosts))
 
 
@@ -91,10 +94,12 @@ def _show(answer: WhyDocument, *, whole: bool) -> None:
         _show_of_many(answer, headers)
     for note in answer.notes:
         print(f"\n{note.sentence}")
-    if answer.restart is not None:
-        print(f"\n{restart_text(answer.vm.name, answer.restart)}")
-        for after in answer.restart.after:
-            print(after_text(answer.vm.name, after))
+
+
+def _show_restart(name: str, restart: Restart) -> None:
+    print(f"\n{restart_text(name, restart)}")
+    for after in restart.after:
+        print(after_text(name, after))
 
 
 def _show_of_many(answer: WhyDocument, headers: tuple[str, ...]) -> None:
