@@ -55,6 +55,7 @@ ELSEWHERE = {
     "ovirt-placement ha-check --failures 3 --processes": "processes: tests/placement/cli/test_ha_check.py",
     "ovirt-placement groups edit web-apart --add-vm web3 --fail-if": "a group of another page",
     "ovirt-placement why ora1 node3": "a host of another page: tests/docs/recipes",
+    "ovirt-placement rules check rules.yaml": "a file of the reader's: tests/placement/cli/rules",
     "ovirt-placement groups add others": "VMs of another page: tests/docs/recipes",
     "ovirt-placement keys set PRIV7 1 100 --on customer 3c1a": "a user whom only the reader has",
     "ovirt-placement keys set Repel1 1 -100 --on customer acme": "a user whom only the reader has",

@@ -50,7 +50,7 @@ class Restarts:
             self._come_round(0.0)
 
     def begin(self, vm_id: str) -> None:
-        """Bring a VM back whatever it is, and whoever else waits; the caller holds the lock."""
+        """Bring a VM back whatever it is, without a look at others that wait; the caller holds the lock."""
         self._backend.unlocked(0.0, lambda: self._try_until_taken(vm_id))
 
     def _try_until_taken(self, vm_id: str) -> None:

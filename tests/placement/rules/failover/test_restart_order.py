@@ -94,7 +94,7 @@ def test_a_failure_is_survived_if_starts_in_order_are_let_through(state: Snapsho
 
 
 def _check_replay(state: Snapshot, loss: Loss) -> None:
-    """Whoever is left out found no host in its turn, after all that start before it, and the others did."""
+    """What is left out found no host in its turn, and all others did in theirs."""
     after = ordered.failed(state, "h1")
     lost = {one.id for one in state.vms if one.host == "h1" and one.ha}
     assert loss.unplaced
