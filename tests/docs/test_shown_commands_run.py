@@ -98,6 +98,7 @@ def test_commands_of_a_page_can_be_run_one_after_the_other(
 ) -> None:
     for file in ("cluster.json", "state.json"):
         (tmp_path / file).write_bytes(state_file.dumps(STATE))
+    (tmp_path / "rules.yaml").write_text("rules: []\n")
     with walk(tmp_path, capsys, monkeypatch):
         assert run("ovirt-enforcer resume") == 0  # from now on there is a store
         for command in WALKS[page]:
