@@ -125,7 +125,7 @@ def test_a_rule_is_written_shown_and_refused_in_a_circle(starting: Starting, tmp
     parts = [vm("web1", "n1", ha=True, tags=("web",)), vm("db1", "n2", ha=True), vm("batch", "n2")]
     adding = ("rules", "add")
     with starting(snapshot(BLUE, *HOSTS, *parts)) as live:
-        configuration = live.config.read_text().replace("[store]", "max_age_seconds = 0.0\n[store]")
+        configuration = live.config.read_text().replace("[store]", "max_age_seconds = 0.000001\n[store]")
         live.config.write_text(configuration)
         kind = ("--kind", "restart_after", "--cluster", "blue", "--vms")
         out, _ = live.run(0, *adding, "a", *kind, "tag:web", "--other-vms", "db1")
