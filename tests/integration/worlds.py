@@ -7,7 +7,15 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.model import AffinityGroup, Cluster, PlacementKey, SchedulingPolicy, Snapshot, Vm
+from ovirt_placement.model import (
+    AffinityGroup,
+    Cluster,
+    PlacementKey,
+    PlacementRule,
+    SchedulingPolicy,
+    Snapshot,
+    Vm,
+)
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.rule import UnitKind
 from tests.builders import CLUSTER, TOGETHER, group
@@ -85,10 +93,25 @@ def odd_groups(draw: st.DrawFn) -> tuple[AffinityGroup, ...]:
 
 
 @st.composite
+def ruled_by(draw: st.DrawFn, kind: str | None) -> tuple[PlacementRule, ...]:
+    """Placement rules; of a kind, the first."""
+    more = (draw(placement_rules(f"r{number}", VMS, HOSTS)) for number in range(draw(st.integers(0, 2))))
+    if kind is None:
+        return tuple(more)
+    return (draw(placement_rules("first", VMS, HOSTS, (kind,), enforcing=True)), *more)
+
+
+@st.composite
 def worlds(
-    draw: st.DrawFn, policy: st.SearchStrategy[dict[str, Any]], memory: tuple[int, ...] = (512, 4096)
+    draw: st.DrawFn,
+    policy: st.SearchStrategy[dict[str, Any]],
+    memory: tuple[int, ...] = (512, 4096),
+    kind: str | None = None,
 ) -> Snapshot:
-    """A world; `memory` is what a host may have left to hand out, in MiB."""
+    """A world; `memory` is what a host may have left to hand out, in MiB.
+
+    It has some placement rules, or a hard one of a kind and perhaps others.
+    """
     state = draw(snapshots())
     ruling = draw(policy)
 
@@ -111,7 +134,5 @@ def worlds(
         hosts=tuple(replace(one, free_mb=draw(st.sampled_from(memory))) for one in state.hosts),
         vms=tuple(map(pinned, state.vms)),
         placement_keys=draw(keys()),
-        placement_rules=tuple(
-            draw(placement_rules(f"r{number}", VMS, HOSTS)) for number in range(draw(st.integers(0, 2)))
-        ),
+        placement_rules=draw(ruled_by(kind)),
     )

@@ -1,0 +1,123 @@
+"""Of placement rules of every kind `why`, units, planner and engine say the same: of starts and migrations.
+
+Mixed with groups, labels, pinning, keys and other rules, on unequal hosts, some of them full. The engine is
+simulated, and is asked over its REST API by the SDK; it asks a real proxy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from xmlrpc.client import ServerProxy
+
+import pytest
+from hypothesis import given, settings
+
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.planning.legality import legal
+from ovirt_placement.planning.make_room import make_room
+from ovirt_placement.planning.plan import Step
+from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.scheduling.ranking import order
+from tests.integration.test_why_comes_true import (
+    EXAMPLES,
+    MEMORY,
+    Attempts,
+    accepted,
+    freed,
+    moves_freely,
+    stopped,
+    who_goes,
+)
+from tests.integration.worlds import whole_policies, worlds
+from tests.placement.rules.placement_rules.oracle import concerns, lets, running
+from tests.placement.rules.strategies import HOSTS, VMS
+from tests.plugins.proxy_process import proxy_url
+from tests.plugins.published import WITHOUT_PAST, Publisher
+
+#: So many worlds of each kind; in the slow suite more.
+QUICK, SLOW = 2, 25
+MANY = [pytest.param(QUICK, id="few"), pytest.param(SLOW, id="many", marks=pytest.mark.slow)]
+UNIT = "PlacementRuleFilter"
+
+
+@pytest.fixture(scope="module")
+def publisher(tmp_path_factory: pytest.TempPathFactory) -> Publisher:
+    return Publisher(tmp_path_factory.mktemp("published"), inventory=WITHOUT_PAST)
+
+
+@pytest.fixture(scope="module")
+def url(publisher: Publisher) -> Iterator[str]:
+    with proxy_url(publisher.environment) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def proxy(url: str) -> Iterator[Any]:
+    with ServerProxy(url) as client:
+        yield client
+
+
+def by_hand(state: Snapshot, one: Vm) -> set[str]:
+    """The hosts that all hard placement rules let a VM come to, by the second writing of the rules."""
+    at = running(state)
+    hard = [rule for rule in state.placement_rules if rule.enforcing and concerns(rule, state, one.id)]
+    return {host for host in HOSTS if all(lets(rule, state, at, one.id, host) for rule in hard)}
+
+
+def by_unit(proxy: Any, state: Snapshot, one: Vm) -> set[str]:
+    parameters = dict(state.cluster_by_id[one.cluster].scheduling_properties)
+    return set(proxy.runFilters([UNIT], list(HOSTS), one.id, parameters)["result"])
+
+
+@pytest.mark.parametrize("many", MANY)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_start(publisher: Publisher, proxy: Any, url: str, kind: str, many: int) -> None:
+    closed = 0
+
+    @settings(EXAMPLES, max_examples=many)
+    @given(worlds(whole_policies(), MEMORY, kind))
+    def start(state: Snapshot) -> None:
+        nonlocal closed
+        with Attempts(stopped(state, VMS[:3]), url) as engine:
+            publisher.publish(engine.state)
+            for one in [engine.state.vm_by_id[name] for name in VMS[:3]]:
+                reported = accepted(engine.state, one, HOSTS)
+                assert reported <= by_unit(proxy, engine.state, one)
+                if not engine.state.pending:
+                    assert by_unit(proxy, engine.state, one) == by_hand(engine.state, one)
+                closed += len(HOSTS) - len(by_unit(proxy, engine.state, one))
+                assert reported == {found.host for found in order(engine.state, one).hosts}
+                room = make_room(engine.state, one.id)
+                assert (room.plan.steps == () and room.host is not None) is bool(reported)
+                assert reported == {each for each in HOSTS if engine.starts(one.id, each)}
+
+    start()
+    assert closed or many == QUICK
+
+
+@pytest.mark.parametrize("many", MANY)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_migration(publisher: Publisher, url: str, kind: str, many: int) -> None:
+    @settings(EXAMPLES, max_examples=many)
+    @given(worlds(whole_policies(), MEMORY, kind))
+    def migrate(state: Snapshot) -> None:
+        with Attempts(freed(state), url) as engine:
+            publisher.publish(engine.state)
+            for one in [engine.state.vm_by_id[name] for name in VMS[:4]]:
+                going = who_goes(engine.state, one)
+                if (
+                    len(going) > 1
+                    or one.host is None
+                    or one.hosted_engine
+                    or not moves_freely(engine.state, one)
+                ):
+                    continue
+                for target in HOSTS:
+                    if target != one.host:
+                        reported = target in accepted(engine.state, one, (target,))
+                        step = Step(vms=(one.id,), sources=(one.host,), target=target, groups=(), repairs=())
+                        assert legal(engine.state, step) is reported, (one.id, target)
+                        assert engine.moves(one.id, target, going) is reported, (one.id, target)
+
+    migrate()
