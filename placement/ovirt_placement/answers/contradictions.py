@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from ovirt_placement.answers.sentences import listed
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.model.names import Named, NamedGroup, named_groups, named_vms
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.assignment.catalogue import OPTIMAL_IS_THERE
@@ -40,11 +43,56 @@ class RulesJudged(Record, frozen=True):
     unjudged: tuple[tuple[str, ...], ...]
 
 
+class _Remembered:
+    """The last answer about each cluster, with what it hangs on: none of that is where VMs run now.
+
+    A page that is looked at all day asks again whenever a VM has moved.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answers: dict[str, tuple[Snapshot, RulesJudged]] = {}
+
+    def ask(self, snapshot: Snapshot, cluster: str) -> RulesJudged:
+        standing = _standing(snapshot)
+        with self._lock:
+            known = self._answers.get(cluster)
+            if known is None or known[0] != standing:
+                known = self._answers[cluster] = standing, _judged(standing, cluster)
+            return known[1]
+
+
+_remembered = _Remembered()
+
+
 def judge_rules(snapshot: Snapshot, cluster: str) -> RulesJudged:
     """Judge all hard rules of a cluster.
 
     Groups alone need no OR-Tools; with placement rules and placement keys they do.
     """
+    return _remembered.ask(snapshot, cluster)
+
+
+def _standing(snapshot: Snapshot) -> Snapshot:
+    """The state without what changes while nobody changes anything."""
+    hosts = tuple(
+        Host(
+            id=one.id, name=one.name, cluster=one.cluster, tags=one.tags, status="up",
+            memory_mb=one.memory_mb, free_mb=one.memory_mb, cpu_percent=None, cores=one.cores,
+        )
+        for one in snapshot.hosts
+    )  # fmt: skip
+    vms = tuple(
+        replace(
+            one, host=None, status="down", migrating_to=None, running_since=None, usage_mem_percent=None,
+            usage_cpu_percent=None,
+        )
+        for one in snapshot.vms
+    )  # fmt: skip
+    return replace(snapshot, hosts=hosts, vms=vms, pending=(), draining_hosts=())
+
+
+def _judged(snapshot: Snapshot, cluster: str) -> RulesJudged:
     alone = judge_groups(snapshot, cluster)
     mixed = [
         part for part in parts_of(asks(snapshot, cluster)) if any(one.of_rule or one.of_keys for one in part)
