@@ -35,7 +35,7 @@ from tests.placement.rules.strategies import HOSTS, VMS
 from tests.plugins.proxy_process import proxy_url
 from tests.plugins.published import WITHOUT_PAST, Publisher
 
-#: So many worlds of each kind; in the slow suite more.
+#: This many worlds of each kind; in the slow suite more.
 QUICK, SLOW = 2, 25
 MANY = [pytest.param(QUICK, id="few"), pytest.param(SLOW, id="many", marks=pytest.mark.slow)]
 UNIT = "PlacementRuleFilter"
