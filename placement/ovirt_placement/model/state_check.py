@@ -102,6 +102,8 @@ def _check_vm(path: str, vm: Vm, snapshot: Snapshot) -> None:
         _refuse(f"{path}.host", f'a VM with the status "{vm.status}" is on a host; name it')
     if vm.host is not None and vm.status in RESTING_STATUSES:
         _refuse(f"{path}.host", f'a VM with the status "{vm.status}" is on no host; write null')
+    if vm.crashed and vm.status != "down":
+        _refuse(f"{path}.crashed", f'a VM with the status "{vm.status}" has not crashed')
     on_hosts = [
         ("host", vm.host),
         ("migrating_to", vm.migrating_to),

@@ -37,6 +37,8 @@ class Vm(Struct, frozen=True):
     hosted_engine: bool
     #: The more, the earlier the engine restarts it: 1 is low, 50 medium, 100 high.
     ha_priority: int = 1
+    #: Whether it is down since it crashed, or its host did, as far as anyone knows.
+    crashed: bool = False
     #: The target of a migration under way, where it is known.
     migrating_to: str | None = None
     #: When its present run began, in seconds since the epoch; None where nobody says, and when it is down.

@@ -111,7 +111,8 @@ class World:
     def running(self, vm: str, host: str) -> World:
         """A VM that was down runs on a host."""
         found = self.snapshot.vm_by_id[vm]
-        return self._after({vm: replace(found, host=host, status="up")}, self._with_more(host, [found]))
+        after = replace(found, host=host, status="up", crashed=False)
+        return self._after({vm: after}, self._with_more(host, [found]))
 
     def failed(self, hosts: Set[str]) -> World:
         """Hosts answer no more, and their VMs are down. Migrations from and to them are over."""

@@ -90,7 +90,8 @@ def _load_vms(state: State, snapshot: model.Snapshot, now: datetime) -> None:
         if vm.status == "migrating" and target is None and vm.id in pending:
             target = pending.pop(vm.id).host
         started = None if vm.host is None else now
-        more = devices.of_state_file(vm) | {"created": now, "started": started}
+        # An engine shows no VM as crashed.
+        more = devices.of_state_file(vm) | {"created": now, "started": started, "crashed": False}
         state.put_vm(_widened(Vm, vm, migrating_to=target, **more))
         ownership.grant(state, vm)
     for entry in pending.values():

@@ -92,7 +92,9 @@ class Stage:
         return in_order(replace(found, hosts=tuple(replace(host, tags=()) for host in found.hosts)))
 
     def known(self) -> Snapshot:
-        return in_order(self.follower.snapshot())
+        """What the follower knows, but that VMs crashed, which the engine shows of none."""
+        found = self.follower.snapshot()
+        return in_order(replace(found, vms=tuple(replace(vm, crashed=False) for vm in found.vms)))
 
 
 def in_order(snapshot: Snapshot) -> Snapshot:

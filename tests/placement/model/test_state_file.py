@@ -218,6 +218,10 @@ REFUSED: dict[str, tuple[Change, str]] = {
         lambda s: s["vms"][0].update(video_mb=-1),
         "vms[0].video_mb: -1 is less than 0",
     ),
+    "a crash of what runs": (
+        lambda s: s["vms"][0].update(crashed=True),
+        'vms[0].crashed: a VM with the status "migrating" has not crashed',
+    ),
     "negative restart priority": (
         lambda s: s["vms"][0].update(ha_priority=-1),
         "vms[0].ha_priority: -1 is less than 0",

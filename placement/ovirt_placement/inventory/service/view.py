@@ -13,6 +13,7 @@ from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.on_demand.details import Details, KnownDetails
 from ovirt_placement.inventory.on_demand.statistics import Needed, Statistics, needed
+from ovirt_placement.inventory.service.crashes import Crashes
 from ovirt_placement.inventory.service.rereads import Subject, SubjectKind
 from ovirt_placement.inventory.service.table import Table
 from ovirt_placement.inventory.service.targets import MigrationTargets
@@ -60,6 +61,7 @@ class View:
         self._statistics = Statistics()
         self._details = KnownDetails()
         self._targets = MigrationTargets()
+        self._crashes = Crashes()
         self._host_ids: dict[str, str] = {}
         self._consistency = Consistency()
         self._made: Snapshot | None = None
@@ -94,7 +96,8 @@ class View:
         return tuple(vm.id for vm in self._vms.records.values() if vm.name in names) if names else ()
 
     def report(self, event: EngineEvent, now: float) -> None:
-        """Take what an event reports about the target of a migration."""
+        """Take what an event reports about the target of a migration, or the end of a VM."""
+        self._crashes.report(event)
         vm = None if event.vm is None else self._vms.records.get(event.vm)
         if vm is not None:
             self._targets.report(event, vm.name, self._host_ids, now)
@@ -111,6 +114,8 @@ class View:
         if vm is not None:
             newer = not detailed or self._details.put(vm, span)
             vm = self._complete(vm, span.began)
+        else:
+            self._crashes.forget(vm_id)
         if vm != self._vms.records.get(vm_id):
             self._made = None
         self._vms.put(vm_id, vm, span)
@@ -206,7 +211,7 @@ class View:
     def _complete(self, vm: Vm, began: float) -> Vm:
         """Add to a VM what was reported and measured of it elsewhere."""
         self._targets.read(vm, began)
-        return _directed(self._details.of_vm(self._statistics.of_vm(vm)), self._targets)
+        return self._directed(self._details.of_vm(self._statistics.of_vm(vm)))
 
     def _lay_over(self) -> None:
         """Add to all hosts and VMs what was measured and read of them elsewhere."""
@@ -216,15 +221,17 @@ class View:
         self._made = None
 
     def _direct(self, vm: Vm) -> None:
-        directed = _directed(vm, self._targets)
+        directed = self._directed(vm)
         if directed is not vm:
             self._vms.records[vm.id] = directed
             self._made = None
 
+    def _directed(self, vm: Vm) -> Vm:
+        """The VM with what only events report of it."""
+        target, crashed = self._targets.of(vm.id), self._crashes.include(vm)
+        if (vm.migrating_to, vm.crashed) == (target, crashed):
+            return vm
+        return replace(vm, migrating_to=target, crashed=crashed)
+
     def _name_hosts(self) -> None:
         self._host_ids = {host.name: host.id for host in self._hosts.records.values()}
-
-
-def _directed(vm: Vm, targets: MigrationTargets) -> Vm:
-    target = targets.of(vm.id)
-    return vm if vm.migrating_to == target else replace(vm, migrating_to=target)

@@ -1,8 +1,9 @@
 """HA admission control: no start that would take the room which restarts need after a failure.
 
 A start is refused after which a failure would not be survived that is survived as things are. A cluster that
-is unsafe already refuses only what makes it worse so. Migrations, and highly available VMs while a host
-has failed, are never refused: the reserve is there to be used then.
+is unsafe already refuses only what makes it worse so. Migrations are never refused, nor highly available VMs
+that crashed, or while a host has failed: the reserve is there to be used then. They were counted when they
+ran, and no restart is to fail by what is kept for restarts. The weight ranks hosts for those that crashed.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     The engine is answered about starts alone; who plans is answered about migrations, too. What is not known
     within the steps that a question may take is accepted, with a note.
     """
-    found = dict(_judged(snapshot, request))
+    found = {} if _restores(snapshot, request) else dict(_judged(snapshot, request))
     return tuple(
         Verdict.of(host, (found[host],) if host in found else ()) for host in request.candidate_hosts
     )
@@ -95,6 +96,13 @@ def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]
             continue
         if lost is not None:
             yield host, Reason(RESERVE_NEEDED, vm=min(lost.unplaced), status=_failing(now, lost))
+
+
+def _restores(snapshot: Snapshot, request: Request) -> bool:
+    """Whether all that starts was counted before it crashed."""
+    known = [vm for vm in map(snapshot.vm_by_id.get, request.vms) if vm is not None]
+    starting = [vm for vm in known if vm.host is None]
+    return bool(starting) and all(vm.ha and vm.crashed for vm in starting)
 
 
 def _asked_about(snapshot: Snapshot, vms: tuple[str, ...], request: Request) -> Cluster | None:

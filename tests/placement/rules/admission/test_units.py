@@ -199,3 +199,17 @@ def test_exactly_the_starts_are_refused_after_which_less_is_survived(drawn: tupl
         after = _started(state, name, place)
         lost = [failed for failed in survived if not survives(after, failed)]
         assert found[place].accepted is not bool(lost), (place, lost)
+
+
+def test_a_crashed_vm_that_was_counted_may_start_wherever_the_others_let_it() -> None:
+    """Nobody else has room for it: with it the failure of its host is not survived, wherever it runs."""
+    state = tight(vm("db2", ha=True, needs_mb=4000))
+    hosts = (state.hosts[0], *(replace(one, free_mb=100) for one in state.hosts[1:]))
+    lost = replace(state, hosts=hosts, vms=(replace(state.vms[0], host=None, status="down"),))
+    assert accepted(lost, "db") == "h2 h3"
+    crashed = replace(lost, vms=(replace(lost.vms[0], crashed=True),))
+    assert accepted(crashed, "db") == "h1 h2 h3"
+    ranks = {one.host: one.rank for one in rank_hosts(crashed, Request(("db",), ("h1", "h2")))}
+    assert ranks["h1"] > ranks["h2"]
+    common = replace(crashed, vms=(replace(crashed.vms[0], ha=False), vm("x", "h3", ha=True, needs_mb=4000)))
+    assert accepted(common, "db", "h1") == ""
