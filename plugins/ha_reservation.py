@@ -43,9 +43,10 @@ class HaAdmissionFilter:
     def do_filter(self, hosts: list[str], vm: str, args: Properties) -> list[str]:
         """Refuse starts that take the room which highly available VMs need to restart after a failure.
 
-        For clusters with HA reservation: of every ha_failures hosts, and of each failure domain that a tag
-        of its hosts names (ha_admission_domain_tags: prefixes of such tags). Migrations are not refused,
-        nor highly available VMs while a host has failed.
+        For clusters with HA reservation: of every ha_failures hosts, and of each failure domain, named by
+        tags of hosts (ha_admission_domain_tags: their prefixes) or listed (ha_admission_domains:
+        NAME:HOST,HOST/NAME:HOST). Migrations are not refused, nor highly available VMs that crashed, or
+        while a host has failed.
         """
         return accepted_hosts("HaAdmissionFilter", hosts, vm, args)
 

@@ -21,7 +21,7 @@ from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Proven, Survi
 from ovirt_placement.rules.failover.restart_check import RestartCheck
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.ties import NONE, bond_of, rivalries_of
-from ovirt_placement.rules.failover.units import FailureUnit, single_hosts, tagged_domains, whole_domains
+from ovirt_placement.rules.failover.units import Domain, FailureUnit, single_hosts, whole_domains
 from ovirt_placement.rules.memory import huge_page_kib, physical_mb, physical_room, required_mb, used_mb
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
 from ovirt_placement.rules.solving.problem import Block, Resources
@@ -237,12 +237,12 @@ class _Used:
 
 
 @once_per_snapshot
-def reserve_of(snapshot: Snapshot, cluster: str, failures: int, domain_tags: tuple[str, ...]) -> Reserve:
+def reserve_of(snapshot: Snapshot, cluster: str, failures: int, domains: tuple[Domain, ...]) -> Reserve:
     """What is known of every set of this many failing hosts, and of each failure domain by itself."""
     measure = Starts(snapshot, cluster)
     asked: list[tuple[tuple[FailureUnit, ...], int]] = [(single_hosts(measure.hosts), failures)]
-    if domains := whole_domains(tagged_domains(snapshot, domain_tags), measure.hosts):
-        asked.append((domains, 1))
+    if whole := whole_domains(domains, measure.hosts):
+        asked.append((whole, 1))
     return Reserve(snapshot, cluster, tuple(_swept(snapshot, measure, asked)))
 
 

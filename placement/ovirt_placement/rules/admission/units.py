@@ -14,6 +14,8 @@ from functools import reduce
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.rules.admission.domains import PARAMETERS as DOMAIN_PARAMETERS
+from ovirt_placement.rules.admission.domains import domains_of, unknown_hosts
 from ovirt_placement.rules.admission.reserve import reserve_of
 from ovirt_placement.rules.failover.outcomes import Loss
 from ovirt_placement.rules.ranks import ranked
@@ -35,7 +37,6 @@ RESERVE_UNKNOWN = ReasonKind(
 
 #: Steps of all judgements for one question: about half a second, in which the engine waits.
 _STEPS = 4_000
-_DOMAIN_TAGS = "ha_admission_domain_tags"
 #: A host in another status has failed, or is on its way back.
 _IN_ORDER = frozenset(
     {
@@ -80,7 +81,7 @@ def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]
     if cluster is None:
         return
     now = _with_expected(snapshot, vms)
-    reserve = reserve_of(now, cluster.id, cluster.ha_failures, _domain_tags(request))
+    reserve = reserve_of(now, cluster.id, cluster.ha_failures, domains_of(now, request.parameters))
     starting = [now.vm_by_id[vm] for vm in vms if now.vm_by_id[vm].host is None]
     alone = starting[0] if len(vms) == len(starting) == 1 else None
     budget = Budget(_STEPS)
@@ -156,17 +157,14 @@ def _failing(snapshot: Snapshot, lost: Loss) -> str:
     return " and ".join(lost.domains or [snapshot.host_by_id[host].name for host in lost.hosts])
 
 
-def _domain_tags(request: Request) -> tuple[str, ...]:
-    return tuple(filter(None, request.parameters.get(_DOMAIN_TAGS, "").split(",")))
-
-
-_PARAMETERS = f"ha_failures=[1-9];{_DOMAIN_TAGS}=[A-Za-z0-9_.-]+(,[A-Za-z0-9_.-]+)*"
+_PARAMETERS = f"ha_failures=[1-9];{DOMAIN_PARAMETERS}"
 
 FILTER = Rule(
     name="HaAdmissionFilter",
     kind=UnitKind.FILTER,
     parameters=_PARAMETERS,
     on_request=True,
+    notes=unknown_hosts,
     filter=filter_hosts,
 )
 WEIGHT = Rule(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 
 import pytest
@@ -11,7 +12,13 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Pending, SchedulingPolicy, Snapshot, Vm
 from ovirt_placement.rules.admission import units as admission
-from ovirt_placement.rules.admission.units import RESERVE_NEEDED, RESERVE_UNKNOWN, filter_hosts, rank_hosts
+from ovirt_placement.rules.admission.units import (
+    FILTER,
+    RESERVE_NEEDED,
+    RESERVE_UNKNOWN,
+    filter_hosts,
+    rank_hosts,
+)
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.verdict import Request, Verdict
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
@@ -109,6 +116,32 @@ def test_a_domain_fails_whole() -> None:
     found = asked(tagged, "new", ha_admission_domain_tags="rack-")
     assert [name for name, verdict in found.items() if verdict.accepted] == ["h1", "h2"]
     assert found["h3"].reasons == (Reason(RESERVE_NEEDED, vm="db", status="rack-1"),)
+
+
+def test_a_domain_may_be_a_list_of_hosts_by_name_or_id() -> None:
+    state = tight(vm("new", needs_mb=1000))
+    named = replace(state, hosts=(state.hosts[0], replace(state.hosts[1], name="two"), state.hosts[2]))
+    lists = "feed-a:h1,two/feed-b:h3"
+    found = asked(named, "new", ha_admission_domains=lists)
+    assert [name for name, verdict in found.items() if verdict.accepted] == ["h1", "h2"]
+    assert found["h3"].reasons == (Reason(RESERVE_NEEDED, vm="db", status="feed-a"),)
+    (pattern,) = re.findall(r"ha_admission_domains=([^;]*)", FILTER.parameters)
+    for value, fine in (
+        (lists, True),
+        ("feed:h1", True),
+        ("feed", False),
+        ("a:h1,", False),
+        ("a:h1/", False),
+    ):
+        assert bool(re.fullmatch(pattern, value)) is fine
+
+
+def test_what_a_list_names_that_is_no_host_is_noted() -> None:
+    twins = (host("h1"), host("h2", name="twin"), host("h3", name="twin"))
+    lists = {"ha_admission_domains": "feed-a:h1,gone/feed-b:h2,twin"}
+    state = snapshot(cluster(ha_reservation=True, scheduling_properties=lists), *twins, vm("new"))
+    assert [reason.status for reason in FILTER.notes(state, "new")] == ["gone", "twin"]
+    assert FILTER.notes(state, "nobody") == ()
 
 
 def test_what_is_only_expected_refuses_nothing_but_ranks() -> None:
