@@ -14,7 +14,7 @@ from ovirt_placement.model import RuleDomain, Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.rules.placement_rules.kinds import PLACEMENT_KINDS
+from ovirt_placement.rules.placement_rules.kinds import KINDS
 from tests.builders import CLUSTER, host, needed_mb, rule, snapshot, vm
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import lets, satisfied
@@ -34,7 +34,7 @@ def states(draw: st.DrawFn, kind: str | None = None) -> Snapshot:
         vm(name, draw(st.sampled_from(HOSTS[:3])), migratable=draw(st.integers(0, 5)) > 0)
         for name in VMS
     ]  # fmt: skip
-    every = tuple(PLACEMENT_KINDS)
+    every = tuple(KINDS)
     chosen = (kind,) if kind else every
     rules = [
         draw(placement_rules(f"r{number}", VMS, HOSTS, chosen if number == 0 else every, enforcing=True))
@@ -114,7 +114,7 @@ def check(state: Snapshot, name: StrategyName) -> None:
         assert (violated(state, at), len(plan.steps)) == (reached, fewest)
 
 
-@pytest.mark.parametrize("kind", PLACEMENT_KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_optimal_plan_of_each_kind_is_the_best_there_is(kind: str) -> None:
     reached: list[bool] = []
 

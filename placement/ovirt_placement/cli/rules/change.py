@@ -19,7 +19,7 @@ from ovirt_placement.cli.rules.foreseen import foreseen
 from ovirt_placement.cli.rules.state import read_engine, stored_rules
 from ovirt_placement.cli.store import opened
 from ovirt_placement.model import PlacementRule, RuleDomain, rule_file
-from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.kinds import EVERY_KIND
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
@@ -129,7 +129,7 @@ def _known(name: str, standing: _Standing) -> PlacementRule:
 
 def _with_domains(args: argparse.Namespace, rule: PlacementRule) -> PlacementRule:
     """With the failure domains of the configuration, where the kind needs some and none are given."""
-    kind = KINDS.get(rule.kind)
+    kind = EVERY_KIND.get(rule.kind)
     if kind is None or not kind.in_domains or rule.domains or rule.domain_tags:
         return rule
     known = config.load(args.config).ha

@@ -10,7 +10,7 @@ from ovirt_placement.answers.contradictions import sentence
 from ovirt_placement.answers.rules.check import RulesCheckDocument, open_questions, rules_check_together
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.rules.placement_rules.in_force import mistakes
-from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.kinds import EVERY_KIND
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
 from ovirt_placement.store.placement_rules import RuleChange
@@ -55,7 +55,7 @@ def refuse_mistakes(rules: tuple[PlacementRule, ...]) -> None:
     """Raises `UserError` for a rule that could not be in force."""
     for rule in rules:
         for mistake in mistakes(rule):
-            like = "" if rule.kind in KINDS else nearest(rule.kind, KINDS)
+            like = "" if rule.kind in EVERY_KIND else nearest(rule.kind, EVERY_KIND)
             raise UserError(f"placement rule {rule.name}: {mistake}{like}")
 
 

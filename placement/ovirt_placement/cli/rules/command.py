@@ -10,7 +10,7 @@ from ovirt_placement.cli.foresight import add_foresight
 from ovirt_placement.cli.question import add_question
 from ovirt_placement.cli.rules import change, listing
 from ovirt_placement.cli.rules.arguments import add_fields
-from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.kinds import EVERY_KIND
 
 DESCRIPTION = """\
 Placement rules ask what no affinity group can: a limit of VMs per host or per failure domain, even
@@ -57,8 +57,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_questions(actions)
     adding = add_command(actions, "add", "add a rule", ADD, change.add, ADD_EXAMPLES)
     adding.add_argument("name", metavar="NAME")
-    kinds = "; ".join(f"{kind.name}: {kind.summary}" for kind in KINDS.values())
-    adding.add_argument("--kind", choices=tuple(KINDS), metavar="KIND", required=True, help=kinds)
+    kinds = "; ".join(f"{kind.name}: {kind.summary}" for kind in EVERY_KIND.values())
+    adding.add_argument("--kind", choices=tuple(EVERY_KIND), metavar="KIND", required=True, help=kinds)
     add_fields(adding, required=True)
     editing = add_command(actions, "edit", "change a rule", EDIT, change.edit, EDIT_EXAMPLES)
     editing.add_argument("name", metavar="NAME")

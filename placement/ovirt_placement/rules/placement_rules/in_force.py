@@ -10,14 +10,14 @@ from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.rules.placement_rules.capacity import COUNTED
 from ovirt_placement.rules.placement_rules.capacity import KIND as KIND_OF_SUMS
 from ovirt_placement.rules.placement_rules.kind import PlacementConstraint
-from ovirt_placement.rules.placement_rules.kinds import KINDS, PLACEMENT_KINDS
+from ovirt_placement.rules.placement_rules.kinds import EVERY_KIND, KINDS
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
 
 
 def constraints_in(snapshot: Snapshot, cluster: str) -> Iterator[PlacementConstraint]:
     """What the rules of a cluster ask, in the order of the rules."""
     for number, found in enumerate(resolved_rules(snapshot)):
-        if found.cluster == cluster and found.rule.kind in PLACEMENT_KINDS and is_in_force(found):
+        if found.cluster == cluster and found.rule.kind in KINDS and is_in_force(found):
             yield _constraint(snapshot, number)
 
 
@@ -28,7 +28,7 @@ def constraints_of(snapshot: Snapshot, vm: str) -> list[PlacementConstraint]:
 
 def mistakes(rule: PlacementRule) -> Iterator[str]:
     """Why a rule is not in force for any VM, in sentences."""
-    kind = KINDS.get(rule.kind)
+    kind = EVERY_KIND.get(rule.kind)
     if kind is None:
         yield f"there is no kind {rule.kind}"
         return
@@ -59,7 +59,7 @@ def is_in_force(found: Resolved) -> bool:
 @once_per_snapshot
 def _constraint(snapshot: Snapshot, number: int) -> PlacementConstraint:
     found = resolved_rules(snapshot)[number]
-    return PLACEMENT_KINDS[found.rule.kind].make(snapshot, found, _concerned(snapshot)[number])
+    return KINDS[found.rule.kind].make(snapshot, found, _concerned(snapshot)[number])
 
 
 @continued
@@ -68,8 +68,8 @@ def _concerned(snapshot: Snapshot, earlier: Earlier | None) -> tuple[tuple[str, 
     if earlier is not None and resolved_rules(snapshot) is resolved_rules(earlier.snapshot):
         return _concerned(earlier.snapshot)
     return tuple(
-        PLACEMENT_KINDS[found.rule.kind].concerned(snapshot, found)
-        if found.rule.kind in PLACEMENT_KINDS and is_in_force(found)
+        KINDS[found.rule.kind].concerned(snapshot, found)
+        if found.rule.kind in KINDS and is_in_force(found)
         else ()
         for found in resolved_rules(snapshot)
     )

@@ -16,7 +16,7 @@ from ovirt_placement.rules.placement_rules import (
 from ovirt_placement.rules.placement_rules.kind import PlacementKind, RuleKind
 
 #: Those that ask where VMs run, by name.
-PLACEMENT_KINDS: dict[str, PlacementKind] = {
+KINDS: dict[str, PlacementKind] = {
     kind.name: kind
     for kind in (
         at_most_per_host.KIND,
@@ -30,4 +30,4 @@ PLACEMENT_KINDS: dict[str, PlacementKind] = {
     )
 }
 #: By name, in the order in which they are shown.
-KINDS: dict[str, RuleKind] = {**PLACEMENT_KINDS, restart_after.KIND.name: restart_after.KIND}
+EVERY_KIND: dict[str, RuleKind] = {**KINDS, restart_after.KIND.name: restart_after.KIND}

@@ -20,7 +20,7 @@ from ovirt_placement.model import (
 from ovirt_placement.planning.explain.contradictions import Contradiction, Judgement, judge
 from ovirt_placement.planning.explain.question import Question, Work
 from ovirt_placement.rules.asks import asks, parts_of
-from ovirt_placement.rules.placement_rules.kinds import PLACEMENT_KINDS
+from ovirt_placement.rules.placement_rules.kinds import KINDS
 from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, cluster, group, host, rule, snapshot, vm
 from tests.placement.rules.placement_keys.parts import key, node_key
 from tests.placement.rules.placement_rules.drawn import placement_rules
@@ -134,7 +134,7 @@ def states(draw: st.DrawFn, *, large: bool = False, possible: bool = False) -> S
         for number in range(draw(st.integers(0, 3)))
     ]  # fmt: skip
     rules = [
-        draw(placement_rules(f"r{number}", VMS, HOSTS, tuple(PLACEMENT_KINDS)))
+        draw(placement_rules(f"r{number}", VMS, HOSTS, tuple(KINDS)))
         for number in range(draw(st.integers(1, 4)))
     ]
     around = rule(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.outcomes import Survival
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.placement_rules.kinds import PLACEMENT_KINDS
+from ovirt_placement.rules.placement_rules.kinds import KINDS
 from ovirt_placement.rules.solving.budget import Budget
 from tests.builders import CLUSTER, cluster, host, needed_mb, snapshot, vm
 from tests.placement.rules.placement_rules.drawn import placement_rules
@@ -73,7 +73,7 @@ def fits(state: Snapshot, at: dict[str, str], one: str, name: str) -> bool:
     return taken + needed_mb(state.vm_by_id[one]) <= state.host_by_id[name].free_mb
 
 
-@pytest.mark.parametrize("kind", PLACEMENT_KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=40)
 @given(data=st.data())
 def test_a_failure_is_survived_if_there_is_an_order_of_starts(kind: str, data: st.DataObject) -> None:

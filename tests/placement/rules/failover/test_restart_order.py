@@ -13,7 +13,7 @@ from ovirt_placement.rules.failover.check import check
 from ovirt_placement.rules.failover.outcomes import Loss, Survival
 from ovirt_placement.rules.failover.restart_order import RestartOrder
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.placement_rules.kinds import PLACEMENT_KINDS
+from ovirt_placement.rules.placement_rules.kinds import KINDS
 from ovirt_placement.rules.solving.budget import Budget
 from tests.builders import CLUSTER, cluster, host, rule, snapshot, vm
 from tests.placement.rules.failover import ordered
@@ -56,7 +56,7 @@ def states(draw: st.DrawFn) -> Snapshot:
         )
     rules = [draw(placement_rules("r0", VMS, HOSTS, OPENING, enforcing=True))]
     if draw(st.booleans()):
-        rules.append(draw(placement_rules("r1", VMS, HOSTS, tuple(PLACEMENT_KINDS), enforcing=True)))
+        rules.append(draw(placement_rules("r1", VMS, HOSTS, tuple(KINDS), enforcing=True)))
     return snapshot(cluster(ha_reservation=True), *hosts, *vms, *rules, *draw(orders()))
 
 

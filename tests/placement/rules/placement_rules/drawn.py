@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ovirt_placement.model import PlacementRule, RuleDomain
-from ovirt_placement.rules.placement_rules.kinds import PLACEMENT_KINDS
+from ovirt_placement.rules.placement_rules.kinds import KINDS
 from tests.builders import rule
 
 
@@ -17,7 +17,7 @@ def placement_rules(
     name: str,
     vms: tuple[str, ...],
     hosts: tuple[str, ...],
-    kinds: tuple[str, ...] = tuple(PLACEMENT_KINDS),
+    kinds: tuple[str, ...] = tuple(KINDS),
     *,
     enforcing: bool | None = None,
 ) -> PlacementRule:

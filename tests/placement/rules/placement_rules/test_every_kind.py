@@ -14,7 +14,7 @@ from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.placement_rules import rule_filter, rule_weight
 from ovirt_placement.rules.placement_rules.in_force import constraints_in
-from ovirt_placement.rules.placement_rules.kinds import PLACEMENT_KINDS
+from ovirt_placement.rules.placement_rules.kinds import KINDS
 from ovirt_placement.rules.verdict import Request
 from ovirt_placement.rules.violations import find_violations
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
@@ -23,7 +23,7 @@ from tests.placement.rules.placement_rules.oracle import lets, running, satisfie
 
 HOSTS = ("h1", "h2", "h3", "h4")
 VMS = ("a", "b", "c", "d", "e")
-EACH = pytest.mark.parametrize("kind", PLACEMENT_KINDS)
+EACH = pytest.mark.parametrize("kind", KINDS)
 MANY = settings(max_examples=30)
 
 
