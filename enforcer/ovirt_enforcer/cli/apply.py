@@ -14,13 +14,14 @@ from ovirt_enforcer.gates.approval import moves
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
+from ovirt_placement.answers.approvals import ApprovalChangeDocument, approval_change
 from ovirt_placement.answers.plans.obstacles import misfit_text
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import text
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.arguments import add_change, add_command
 from ovirt_placement.cli.login import login_name
-from ovirt_placement.cli.question import PATIENCE_SECONDS
+from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
@@ -51,6 +52,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("file", type=Path, metavar="PLAN.json", help="what plan --json has printed, or -")
     parser.add_argument("--yes", action="store_true", help="do not ask whether it is meant")
+    add_change(parser)
     add_config(parser)
 
 
@@ -59,7 +61,9 @@ def run(args: argparse.Namespace) -> int:
     documents = [document for document in whole["clusters"] if document.get("steps")]
     plans = [plan_of(document) for document in documents]
     if not plans:
-        print("Nothing is to be done: no cluster has a step.")
+        _report(
+            args, approval_change((), {}, "", args.dry_run), "Nothing is to be done: no cluster has a step."
+        )
         return 0
     config = configuration.load(args.config)
     settings = config.section("enforcer", EnforcerSettings)
@@ -75,13 +79,28 @@ def run(args: argparse.Namespace) -> int:
             'ovirt-enforcer is in observe mode: set mode = "approve" in [enforcer], and restart it'
         )
     check_running(args, config.engine.name)
-    print("\n".join(text(plan_record(plan, snapshot)) for plan in plans))
-    if not args.yes and not _is_meant():
+    reads = "\n".join(text(plan_record(plan, snapshot)) for plan in plans)
+    if not args.json:
+        print(reads)
+    if not (args.yes or args.dry_run) and not _is_meant(args):
         return 1
+    with opened(ApprovalStore, args, create=not args.dry_run) as approvals:
+        before = approvals.approvals()
     undoes = whole.get("undoes")
-    _order(args, plans, documents, undoes if isinstance(undoes, str) else None)
-    print(f"The enforcer begins within {settings.interval_seconds:g} s, as far as its gates let it.")
+    if not args.dry_run:
+        _order(args, plans, documents, undoes if isinstance(undoes, str) else None)
+    orders = {plan.cluster: plan.id for plan in plans}
+    begins = f"The enforcer begins within {settings.interval_seconds:g} s, as far as its gates let it."
+    said = "Nothing was written: this was a dry run." if args.dry_run else begins
+    _report(args, approval_change(before, orders, reads, args.dry_run), said)
     return 0
+
+
+def _report(args: argparse.Namespace, answer: ApprovalChangeDocument, said: str) -> None:
+    if args.json:
+        show_json(answer)
+    else:
+        print(said)
 
 
 def _document(file: Path) -> Mapping[str, Any]:
@@ -116,8 +135,8 @@ def check_running(args: argparse.Namespace, engine: str) -> None:
         raise UserError(f"no enforcer runs for engine {engine}: start it with ovirt-enforcer run")
 
 
-def _is_meant() -> bool:
-    if not sys.stdin.isatty():
+def _is_meant(args: argparse.Namespace) -> bool:
+    if args.json or not sys.stdin.isatty():
         raise UserError("say --yes to have it carried out")
     return input("Carry it out? [y/N] ").strip().lower() in {"y", "yes"}
 

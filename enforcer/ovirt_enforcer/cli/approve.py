@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_enforcer.cli.arguments import add_config, add_json
+from ovirt_enforcer.cli.arguments import add_config
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import config as configuration
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.answers.approvals import approval_change
+from ovirt_placement.cli.arguments import add_change, add_command
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
@@ -38,24 +39,29 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("plan", nargs="?", metavar="PLAN", help="the id of the plan, as --list prints it")
     what.add_argument("--list", action="store_true", help="print the plans that wait")
-    add_json(parser)
+    add_change(parser)
     add_config(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.list:
         return _list(args)
-    with opened(ApprovalStore, args) as store:
-        approved = store.approve(args.plan, set_by=login_name())
+    with opened(ApprovalStore, args, create=not args.dry_run) as store:
+        before = store.approvals()
         waiting = store.waiting()
+        if args.dry_run:
+            approved = next((one for one in waiting if one.plan == args.plan), None)
+        else:
+            approved = store.approve(args.plan, set_by=login_name())
     if approved is None:
         raise UserError(_why_not(args.plan, waiting))
     settings = configuration.load(args.config).section("enforcer", EnforcerSettings)
     if args.json:
-        show_json(approved)
+        show_json(approval_change(before, {approved.cluster: approved.plan}, approved.text, args.dry_run))
     else:
         print(approved.text)
-        print(f"Approved of, for {settings.approval_hours:g} h, or until the cluster needs another plan.")
+        hours = f"for {settings.approval_hours:g} h, or until the cluster needs another plan"
+        print("Nothing was written: this was a dry run." if args.dry_run else f"Approved of, {hours}.")
     return 0
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from ovirt_enforcer.cli.arguments import add_config, add_json
+from ovirt_enforcer.cli.arguments import add_config
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.finding import find
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.answers.pauses import PausesChangeDocument
+from ovirt_placement.cli.arguments import add_change, add_command
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show, show_json
 from ovirt_placement.cli.store import opened
@@ -71,7 +73,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     pausing.add_argument("--reason", metavar="TEXT", default="", help="shown by status and history")
     pausing.add_argument("--hours", type=_hours, metavar="N", help="for so long; else until resume")
     pausing.add_argument("--list", action="store_true", help="say what is paused, and pause nothing")
-    add_json(pausing)
+    add_change(pausing)
     add_config(pausing)
     resuming = add_command(
         commands,
@@ -84,6 +86,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     resuming.add_argument(
         "--cluster", metavar="CLUSTER", help="that of this cluster, by name or id; else that of all"
     )
+    add_change(resuming)
     add_config(resuming)
 
 
@@ -91,44 +94,80 @@ def _run_pause(args: argparse.Namespace) -> int:
     if args.list:
         return _list(args)
     where = _EVERYWHERE if args.cluster is None else _find(args)
-    with opened(PauseStore, args) as store:
-        store.pause(
-            where.cluster,
+    before = _in_force(args)
+    seconds = None if args.hours is None else args.hours * _HOUR_SECONDS
+    if args.dry_run:
+        meant = Pause(
+            cluster=where.cluster,
             cluster_name=where.name,
             reason=unbroken(args.reason),
             set_by=login_name(),
-            seconds=None if args.hours is None else args.hours * _HOUR_SECONDS,
+            set_at=0.0,
+            until=seconds,
         )
+        after = (*(one for one in before if one.cluster != where.cluster), meant)
+    else:
+        with opened(PauseStore, args) as store:
+            store.pause(
+                where.cluster,
+                cluster_name=where.name,
+                reason=unbroken(args.reason),
+                set_by=login_name(),
+                seconds=seconds,
+            )
+            after = store.pauses()
     resume = "ovirt-enforcer resume" + (
         "" if args.cluster is None else f" --cluster {shlex.quote(where.name)}"
     )
     ends = f"until {resume}" if args.hours is None else f"for {args.hours:g} h"
-    if args.json:
-        return _list(args)
-    print(f"Paused in {where}, {ends}. What is under way already goes on.")
+    said = f"Paused in {where}, {ends}. What is under way already goes on."
+    _report(args, PausesChangeDocument(changed=True, dry_run=args.dry_run, before=before, after=after), said)
     return 0
 
 
 def _run_resume(args: argparse.Namespace) -> int:
-    with opened(PauseStore, args) as store:
-        where = _EVERYWHERE if args.cluster is None else _paused(args.cluster, store) or _find(args)
-        lifted = store.resume(where.cluster, cluster_name=where.name, set_by=login_name())
-        left = store.pauses()
-    if lifted is None:
-        print(f"No pause of {where} was in force. The failure counter is reset.")
+    if args.dry_run:
+        before = _in_force(args)
+        where = _EVERYWHERE if args.cluster is None else _paused(args.cluster, before) or _find(args)
+        left = tuple(one for one in before if one.cluster != where.cluster)
+        lifted = next((one for one in before if one.cluster == where.cluster), None)
     else:
-        print(f"Resumed in {where}: {lifted.set_by} had paused it at {_time(lifted.set_at)}.")
-    for pause in left:
-        print(f"Still paused: {_where(pause)}.")
+        with opened(PauseStore, args) as store:
+            before = store.pauses()
+            where = _EVERYWHERE if args.cluster is None else _paused(args.cluster, before) or _find(args)
+            lifted = store.resume(where.cluster, cluster_name=where.name, set_by=login_name())
+            left = store.pauses()
+    said = [
+        f"No pause of {where} was in force. The failure counter is reset."
+        if lifted is None
+        else f"Resumed in {where}: {lifted.set_by} had paused it at {_time(lifted.set_at)}.",
+        *(f"Still paused: {_where(pause)}." for pause in left),
+    ]
+    changed = lifted is not None
+    answer = PausesChangeDocument(changed=changed, dry_run=args.dry_run, before=before, after=left)
+    _report(args, answer, "\n".join(said))
     return 0
 
 
-def _list(args: argparse.Namespace) -> int:
+def _report(args: argparse.Namespace, answer: PausesChangeDocument, said: str) -> None:
+    if args.json:
+        show_json(answer)
+    else:
+        print(said)
+        if answer.dry_run:
+            print("Nothing was written: this was a dry run.")
+
+
+def _in_force(args: argparse.Namespace) -> tuple[Pause, ...]:
     try:
         with opened(PauseStore, args, create=False) as store:
-            pauses = store.pauses()
+            return store.pauses()
     except StoreUnmade:
-        pauses = ()
+        return ()
+
+
+def _list(args: argparse.Namespace) -> int:
+    pauses = _in_force(args)
     if args.json:
         show_json(pauses)
     elif pauses:
@@ -149,11 +188,9 @@ def _find(args: argparse.Namespace) -> _Where:
     return _Where(cluster.id, cluster.name)
 
 
-def _paused(word: str, store: PauseStore) -> _Where | None:
+def _paused(word: str, pauses: Iterable[Pause]) -> _Where | None:
     """The cluster of a pause, which ends whatever has become of its cluster."""
-    found = (
-        pause for pause in store.pauses() if pause.cluster and word in (pause.cluster, pause.cluster_name)
-    )
+    found = (pause for pause in pauses if pause.cluster and word in (pause.cluster, pause.cluster_name))
     pause = next(found, None)
     return None if pause is None else _Where(pause.cluster, pause.cluster_name)
 

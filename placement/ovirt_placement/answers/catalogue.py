@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 
+from ovirt_placement.answers.approvals import ApprovalChangeDocument
 from ovirt_placement.answers.conflicts import ConflictsDocument
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument
 from ovirt_placement.answers.decisions.refused import RefusedPlacementsDocument
 from ovirt_placement.answers.doctor.answer import DoctorDocument
-from ovirt_placement.answers.groups.change import GroupChangeDocument
+from ovirt_placement.answers.groups.change import GroupChangeDocument, GroupsChangeDocument
 from ovirt_placement.answers.groups.listing import GroupsListDocument
-from ovirt_placement.answers.groups.lost import GroupsLostDocument
+from ovirt_placement.answers.groups.lost import GroupsForgottenDocument, GroupsLostDocument
 from ovirt_placement.answers.ha_check import HaCheckDocument
 from ovirt_placement.answers.history import HistoryDocument
 from ovirt_placement.answers.keys.change import KeysChangeDocument
@@ -24,12 +25,14 @@ from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument
 from ovirt_placement.answers.last_decisions import LastDecisionsDocument
-from ovirt_placement.answers.maintenance_runs import MaintenanceRunsDocument
+from ovirt_placement.answers.maintenance_runs import MaintenanceChangeDocument, MaintenanceRunsDocument
+from ovirt_placement.answers.pauses import PausesChangeDocument
 from ovirt_placement.answers.rules.change import RulesChangeDocument
 from ovirt_placement.answers.rules.check import RulesCheckDocument
 from ovirt_placement.answers.rules.listing import RulesListDocument
 from ovirt_placement.answers.setup.answer import SetupDocument
 from ovirt_placement.answers.status import StatusDocument
+from ovirt_placement.answers.store_change import StoreChangeDocument
 from ovirt_placement.answers.trend import TrendDocument
 from ovirt_placement.answers.violations import ViolationsDocument
 from ovirt_placement.answers.what_if import WhatIfDocument
@@ -48,7 +51,9 @@ DOCUMENTS = (
     HaCheckDocument,
     GroupsListDocument,
     GroupChangeDocument,
+    GroupsChangeDocument,
     GroupsLostDocument,
+    GroupsForgottenDocument,
     KeysListDocument,
     KeysCheckDocument,
     KeysOfVmDocument,
@@ -64,6 +69,10 @@ DOCUMENTS = (
     HistoryDocument,
     TrendDocument,
     MaintenanceRunsDocument,
+    MaintenanceChangeDocument,
+    PausesChangeDocument,
+    ApprovalChangeDocument,
+    StoreChangeDocument,
 )
 
 

@@ -18,3 +18,15 @@ class Document(Record, frozen=True, kw_only=True, omit_defaults=False, tag_field
     as_of: str | None = None
     #: How long ago that was.
     age_seconds: float | None = None
+
+
+class ChangeDocument(Document, frozen=True, kw_only=True):
+    """What every command says that changes something; kinds of it add `before` and `after`.
+
+    These hold what the change concerns, and nothing else.
+    """
+
+    #: Whether something is another now than before; in a dry run, whether it would be.
+    changed: bool
+    #: Whether it was but tried: then nothing is written, and `after` is what would be.
+    dry_run: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
-from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.document import ChangeDocument, Document
 from ovirt_placement.answers.durations import duration_text
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
@@ -64,9 +64,24 @@ class MaintenanceRunsDocument(Document, frozen=True, kw_only=True, tag="maintena
     runs: tuple[MaintenanceRunRecord, ...]
 
 
+class MaintenanceChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="maintenance_change"):
+    """A run before and afterwards; null where there is none. One that is but tried has no id."""
+
+    before: MaintenanceRunRecord | None
+    after: MaintenanceRunRecord | None
+
+
 def runs_document(runs: Iterable[MaintenanceRun]) -> MaintenanceRunsDocument:
     """These runs of the store as an answer."""
     return MaintenanceRunsDocument(runs=tuple(map(_run, runs)))
+
+
+def runs_change(
+    before: MaintenanceRun | None, after: MaintenanceRun, *, dry_run: bool
+) -> MaintenanceChangeDocument:
+    """What an order makes of a run."""
+    was = None if before is None else _run(before)
+    return MaintenanceChangeDocument(changed=True, dry_run=dry_run, before=was, after=_run(after))
 
 
 def run_lines(run: MaintenanceRunRecord) -> Iterator[str]:

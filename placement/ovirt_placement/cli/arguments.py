@@ -15,8 +15,19 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help=f"configuration (TOML); else ${PATH_VARIABLE}, else {DEFAULT_PATH}, else the variables"
-        " OVIRT_URL, OVIRT_USERNAME, OVIRT_PASSWORD, OVIRT_CAFILE and OVIRT_INSECURE alone",
+        " OVIRT_URL, OVIRT_USERNAME, OVIRT_PASSWORD, OVIRT_TOKEN, OVIRT_CAFILE and OVIRT_INSECURE alone",
     )
+
+
+def add_change(parser: argparse.ArgumentParser) -> None:
+    """Add what every command has that changes something: `--dry-run`, and `--json`."""
+    parser.add_argument(
+        "--dry-run", action="store_true", help="check all, show what would be changed, and write nothing"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON, with `changed`, `before` and `after` (docs/json.md)"
+    )
+    parser.set_defaults(changes=True)
 
 
 def add_command(

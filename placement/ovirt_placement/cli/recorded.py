@@ -38,7 +38,7 @@ def recorded(
     act = Act(
         kind=kind,
         login=login_name(),
-        engine_user=config.load(args.config).engine.username,
+        engine_user=_engine_user(args),
         cluster=cluster,
         cluster_name=cluster_name,
         subject=subject,
@@ -51,6 +51,13 @@ def recorded(
         _end(args, number, str(error) or type(error).__name__)
         raise
     _end(args, number, None)
+
+
+def _engine_user(args: argparse.Namespace) -> str | None:
+    """The user of the configuration; of a token it is not known whose it is."""
+    from ovirt_placement.engine.connection.given_token import given_token
+
+    return None if given_token() else config.load(args.config).engine.username
 
 
 def _begin(args: argparse.Namespace, act: Act) -> int | None:

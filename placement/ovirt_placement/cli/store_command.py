@@ -8,14 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ovirt_placement import config
-from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.answers.store_change import StoreChangeDocument, StoreContent
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.login import login_name
+from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import PATIENCE_SECONDS
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.store import backup
-from ovirt_placement.store.database import Database, StoreLost
+from ovirt_placement.store.database import Database, StoreAway, StoreLost, StoreUnmade
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
+
+#: It is recorded who made or restored a store.
+_WITH_A_RECORD = StoreContent(1)
 
 DESCRIPTION = """\
 The store holds which migrations are under way, the placement keys, and what else is remembered over restarts.
@@ -59,7 +64,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description=DESCRIPTION,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    add_config(add_command(actions, "init", "make a lost store again, empty", INIT, _init, INIT_EXAMPLES))
+    making = add_command(actions, "init", "make a lost store again, empty", INIT, _init, INIT_EXAMPLES)
+    add_config(making)
+    add_change(making)
     writing = add_command(
         actions, "backup", "write all that the store holds into a file", BACKUP, _backup, BACKUP_EXAMPLES
     )
@@ -70,17 +77,26 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     for action in (writing, reading):
         action.add_argument("file", type=Path, metavar="FILE", help="the backup")
         add_config(action)
+    add_change(reading)
 
 
 def _init(args: argparse.Namespace) -> int:
-    with _opened(args) as database:
-        made = database.begin_again()
-        if made:
-            engine, act = _recorded_by(args, UserActionKind.STORE_INIT)
-            with database.transaction() as connection:
-                record(EngineRows(connection, engine), act)
-        print(f"store {database.name}: {'made, empty' if made else 'is there'}")
+    before = _content(args)
+    with _opened(args, create=not args.dry_run) as database:
+        if before is None and not args.dry_run:
+            _make(args, database)
+        after = before or _WITH_A_RECORD
+        state = "is there" if before else "would be made, empty" if args.dry_run else "made, empty"
+        changed = before is None
+        _report(args, database, (before, after), f"store {database.name}: {state}", changed=changed)
     return 0
+
+
+def _make(args: argparse.Namespace, database: Database) -> None:
+    database.begin_again()
+    engine, act = _recorded_by(args, UserActionKind.STORE_INIT)
+    with database.transaction() as connection:
+        record(EngineRows(connection, engine), act)
 
 
 def _backup(args: argparse.Namespace) -> int:
@@ -91,15 +107,60 @@ def _backup(args: argparse.Namespace) -> int:
 
 def _restore(args: argparse.Namespace) -> int:
     found = backup.read(args.file)
-    by = _recorded_by(args, UserActionKind.STORE_RESTORE, str(args.file))
-    with _opened(args) as database:
-        try:
-            rows = backup.restore(database, found, by, replace=args.replace)
-        except StoreLost:
-            database.begin_again()
-            rows = backup.restore(database, found, by, replace=args.replace)
-        print(f"store {database.name}: {counted(rows, 'row')} restored")
+    before = _content(args)
+    after = StoreContent(backup.count_of(found) + _WITH_A_RECORD.rows)
+    with _opened(args, create=not args.dry_run) as database:
+        if not args.dry_run:
+            said = f"{counted(_restored(args, database, found), 'row')} restored"
+        else:
+            if before is None:
+                backup.check_rows(found)
+            else:
+                backup.check(database, found, replace=args.replace)
+            said = f"{counted(backup.count_of(found), 'row')} would be restored"
+        _report(args, database, (before, after), f"store {database.name}: {said}", changed=True)
     return 0
+
+
+def _restored(args: argparse.Namespace, database: Database, found: backup.Backup) -> int:
+    by = _recorded_by(args, UserActionKind.STORE_RESTORE, str(args.file))
+    try:
+        return backup.restore(database, found, by, replace=args.replace)
+    except StoreLost:
+        database.begin_again()
+        return backup.restore(database, found, by, replace=args.replace)
+
+
+def _content(args: argparse.Namespace) -> StoreContent | None:
+    """What the store holds; None where there is none. One of an earlier release is upgraded first."""
+    with _opened(args, create=False) as database:
+        try:
+            return StoreContent(backup.count(database))
+        except (StoreLost, StoreUnmade):
+            return None
+        except StoreAway:
+            if args.dry_run:
+                raise
+    with _opened(args) as database:
+        return StoreContent(backup.count(database))
+
+
+def _report(
+    args: argparse.Namespace,
+    database: Database,
+    content: tuple[StoreContent | None, StoreContent],
+    said: str,
+    *,
+    changed: bool,
+) -> None:
+    before, after = content
+    answer = StoreChangeDocument(
+        changed=changed, dry_run=args.dry_run, store=database.name, before=before, after=after
+    )
+    if args.json:
+        show_json(answer)
+    else:
+        print(said)
 
 
 def _recorded_by(args: argparse.Namespace, kind: UserActionKind, subject: str = "") -> tuple[str, Act]:

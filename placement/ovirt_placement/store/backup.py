@@ -85,12 +85,7 @@ def restore(database: Database, backup: Backup, by: tuple[str, Act], *, replace:
     """
     with database.transaction() as connection:
         _hold(connection)
-        held = [table for table in _tables() if _holds(connection, table)]
-        if held and not replace:
-            raise UserError(
-                f"store {database.name}: is not empty: what it holds would be lost;"
-                " --replace if that is meant"
-            )
+        _check(database, connection, backup, replace=replace)
         for table in reversed(_tables()):
             connection.execute(delete(table))
         for table in _tables():
@@ -101,12 +96,45 @@ def restore(database: Database, backup: Backup, by: tuple[str, Act], *, replace:
     return sum(map(len, backup.tables.values()))
 
 
+def check(database: Database, backup: Backup, *, replace: bool) -> None:
+    """Raise what `restore` would raise, and write nothing."""
+    with database.transaction() as connection:
+        _check(database, connection, backup, replace=replace)
+
+
+def count(database: Database) -> int:
+    """How many rows the store holds, but for the revision. Raises what a transaction raises."""
+    with database.transaction() as connection:
+        return sum(_count(connection, table) for table in _tables() if table is not key_revision)
+
+
+def count_of(backup: Backup) -> int:
+    """The same of what a file holds."""
+    return sum(len(rows) for name, rows in backup.tables.items() if name != key_revision.name)
+
+
+def check_rows(backup: Backup) -> None:
+    """Raise `UserError` for a row that has not the columns of its table."""
+    for table in _tables():
+        known = {column.name for column in table.columns}
+        for row in backup.tables.get(table.name, []):
+            if row.keys() != known:
+                raise UserError(
+                    f"the backup has a row in {table.name} that is none: {', '.join(sorted(row))}"
+                )
+
+
+def _check(database: Database, connection: Connection, backup: Backup, *, replace: bool) -> None:
+    if not replace and any(_holds(connection, table) for table in _tables()):
+        raise UserError(
+            f"store {database.name}: is not empty: what it holds would be lost; --replace if that is meant"
+        )
+    check_rows(backup)
+
+
 def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
     # A file has the names of the database, which has kept some that the code has not.
     keys = {column.name: column.key for column in table.columns}
-    for row in rows:
-        if row.keys() != keys.keys():
-            raise UserError(f"the backup has a row in {table.name} that is none: {', '.join(sorted(row))}")
     for start in range(0, len(rows), _AT_ONCE):
         some = [{keys[name]: value for name, value in row.items()} for row in rows[start : start + _AT_ONCE]]
         connection.execute(insert(table), some)
@@ -140,6 +168,10 @@ def _holds(connection: Connection, table: Table) -> bool:
     if table is user_actions:
         query = query.where(user_actions.c.kind != UserActionKind.STORE_INIT.value)
     return bool(connection.execute(query).scalar_one())
+
+
+def _count(connection: Connection, table: Table) -> int:
+    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
 
 
 def _tables() -> list[Table]:

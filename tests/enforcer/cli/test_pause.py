@@ -137,8 +137,8 @@ def test_a_list_says_what_is_paused(away: Path, say: Say, tmp_path: Path) -> Non
     assert lines[3].split() == ["cluster", "red", user, "TIME", "TIME"]
     reported = defined(say(away, "pause", "--list", "--json"), "Pauses")
     assert [(one["cluster"], one["reason"]) for one in reported] == [("", "storage moves"), ("red", "")]
-    now = defined(say(away, "pause", "--reason", "still", "--json"), "Pauses")
-    assert [(one["cluster"], one["reason"]) for one in now] == [("", "still"), ("red", "")]
+    now = defined(say(away, "pause", "--reason", "still", "--json"), "PausesChangeDocument")
+    assert [(one["cluster"], one["reason"]) for one in now["after"]] == [("", "still"), ("red", "")]
 
 
 @pytest.mark.parametrize("hours", ["0", "-1", "inf", "nan", "soon"])

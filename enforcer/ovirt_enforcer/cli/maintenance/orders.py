@@ -7,9 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from ovirt_enforcer.cli.arguments import add_config
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.answers.maintenance_runs import runs_change
+from ovirt_placement.cli.arguments import add_change, add_command
 from ovirt_placement.cli.login import login_name
+from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.store.maintenance import MaintenanceRun, MaintenanceStore, RunState
 from ovirt_service.errors import UserError
@@ -65,16 +69,27 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
             f"  ovirt-enforcer maintenance {order.name}\n",
         )
         parser.add_argument("run_id", nargs="?", metavar="RUN", help="its id, where several are under way")
+        add_change(parser)
         add_config(parser)
 
 
 def _run(order: _Order, args: argparse.Namespace) -> int:
-    with opened(MaintenanceStore, args) as store:
+    with opened(MaintenanceStore, args, create=not args.dry_run) as store:
         found = _found(store.active(), args.run_id)
-        if not store.order(found.id, order.state, after=order.after, set_by=login_name()):
-            raise UserError(f"maintenance run {found.id} is {found.state}")
+        obeyed = found.state in order.after if args.dry_run else _obeyed(store, found, order)
+    if not obeyed:
+        raise UserError(f"maintenance run {found.id} is {found.state}")
+    if args.json:
+        show_json(runs_change(found, replace(found, state=order.state), dry_run=args.dry_run))
+        return 0
     print(f"Maintenance run {found.id} of cluster {found.cluster_name} {order.said}.")
+    if args.dry_run:
+        print("Nothing was written: this was a dry run.")
     return 0
+
+
+def _obeyed(store: MaintenanceStore, run: MaintenanceRun, order: _Order) -> bool:
+    return store.order(run.id, order.state, after=order.after, set_by=login_name())
 
 
 def _found(active: tuple[MaintenanceRun, ...], run_id: str | None) -> MaintenanceRun:

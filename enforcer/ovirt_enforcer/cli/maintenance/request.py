@@ -9,24 +9,33 @@ from typing import Final
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.cli.apply import check_running
-from ovirt_enforcer.cli.arguments import add_config, add_json, add_return, duration
+from ovirt_enforcer.cli.arguments import add_config, add_return, duration
 from ovirt_enforcer.cli.maintenance import status
 from ovirt_enforcer.gates.hold import rule_key
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.finding import find
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.answers.maintenance_runs import run_lines, runs_change, runs_document
+from ovirt_placement.cli.arguments import add_change, add_command
 from ovirt_placement.cli.login import login_name
-from ovirt_placement.cli.question import PATIENCE_SECONDS
+from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
-from ovirt_placement.model import Host, Snapshot
+from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceStore, Work
+from ovirt_placement.store.maintenance import (
+    HostPhase,
+    HostProgress,
+    MaintenanceRequest,
+    MaintenanceRun,
+    MaintenanceStore,
+    RunState,
+    Work,
+)
 from ovirt_service.errors import UserError
 
 #: How long it may take to find the order of hosts, in seconds.
@@ -89,7 +98,7 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     add_return(parser)
     parser.add_argument("--follow", action="store_true", help="print what happens until the run has ended")
-    add_json(parser)
+    add_change(parser)
     add_config(parser)
 
 
@@ -117,6 +126,9 @@ def run(args: argparse.Namespace) -> int:
         back=args.back,
     )
     check_running(args, config.engine.name)
+    violated = tuple(rule_key(one) for one in find_violations(snapshot, cluster.id))
+    if args.dry_run:
+        return _show(args, _meant(cluster, hosts, request, violated))
     run_id = secrets.token_hex(3)
     with opened(MaintenanceStore, args) as store:
         store.request(
@@ -125,9 +137,43 @@ def run(args: argparse.Namespace) -> int:
             [(host.id, host.name) for host in hosts],
             request,
             requested_by=login_name(),
-            violated=[rule_key(one) for one in find_violations(snapshot, cluster.id)],
+            violated=violated,
         )
-    return status.follow(args, run_id) if args.follow else status.show_run(args, run_id)
+    return status.follow(args, run_id) if args.follow else _show(args, status.named(args, run_id))
+
+
+def _show(args: argparse.Namespace, run: MaintenanceRun) -> int:
+    if args.json:
+        show_json(runs_change(None, run, dry_run=args.dry_run))
+        return 0
+    print("\n".join(run_lines(runs_document([run]).runs[0])))
+    if args.dry_run:
+        print("Nothing was written: this was a dry run.")
+    return 0
+
+
+def _meant(
+    cluster: Cluster, hosts: Sequence[Host], request: MaintenanceRequest, violated: tuple[str, ...]
+) -> MaintenanceRun:
+    """The run as it would be requested."""
+    waiting = (
+        HostProgress(host=host.id, name=host.name, position=at, phase=HostPhase.WAITING, seconds=0.0)
+        for at, host in enumerate(hosts)
+    )
+    return MaintenanceRun(
+        id="",
+        cluster=cluster.id,
+        cluster_name=cluster.name,
+        state=RunState.RUNNING,
+        request=request,
+        requested_by=login_name(),
+        created=0.0,
+        updated=0.0,
+        age_seconds=0.0,
+        message="",
+        violated=violated,
+        hosts=tuple(waiting),
+    )
 
 
 def _hosts(args: argparse.Namespace, snapshot: Snapshot) -> Sequence[Host]:

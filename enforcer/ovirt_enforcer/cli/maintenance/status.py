@@ -46,19 +46,14 @@ def run(args: argparse.Namespace) -> int:
     run_id = args.run_id or next((one.id for one in _runs(args) if one.active), None)
     if run_id is None:
         raise UserError("no maintenance run is under way")
-    return follow(args, run_id) if args.follow else show_run(args, run_id)
-
-
-def show_run(args: argparse.Namespace, run_id: str) -> int:
-    """Print one run. Raises `UserError` if there is none of this id."""
-    return _show(args, [_named(args, run_id)])
+    return follow(args, run_id) if args.follow else _show(args, [named(args, run_id)])
 
 
 def follow(args: argparse.Namespace, run_id: str) -> int:
     """Print a run each time that it changes, until it has ended."""
     shown: list[str] = []
     while True:
-        found = _named(args, run_id)
+        found = named(args, run_id)
         lines = [*run_lines(runs_document([found]).runs[0])]
         if not args.json and lines != shown:
             print("\n".join(line for line in lines if line not in shown), flush=True)
@@ -90,7 +85,8 @@ def _runs(args: argparse.Namespace) -> tuple[MaintenanceRun, ...]:
         return ()
 
 
-def _named(args: argparse.Namespace, run_id: str) -> MaintenanceRun:
+def named(args: argparse.Namespace, run_id: str) -> MaintenanceRun:
+    """The run of this id. Raises `UserError` if there is none."""
     for found in _runs(args):
         if found.id == run_id:
             return found

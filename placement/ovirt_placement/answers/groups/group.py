@@ -43,9 +43,15 @@ class Group(Record, frozen=True, omit_defaults=False, kw_only=True):
         return self.vms_rule.enabled or self.hosts_rule.enabled
 
 
-def group_record(group: AffinityGroup, snapshot: Snapshot) -> Group:
-    """A group, with names."""
-    return Group(**group_fields(group, snapshot))
+class DescribedGroup(Group, frozen=True, kw_only=True):
+    """An affinity group, with its description."""
+
+    description: str
+
+
+def described_group(group: AffinityGroup, snapshot: Snapshot, description: str) -> DescribedGroup:
+    """A group, with names and its description, which snapshots lack."""
+    return DescribedGroup(description=description, **group_fields(group, snapshot))
 
 
 def group_fields(group: AffinityGroup, snapshot: Snapshot) -> dict[str, Any]:

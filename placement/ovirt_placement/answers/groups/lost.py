@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import groupby
 
-from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.document import ChangeDocument, Document
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.memberships import LostMembership, MembershipKind
@@ -30,6 +30,13 @@ class GroupsLostDocument(Document, frozen=True, kw_only=True, tag="groups_lost")
     """What VMs were members of before they changed their cluster."""
 
     losses: tuple[GroupLoss, ...]
+
+
+class GroupsForgottenDocument(ChangeDocument, frozen=True, kw_only=True, tag="groups_forgotten"):
+    """What a VM had lost, and is forgotten."""
+
+    before: tuple[GroupLoss, ...]
+    after: tuple[GroupLoss, ...]
 
 
 def groups_lost(entries: Iterable[LostMembership]) -> GroupsLostDocument:

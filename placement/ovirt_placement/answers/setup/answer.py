@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.setup.default_keys import ClusterKeys
 from ovirt_placement.answers.setup.plan import SetupPlan
+from ovirt_placement.answers.setup.state import PolicyState
 from ovirt_placement.model.record import Record
 
 
@@ -20,6 +21,8 @@ class SetupOutcome:
     keys: tuple[ClusterKeys, ...] = ()
     key_notes: tuple[str, ...] = ()
     error: str | None = None
+    before: PolicyState | None = None
+    after: PolicyState | None = None
 
 
 class SentRequest(Record, frozen=True, omit_defaults=False):
@@ -41,17 +44,28 @@ class PolicyChange(Record, frozen=True, omit_defaults=False):
     error: str | None
 
 
-class SetupDocument(Document, frozen=True, kw_only=True, tag="setup"):
+class SetupDocument(ChangeDocument, frozen=True, kw_only=True, tag="setup"):
     """What was done about scheduling policies, or with `--dry-run` would be."""
 
-    sent: bool
+    #: The policies that are not the same afterwards; one that is made, or removed, stands on one side only.
+    #: The special keys of their clusters stand in `policies` alone.
+    before: tuple[PolicyState, ...]
+    after: tuple[PolicyState, ...]
     policies: tuple[PolicyChange, ...]
     notes: tuple[str, ...]
 
 
-def setup(outcomes: Iterable[SetupOutcome], notes: Iterable[str], *, sent: bool) -> SetupDocument:
+def setup(outcomes: Sequence[SetupOutcome], notes: Iterable[str], *, dry_run: bool) -> SetupDocument:
     """What was done about each policy, and notes about others."""
-    return SetupDocument(sent=sent, policies=tuple(_policy(one) for one in outcomes), notes=tuple(notes))
+    changed = [one for one in outcomes if one.plan.requests or one.keys]
+    return SetupDocument(
+        changed=bool(changed),
+        dry_run=dry_run,
+        before=tuple(one.before for one in changed if one.before is not None),
+        after=tuple(one.after for one in changed if one.after is not None),
+        policies=tuple(_policy(one) for one in outcomes),
+        notes=tuple(notes),
+    )
 
 
 def _policy(one: SetupOutcome) -> PolicyChange:
@@ -69,11 +83,11 @@ def lines(answer: SetupDocument, *, undo: bool, named: bool) -> Iterator[str]:
     """What was done, in lines; `named` policies stand above their requests, one that fails is left out."""
     for one in answer.policies:
         if one.error is None:
-            yield from _lines(one, sent=answer.sent, undo=undo, named=named)
+            yield from _lines(one, sent=not answer.dry_run, undo=undo, named=named)
     yield from (f"note: {note}" for note in answer.notes)
     if not answer.policies:
         yield "No policy has anything of setup." if undo else "No cluster uses a policy."
-    elif not answer.sent and any(one.requests or one.placement_keys for one in answer.policies):
+    elif answer.dry_run and answer.changed:
         yield "Nothing was sent (--dry-run)."
 
 

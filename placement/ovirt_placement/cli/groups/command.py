@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.foresight import add_foresight
-from ovirt_placement.cli.groups import change, listing, lost
+from ovirt_placement.cli.groups import apply, change, export, listing, lost
 from ovirt_placement.cli.question import add_cluster, add_question
 
 DESCRIPTION = "Look at the engine's affinity groups and change them. See docs/groups.md."
@@ -24,6 +25,18 @@ EDIT = """\
 Change an affinity group: what is not named stays. The engine checks the whole group again; a group that
 holds what it would refuse (members of other clusters, say) can only be changed if that goes too, or with
 --unchecked.
+"""
+IMPORT = """\
+Make affinity groups what a YAML file says: each that it lists is added, or changed to be as it stands there;
+others stay. They are sent in an order in which the engine accepts all of them. If it would refuse one in any
+order, nothing is sent.
+"""
+APPLY = """\
+As import; afterwards the clusters of the file have its groups and no others: what it lacks is removed there.
+Other clusters are left alone. A second run changes nothing.
+"""
+EXPORT = """\
+Print all affinity groups as YAML (with --json as JSON), as `groups import` and `groups apply` read them.
 """
 REMOVE = "Remove an affinity group, whatever its members."
 LOST = """\
@@ -45,6 +58,16 @@ EDIT_EXAMPLES = """\
 """
 REMOVE_EXAMPLES = """\
   ovirt-placement groups remove web-apart
+"""
+IMPORT_EXAMPLES = """\
+  ovirt-placement groups import groups.yaml --dry-run
+"""
+APPLY_EXAMPLES = """\
+  ovirt-placement groups apply groups.yaml --dry-run
+  ovirt-placement groups apply groups.yaml --fail-if 'violated,moves>5'
+"""
+EXPORT_EXAMPLES = """\
+  ovirt-placement groups export --cluster blue > groups.yaml
 """
 LOST_EXAMPLES = """\
   ovirt-placement groups lost
@@ -79,11 +102,29 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     removing.add_argument("group", metavar="GROUP", help="its name or id")
     add_foresight(removing)
     _add_connection(removing)
+    _add_files(actions)
     losing = add_command(
         actions, "lost", "what VMs lost when they changed their cluster", LOST, lost.run, LOST_EXAMPLES
     )
     losing.add_argument("--forget", metavar="VM", help="forget what this VM lost, by name or id")
     _add_connection(losing)
+
+
+def _add_files(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    for name, summary, description, run, examples in (
+        ("import", "make groups what a file says", IMPORT, apply.import_groups, IMPORT_EXAMPLES),
+        ("apply", "have the groups of a file, and no others", APPLY, apply.apply, APPLY_EXAMPLES),
+    ):
+        parser = add_command(actions, name, summary, description, run, examples)
+        parser.add_argument("file", metavar="FILE", type=Path)
+        add_foresight(parser)
+        _add_connection(parser)
+    exporting = add_command(
+        actions, "export", "print all groups as YAML", EXPORT, export.run, EXPORT_EXAMPLES
+    )
+    add_cluster(exporting)
+    add_config(exporting)
+    exporting.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
 
 
 def _add_listing(parser: argparse.ArgumentParser) -> None:
@@ -143,4 +184,4 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 
 def _add_connection(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
+    add_change(parser)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -24,23 +25,45 @@ def foreseen(args: argparse.Namespace, group: AffinityGroup, judgement: GroupJud
     before = _read(args)
     after = with_group(before, replace(group, id=group.id or group.name))
     conflicts = (*judgement.refusals, *judgement.unchecked, *judgement.warnings)
-    return _compared(args, before, after, group.cluster, conflicts)
+    return _compared(args, before, after, (group.cluster,), conflicts)
 
 
 def foreseen_without(args: argparse.Namespace, group: AffinityGroup) -> WhatIfDocument:
     from ovirt_placement.forecast.changes import without_group
 
     before = _read(args)
-    return _compared(args, before, without_group(before, group.id), group.cluster, ())
+    return _compared(args, before, without_group(before, group.id), (group.cluster,), ())
+
+
+def foreseen_all(
+    args: argparse.Namespace,
+    gone: Sequence[AffinityGroup],
+    meant: Sequence[AffinityGroup],
+    conflicts: tuple[str, ...],
+) -> WhatIfDocument:
+    """Without some groups, and with others as they are to be."""
+    from ovirt_placement.forecast.changes import with_group, without_group
+
+    before = after = _read(args)
+    for group in gone:
+        after = without_group(after, group.id)
+    for group in meant:
+        after = with_group(after, group)
+    clusters = tuple(dict.fromkeys(group.cluster for group in (*gone, *meant)))
+    return _compared(args, before, after, clusters, conflicts)
 
 
 def _compared(
-    args: argparse.Namespace, before: Snapshot, after: Snapshot, cluster: str, conflicts: tuple[str, ...]
+    args: argparse.Namespace,
+    before: Snapshot,
+    after: Snapshot,
+    clusters: Sequence[str],
+    conflicts: tuple[str, ...],
 ) -> WhatIfDocument:
     from ovirt_placement.answers.what_if import what_if
     from ovirt_placement.forecast.outlook import foresee
 
-    outlooks = foresee(before, after, (cluster,), **planning(args))
+    outlooks = foresee(before, after, clusters, **planning(args))
     # A group that goes is still to be named.
     names = replace(before, affinity_groups=tuple({**before.group_by_id, **after.group_by_id}.values()))
     return what_if(outlooks, names, conflicts)

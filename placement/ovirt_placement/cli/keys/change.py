@@ -14,7 +14,7 @@ from ovirt_placement.answers.keys.sentences import key_title, mistake_place, mis
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.keys.foreseen import foreseen
 from ovirt_placement.cli.keys.report import report
-from ovirt_placement.cli.keys.state import opened_store, read_engine, read_named
+from ovirt_placement.cli.keys.state import opened_store, read_engine, read_named, read_records
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, key_file
 from ovirt_placement.model.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SYSTEM, level_of
@@ -123,8 +123,10 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
     While it is decided nobody else can write to the store: what may take time was read before. Raises
     `UserError` with all that speaks against the change; then nothing is changed.
     """
+    standing: list[PlacementKey] = []
 
     def judged(placement: tuple[PlacementKey, ...]) -> KeyChange:
+        standing[:] = placement
         snapshot = replace(engine, placement_keys=placement)
         change = decide(snapshot)
         if found := refusals(snapshot, change.put, change.remove):
@@ -135,9 +137,13 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
         status := stops(args, lambda: foreseen(args, lambda before: _undone(before, engine, decide)))
     ) is not None:
         return status
-    with opened_store(args) as store:
-        change = store.change(judged, set_by=login_name(), title=partial(key_title, snapshot=engine))
-    report(args, keys_change(engine, change))
+    if args.dry_run:
+        with opened_store(args, create=False) as store:
+            change = judged(read_records(store)[0].keys)
+    else:
+        with opened_store(args) as store:
+            change = store.change(judged, set_by=login_name(), title=partial(key_title, snapshot=engine))
+    report(args, keys_change(engine, standing, change, dry_run=args.dry_run))
     return 0
 
 

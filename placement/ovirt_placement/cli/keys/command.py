@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.foresight import add_foresight
 from ovirt_placement.cli.keys import change, check, explain, listing, prune, show
 from ovirt_placement.cli.keys.state import add_key_state, read_keys
@@ -124,7 +124,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         prune.run,
         PRUNE_EXAMPLES,
     )
-    prune.add_arguments(pruning)
     _add_connection(pruning)
 
 
@@ -222,7 +221,7 @@ def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None
 
 def _add_connection(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
+    add_change(parser)
 
 
 def _export(args: argparse.Namespace) -> int:

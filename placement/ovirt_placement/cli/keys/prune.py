@@ -16,10 +16,6 @@ from ovirt_placement.model.key_resources import LISTED_WITH_DEVICES, gone_keys
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
-
-
 def run(args: argparse.Namespace) -> int:
     with opened_store(args) as store:
         # The store before the engine: what is set or recorded from now on is of objects that may be new.
@@ -29,8 +25,11 @@ def run(args: argparse.Namespace) -> int:
         # An engine that shows no VM at all says nothing about them.
         missing = sorted(remembered - engine.vm_by_id.keys()) if engine.vms else []
 
+        standing: list[PlacementKey] = []
+
         def decide(placement: Iterable[PlacementKey]) -> KeyChange:
-            keys = (key for key in placement if KeyPlace.of(key) in known)
+            standing[:] = placement
+            keys = (key for key in standing if KeyPlace.of(key) in known)
             return KeyChange(remove=gone_keys(keys, engine, LISTED_WITH_DEVICES))
 
         if args.dry_run:
@@ -38,5 +37,5 @@ def run(args: argparse.Namespace) -> int:
         else:
             change = store.change(decide, set_by=login_name(), title=partial(key_title, snapshot=engine))
             store.forget_vms(missing)
-    report(args, keys_change(engine, change, missing))
+    report(args, keys_change(engine, standing, change, missing, dry_run=args.dry_run))
     return 0

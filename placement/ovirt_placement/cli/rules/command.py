@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.foresight import add_foresight
 from ovirt_placement.cli.question import add_question
 from ovirt_placement.cli.rules import change, listing
@@ -95,13 +95,12 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
 
 
 def _add_writing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="say what would be changed, and write nothing")
     parser.add_argument(
         "--force", action="store_true", help="also write what names nothing or cannot be satisfied"
     )
     add_foresight(parser)
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
+    add_change(parser)
 
 
 LIST_EXAMPLES = """\

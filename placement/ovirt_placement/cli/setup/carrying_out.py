@@ -7,13 +7,16 @@ from collections.abc import Sequence
 
 from ovirt_placement.answers.setup.answer import SetupOutcome
 from ovirt_placement.answers.setup.plan import SetupPlan
+from ovirt_placement.answers.setup.reading import read_overview
+from ovirt_placement.answers.setup.returning import Overview
+from ovirt_placement.answers.setup.state import after_requests, policy_state
 from ovirt_placement.cli.recorded import recorded
 from ovirt_placement.cli.setup.default_keys import KeyPlan, planned_keys, write_keys
 from ovirt_placement.cli.setup.tasks import SetupTask
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.writing import policies
-from ovirt_placement.engine.writing.policies import PolicyRequest
+from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest
 from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
 
@@ -31,9 +34,22 @@ def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Name
             raise
         return SetupOutcome(task.policy, _NOTHING, error=str(error))
     keys = planned_keys(args, task.policy, task.users, plan)
-    if not args.dry_run and (plan.requests or not keys.is_empty):
+    if not plan.requests and keys.is_empty:
+        return SetupOutcome(task.policy, plan, keys.clusters, keys.notes)
+    overview, content = _read(connection, task.policy)
+    before = policy_state(overview, content)
+    if args.dry_run:
+        after = after_requests(overview, content, plan.requests)
+    else:
         _do(connection, task, args, plan, keys)
-    return SetupOutcome(task.policy, plan, keys.clusters, keys.notes)
+        after = policy_state(*_read(connection, task.policy))
+    return SetupOutcome(task.policy, plan, keys.clusters, keys.notes, before=before, after=after)
+
+
+def _read(connection: EngineConnection, policy: str) -> tuple[Overview, PolicyContent | None]:
+    overview = read_overview(connection)
+    head = overview.named(policy)
+    return overview, None if head is None else policies.read_content(connection, head)
 
 
 def _do(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement import config
-from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.foresight import add_foresight, stops
 from ovirt_placement.cli.question import show_json
 from ovirt_service.errors import UserError
@@ -79,10 +79,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="also the unit that refuses starts which take the room of an HA reservation (hard), or that"
         " makes them the last choice (soft)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="show the requests and send none")
     add_foresight(parser)
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
+    add_change(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -102,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
         if (status := stops(args, lambda: foreseen(args, asked))) is not None:
             return status
         outcomes = [carry_out(connection, task, args) for task in asked]
-    answer = setup(outcomes, notes, sent=not args.dry_run)
+    answer = setup(outcomes, notes, dry_run=args.dry_run)
     if args.json:
         show_json(answer)
     else:

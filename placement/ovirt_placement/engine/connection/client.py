@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
 import ovirtsdk4
 from ovirtsdk4 import http
 
@@ -27,9 +28,10 @@ from ovirt_placement.engine.connection.failures import (
     failure_of_transport,
     fault_of,
 )
+from ovirt_placement.engine.connection.given_token import VARIABLE, GivenToken, given_token
 from ovirt_placement.engine.connection.log_ins import LogIns
 from ovirt_placement.engine.connection.password import read_password
-from ovirt_placement.engine.connection.sdk import SdkConnection
+from ovirt_placement.engine.connection.sdk import SdkConnection, SignOn
 from ovirt_placement.engine.connection.sso import SingleSignOn
 from ovirt_placement.engine.connection.transfers import OF_ANSWERS, Limits
 from ovirt_service.errors import UserError
@@ -62,6 +64,9 @@ class EngineConnection:
         limits: Limits = OF_ANSWERS,
     ) -> None:
         """Check the settings; raises `UserError` if something is missing or must not be read."""
+        self._token = given_token(environment)
+        if self._token is not None:
+            settings = msgspec.structs.replace(settings, username=f"the user of {VARIABLE}")
         self.url, self.username = _address(settings)
         self.settings = settings
         self._changed = threading.Condition()
@@ -72,7 +77,8 @@ class EngineConnection:
         self._ended = False
         self._environment = environment
         self._log_ins = LogIns(self.url, self.username)
-        read_password(settings, environment)
+        if self._token is None:
+            read_password(settings, environment)
         danger = exposes(self.url, insecure=settings.insecure)
         if danger and _said.is_news(self.url, danger):
             _log.warning("%s: %s", self.url, danger)
@@ -171,17 +177,8 @@ class EngineConnection:
         settings = self.settings
         ca_file = None if settings.ca_file is None else str(settings.ca_file)
         seconds = max(1, round(settings.timeout_seconds))
-        sso = SingleSignOn(
-            self.url,
-            self.username,
-            lambda: read_password(settings, self._environment),
-            log_ins=self._log_ins,
-            ended=lambda: self._ended,
-            trust=Trust(ca_file, settings.insecure),
-            timeout=seconds,
-        )
         return SdkConnection(
-            sso=sso,
+            sso=self._sign_on(Trust(ca_file, settings.insecure), seconds),
             ended=lambda: self._ended,
             limits=self._limits,
             url=self.url,
@@ -190,11 +187,25 @@ class EngineConnection:
             timeout=seconds,
         )
 
+    def _sign_on(self, trust: Trust, seconds: int) -> SignOn:
+        if self._token is not None:
+            return GivenToken(self._token, self.url)
+        return SingleSignOn(
+            self.url,
+            self.username,
+            lambda: read_password(self.settings, self._environment),
+            log_ins=self._log_ins,
+            ended=lambda: self._ended,
+            trust=trust,
+            timeout=seconds,
+        )
+
 
 def connect(settings: EngineSettings) -> EngineConnection:
     """Prepare a connection; nothing is sent before the first request.
 
-    Raises `UserError` if the settings name no engine or user, or the password cannot be had.
+    With the variable OVIRT_TOKEN, its user is who asks. Raises `UserError` if the settings name no engine or
+    user, or the password cannot be had.
     """
     return EngineConnection(settings)
 

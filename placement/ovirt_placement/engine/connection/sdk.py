@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import ovirtsdk4
 import pycurl
 
 from ovirt_placement.engine.connection import sending, waiting
 from ovirt_placement.engine.connection.sockets import Sockets
-from ovirt_placement.engine.connection.sso import SingleSignOn
 from ovirt_placement.engine.connection.transfers import Limits, Transfer
 from ovirt_placement.engine.connection.unanswered import Cause, Unanswered, of_curl
+
+
+class SignOn(Protocol):
+    """Where tokens come from, and go to."""
+
+    def log_in(self) -> str:
+        """Give a token that is new to the session."""
+
+    def log_out(self, token: str) -> None:
+        """End its session."""
 
 
 class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc] # the SDK has no types
@@ -22,9 +31,7 @@ class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc] # the SDK has n
     _multi: Any
     _sso_token: str
 
-    def __init__(
-        self, *, sso: SingleSignOn, ended: Callable[[], bool], limits: Limits, **settings: Any
-    ) -> None:
+    def __init__(self, *, sso: SignOn, ended: Callable[[], bool], limits: Limits, **settings: Any) -> None:
         """Log in, which raises as `SingleSignOn.log_in`; `ended` breaks off what is under way."""
         super().__init__(token=sso.log_in(), **settings)
         self._multi = Sockets(self._multi)

@@ -104,7 +104,7 @@ def test_a_second_run_changes_nothing(live: LiveEngine) -> None:
 def test_a_dry_run_shows_the_very_requests_of_each_policy_and_sends_none(live: LiveEngine) -> None:
     def shown(*arguments: str) -> list[str]:
         reported = live.data(0, "setup", "--all-policies", "--dry-run", *arguments)
-        assert not reported["sent"]
+        assert reported["dry_run"]
         assert live.changes == []
         return [
             f"{request['method']} {request['path']}".replace("NEW", policy["policy"])

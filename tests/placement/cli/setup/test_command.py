@@ -74,7 +74,7 @@ def test_a_second_run_changes_nothing(live: LiveEngine) -> None:
 def test_a_dry_run_shows_the_very_requests_and_sends_none(live: LiveEngine) -> None:
     shown = live.data(0, "setup", "--cluster", "blue", "--dry-run")
     assert live.changes == []
-    assert not shown["sent"]
+    assert shown["dry_run"]
     (policy,) = shown["policies"]
     out, _ = live.run(0, "setup", "--cluster", "blue", "--dry-run")
     assert "    POST /schedulingpolicies\n    <scheduling_policy><name>ovirt-placement</name>" in out

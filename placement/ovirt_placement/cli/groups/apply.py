@@ -1,0 +1,211 @@
+"""`ovirt-placement groups import` and `apply`: make affinity groups what a YAML file says."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
+
+from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.groups.change import groups_change, lines
+from ovirt_placement.answers.groups.group import DescribedGroup, described_group
+from ovirt_placement.answers.groups.ordering import GroupOrder, in_order
+from ovirt_placement.cli.foresight import stops
+from ovirt_placement.cli.groups.asking import connected, read, recorded_change
+from ovirt_placement.cli.groups.foreseen import foreseen_all
+from ovirt_placement.cli.groups.members import MEMBERS, find_member
+from ovirt_placement.cli.question import show_json
+from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, group_file
+from ovirt_placement.model.group_file import GroupEntry, GroupFile, Polarity
+from ovirt_service.errors import UserError
+from ovirt_service.screen import say
+
+if TYPE_CHECKING:
+    from ovirt_placement.answers.what_if import WhatIfDocument
+    from ovirt_placement.engine.connection.client import EngineConnection
+
+_SENT = ("name", "priority", "vms_rule", "hosts_rule", *MEMBERS)
+
+
+class _Meant(NamedTuple):
+    """A group as it is to be, and as it is, if it is there; both with their descriptions."""
+
+    after: AffinityGroup
+    description: str
+    before: AffinityGroup | None
+    was: str
+
+    @property
+    def changes(self) -> bool:
+        return (self.before, self.was) != (self.after, self.description)
+
+
+def import_groups(args: argparse.Namespace) -> int:
+    """Run `groups import`: groups that the file lacks stay."""
+    return _run(args, removing=False)
+
+
+def apply(args: argparse.Namespace) -> int:
+    """Run `groups apply`: afterwards the clusters of the file have its groups, and no others."""
+    return _run(args, removing=True)
+
+
+def _run(args: argparse.Namespace, *, removing: bool) -> int:
+    file = group_file.load(args.file)
+    with connected(args) as connection:
+        snapshot = read(connection)
+        clusters = _clusters(file, snapshot)
+        descriptions = _descriptions(connection, clusters)
+        meant = tuple(_meant(entry, snapshot, descriptions) for entry in file.groups)
+        gone = tuple(_gone(clusters, meant, snapshot)) if removing else ()
+        changing = [one for one in meant if one.changes]
+        order = in_order(snapshot, gone, [one.after for one in changing])
+
+        def look() -> WhatIfDocument:
+            conflicts = (*order.refusals, *order.warnings)
+            return foreseen_all(args, gone, [one.after for one in changing], conflicts)
+
+        if (status := stops(args, look)) is not None:
+            return status
+        if order.refusals:
+            raise UserError(f"the engine would not save, in any order, {'; '.join(order.refusals)}")
+        ids = {} if args.dry_run else _carry_out(args, connection, snapshot, gone, order, meant)
+    _report(args, snapshot, gone, meant, descriptions, ids, order.warnings)
+    return 0
+
+
+def _clusters(file: GroupFile, snapshot: Snapshot) -> tuple[str, ...]:
+    words = (*file.clusters, *(entry.cluster for entry in file.groups))
+    return tuple(dict.fromkeys(find(word, "cluster", snapshot.clusters).id for word in dict.fromkeys(words)))
+
+
+def _descriptions(connection: EngineConnection, clusters: Iterable[str]) -> dict[str, str]:
+    from ovirt_placement.engine.reading.descriptions import read_descriptions
+
+    found: dict[str, str] = {}
+    for cluster in clusters:
+        found |= read_descriptions(connection, cluster)
+    return found
+
+
+def _meant(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) -> _Meant:
+    cluster = find(entry.cluster, "cluster", snapshot.clusters).id
+    there = (one for one in snapshot.affinity_groups if (one.cluster, one.name) == (cluster, entry.name))
+    before = next(there, None)
+    after = AffinityGroup(
+        id=entry.name if before is None else before.id,
+        name=entry.name,
+        cluster=cluster,
+        priority=entry.priority,
+        vms_rule=_rule(entry.vms_rule, enforcing=entry.vms_enforcing),
+        hosts_rule=_rule(entry.hosts_rule, enforcing=entry.hosts_enforcing),
+        **{name: _members(entry, name, cluster, before, snapshot) for name in MEMBERS},
+    )
+    was = "" if before is None else descriptions.get(before.id, "")
+    if before is not None:
+        after = replace(after, vms_rule=_same(before.vms_rule, after.vms_rule))
+        after = replace(after, hosts_rule=_same(before.hosts_rule, after.hosts_rule))
+    return _Meant(after, was if entry.description is None else entry.description, before, was)
+
+
+def _rule(polarity: Polarity, *, enforcing: bool) -> AffinityRule:
+    return AffinityRule(enabled=polarity != "disabled", positive=polarity == "positive", enforcing=enforcing)
+
+
+def _same(before: AffinityRule, after: AffinityRule) -> AffinityRule:
+    """Of rules that are both disabled nothing else counts."""
+    return after if before.enabled or after.enabled else before
+
+
+def _members(
+    entry: GroupEntry, name: str, cluster: str, before: AffinityGroup | None, snapshot: Snapshot
+) -> tuple[str, ...]:
+    """The ids that an entry's words mean; in the order that they have, where they are the same."""
+    try:
+        words: tuple[str, ...] = getattr(entry, name)
+        found = tuple(dict.fromkeys(find_member(word, name, cluster, snapshot).id for word in words))
+    except UserError as error:
+        raise UserError(f"affinity group {entry.name}: {error}") from None
+    there: tuple[str, ...] = () if before is None else getattr(before, name)
+    return there if sorted(there) == sorted(found) else found
+
+
+def _gone(clusters: Iterable[str], meant: Iterable[_Meant], snapshot: Snapshot) -> Iterator[AffinityGroup]:
+    kept = {one.before.id for one in meant if one.before is not None}
+    scope = set(clusters)
+    yield from (one for one in snapshot.affinity_groups if one.cluster in scope and one.id not in kept)
+
+
+def _carry_out(
+    args: argparse.Namespace,
+    connection: EngineConnection,
+    snapshot: Snapshot,
+    gone: Sequence[AffinityGroup],
+    order: GroupOrder,
+    meant: Iterable[_Meant],
+) -> dict[str, str]:
+    """Ask the engine, one group after another; the ids of new groups by their names."""
+    from ovirt_placement.engine.writing.affinity_groups import remove_group
+
+    ids: dict[str, str] = {}
+    by_id = {one.after.id: one for one in meant}
+    for done, group in enumerate((*gone, *order.groups)):
+        one = by_id.get(group.id)
+        kind = "group_remove" if one is None else "group_add" if one.before is None else "group_edit"
+        try:
+            with recorded_change(args, kind, group, snapshot):
+                if one is None:
+                    remove_group(connection, group.cluster, group.id)
+                else:
+                    ids[group.name] = _save(connection, one)
+        except UserError as error:
+            raise UserError(
+                f"{done} of {len(gone) + len(order.groups)} groups are done; {group.name} failed: {error}."
+                " Repair that and run it again: it goes on where it stopped"
+            ) from None
+    return ids
+
+
+def _save(connection: EngineConnection, one: _Meant) -> str:
+    from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group, edit_group
+
+    group, before = one.after, one.before
+    fields: dict[str, Any] = {
+        name: getattr(group, name)
+        for name in _SENT
+        if before is None or getattr(before, name) != getattr(group, name)
+    }
+    description = one.description if one.description != one.was else None
+    edit = GroupEdit(description=description, **fields)
+    if before is None:
+        return add_group(connection, group.cluster, edit)
+    edit_group(connection, group.cluster, group.id, edit)
+    return group.id
+
+
+def _report(
+    args: argparse.Namespace,
+    snapshot: Snapshot,
+    gone: Iterable[AffinityGroup],
+    meant: Iterable[_Meant],
+    descriptions: dict[str, str],
+    ids: dict[str, str],
+    warnings: Iterable[str],
+) -> None:
+    pairs: list[tuple[DescribedGroup | None, DescribedGroup | None]] = [
+        (described_group(group, snapshot, descriptions.get(group.id, "")), None) for group in gone
+    ]
+    for one in meant:
+        before = None if one.before is None else described_group(one.before, snapshot, one.was)
+        identity = ids.get(one.after.name, "" if one.before is None else one.before.id)
+        after = described_group(replace(one.after, id=identity), snapshot, one.description)
+        pairs.append((before, after))
+    answer = groups_change(pairs, warnings, dry_run=args.dry_run)
+    for warning in answer.warnings:
+        say(f"warning: {warning}")
+    if args.json:
+        show_json(answer)
+    else:
+        print("\n".join(lines(answer)))

@@ -1,0 +1,137 @@
+"""`groups apply`, `import` and `export`: affinity groups as a file has them, against a simulated engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.builders import APART, TOGETHER, cluster, group, host, label, snapshot, vm
+from tests.placement.cli.live_engine import LiveEngine, Starting
+
+STATE = snapshot(
+    cluster("c1", name="blue"),
+    cluster("c2", name="red"),
+    host("h1", name="north", cluster="c1"),
+    host("h2", name="south", cluster="c1"),
+    host("h3", name="east", cluster="c2"),
+    vm("v1", "h1", name="web1", cluster="c1"),
+    vm("v2", "h1", name="web2", cluster="c1"),
+    vm("v3", "h2", name="db", cluster="c1"),
+    vm("v4", "h3", name="far", cluster="c2"),
+    label("l1", "v3"),
+    group("g1", TOGETHER, "v1 v2", cluster="c1", name="near"),
+    group("g2", APART, "v1 v3", cluster="c1", name="apart"),
+    group("g3", APART, "v4", cluster="c2", name="lonely"),
+)
+
+
+@pytest.fixture
+def live(serving: Starting) -> Iterator[LiveEngine]:
+    with serving(STATE) as running:
+        yield running
+
+
+def groups(live: LiveEngine) -> dict[str, tuple[str, ...]]:
+    """The VMs of each group as the engine holds them."""
+    return {
+        each.name: tuple(sorted(each.vms))
+        for one in ("c1", "c2")
+        for each in live.engine.queries.affinity_groups(one)
+    }
+
+
+def test_apply_has_the_groups_of_the_file_and_no_others_in_its_clusters(
+    live: LiveEngine, tmp_path: Path
+) -> None:
+    file = tmp_path / "groups.yaml"
+    file.write_text(
+        "groups:\n"
+        "- {name: apart, cluster: blue, vms_rule: negative, vms_enforcing: true, vms: [web1, db],\n"
+        "   priority: 2}\n"
+        "- {name: new, cluster: blue, hosts_rule: positive, hosts: [north], vm_labels: [l1]}\n"
+    )
+    said = live.data(0, "groups", "apply", str(file))
+    assert groups(live) == {"apart": ("v1", "v3"), "new": (), "lonely": ("v4",)}
+    assert (said["added"], said["edited"], said["removed"]) == (["new"], ["apart"], ["near"])
+    live.changes.clear()
+    out, _ = live.run(0, "groups", "apply", str(file))
+    assert (out, live.changes) == ("Nothing to change.\n", [])
+
+
+def test_import_leaves_other_groups(live: LiveEngine, tmp_path: Path) -> None:
+    file = tmp_path / "groups.yaml"
+    file.write_text("groups:\n- {name: new, cluster: blue, vms: [db]}\n")
+    live.run(0, "groups", "import", str(file))
+    assert groups(live) == {
+        "near": ("v1", "v2"), "apart": ("v1", "v3"), "lonely": ("v4",), "new": ("v3",)
+    }  # fmt: skip
+
+
+def test_a_cluster_that_is_named_and_has_no_group_in_the_file_has_none_afterwards(
+    live: LiveEngine, tmp_path: Path
+) -> None:
+    file = tmp_path / "groups.yaml"
+    file.write_text("clusters: [red]\n")
+    live.run(0, "groups", "apply", str(file))
+    assert groups(live) == {"near": ("v1", "v2"), "apart": ("v1", "v3")}
+
+
+def test_groups_are_sent_in_an_order_that_the_engine_accepts(live: LiveEngine, tmp_path: Path) -> None:
+    """The one that comes first in the file clashes with the other as that still stands."""
+    file = tmp_path / "groups.yaml"
+    file.write_text(
+        "groups:\n"
+        "- {name: near, cluster: blue, vms_rule: positive, vms_enforcing: true, vms: [web1, db]}\n"
+        "- {name: apart, cluster: blue, vms_rule: negative, vms_enforcing: true, vms: [db, web2]}\n"
+    )
+    live.run(0, "groups", "import", str(file))
+    assert groups(live) == {"near": ("v1", "v3"), "apart": ("v2", "v3"), "lonely": ("v4",)}
+
+
+def test_groups_that_only_get_there_through_a_clash_are_refused(live: LiveEngine, tmp_path: Path) -> None:
+    file = tmp_path / "groups.yaml"
+    file.write_text(
+        "groups:\n"
+        "- {name: near, cluster: blue, vms_rule: positive, vms_enforcing: true, vms: [web1, db]}\n"
+        "- {name: apart, cluster: blue, vms_rule: negative, vms_enforcing: true, vms: [web1, web2]}\n"
+    )
+    assert "in any order" in live.run(2, "groups", "import", str(file))[1]
+    assert live.changes == []
+
+
+def test_what_the_engine_would_refuse_is_refused_before_anything_is_sent(
+    live: LiveEngine, tmp_path: Path
+) -> None:
+    file = tmp_path / "groups.yaml"
+    for text, because in (
+        ("- {name: new, cluster: blue}\n- {name: b, cluster: blue, vms: [far]}", "belongs to cluster red"),
+        ("- {name: lonely, cluster: blue}", "is used already"),
+        ("- {name: new, cluster: blue, vms: [web9]}", 'no VM "web9"'),
+        ("- {name: new, cluster: blue, vmz: [web1]}", 'did you mean "vms"'),
+        ("- {name: new, cluster: blue}\n- {name: new, cluster: blue}", "is the name of groups[0] already"),
+    ):
+        file.write_text(f"groups:\n{text}\n")
+        assert because in live.run(2, "groups", "import", str(file))[1]
+    assert live.changes == []
+
+
+def test_what_is_exported_is_what_is_there(live: LiveEngine, tmp_path: Path) -> None:
+    file = tmp_path / "groups.yaml"
+    out, _ = live.run(0, "groups", "export")
+    file.write_text(out)
+    assert live.data(0, "groups", "apply", str(file), "--dry-run")["changed"] is False
+    live.run(0, "groups", "remove", "near")
+    live.run(0, "groups", "apply", str(file))
+    assert groups(live) == {"near": ("v1", "v2"), "apart": ("v1", "v3"), "lonely": ("v4",)}
+
+
+def test_a_condition_stops_it(live: LiveEngine, tmp_path: Path) -> None:
+    file = tmp_path / "groups.yaml"
+    file.write_text(
+        "groups:\n- {name: north, cluster: blue, hosts_rule: positive, hosts_enforcing: true,"
+        " vms: [db], hosts: [north]}\n"
+    )
+    live.run(3, "groups", "import", str(file), "--fail-if", "violated")
+    assert live.changes == []
