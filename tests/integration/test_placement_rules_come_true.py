@@ -12,6 +12,7 @@ from xmlrpc.client import ServerProxy
 
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.legality import legal
@@ -27,6 +28,7 @@ from tests.integration.test_why_comes_true import (
     freed,
     moves_freely,
     stopped,
+    tied,
     who_goes,
 )
 from tests.integration.worlds import whole_policies, worlds
@@ -65,6 +67,21 @@ def by_hand(state: Snapshot, one: Vm) -> set[str]:
     return {host for host in HOSTS if all(lets(rule, state, at, one.id, host) for rule in hard)}
 
 
+def stands_still(state: Snapshot) -> bool:
+    """Whether nothing is on its way: the second writing does not say where such VMs count."""
+    return not state.pending and all(one.status != "migrating" for one in state.vms)
+
+
+def without(state: Snapshot, unit: str) -> Snapshot:
+    """The same where no policy has this filter."""
+    clusters = []
+    for one in state.clusters:
+        policy = one.scheduling_policy
+        filters = tuple(name for name in policy.filters if name != unit) if policy else ()
+        clusters.append(replace(one, scheduling_policy=policy and replace(policy, filters=filters)))
+    return replace(state, clusters=tuple(clusters))
+
+
 def by_unit(proxy: Any, state: Snapshot, one: Vm) -> set[str]:
     parameters = dict(state.cluster_by_id[one.cluster].scheduling_properties)
     return set(proxy.runFilters([UNIT], list(HOSTS), one.id, parameters)["result"])
@@ -73,19 +90,20 @@ def by_unit(proxy: Any, state: Snapshot, one: Vm) -> set[str]:
 @pytest.mark.parametrize("many", MANY)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_start(publisher: Publisher, proxy: Any, url: str, kind: str, many: int) -> None:
-    closed = 0
+    closed = compared = 0
 
     @settings(EXAMPLES, max_examples=many)
     @given(worlds(whole_policies(), MEMORY, kind))
     def start(state: Snapshot) -> None:
-        nonlocal closed
+        nonlocal closed, compared
         with Attempts(stopped(state, VMS[:3]), url) as engine:
             publisher.publish(engine.state)
             for one in [engine.state.vm_by_id[name] for name in VMS[:3]]:
                 reported = accepted(engine.state, one, HOSTS)
                 assert reported <= by_unit(proxy, engine.state, one)
-                if not engine.state.pending:
+                if stands_still(engine.state):
                     assert by_unit(proxy, engine.state, one) == by_hand(engine.state, one)
+                    compared += 1
                 closed += len(HOSTS) - len(by_unit(proxy, engine.state, one))
                 assert reported == {found.host for found in order(engine.state, one).hosts}
                 room = make_room(engine.state, one.id)
@@ -93,7 +111,7 @@ def test_a_start(publisher: Publisher, proxy: Any, url: str, kind: str, many: in
                 assert reported == {each for each in HOSTS if engine.starts(one.id, each)}
 
     start()
-    assert closed or many == QUICK
+    assert (closed and compared) or many == QUICK
 
 
 @pytest.mark.parametrize("many", MANY)
@@ -104,6 +122,7 @@ def test_a_migration(publisher: Publisher, url: str, kind: str, many: int) -> No
     def migrate(state: Snapshot) -> None:
         with Attempts(freed(state), url) as engine:
             publisher.publish(engine.state)
+            without_reserve = without(engine.state, "HaAdmissionFilter")
             for one in [engine.state.vm_by_id[name] for name in VMS[:4]]:
                 going = who_goes(engine.state, one)
                 if (
@@ -117,7 +136,10 @@ def test_a_migration(publisher: Publisher, url: str, kind: str, many: int) -> No
                     if target != one.host:
                         reported = target in accepted(engine.state, one, (target,))
                         step = Step(vms=(one.id,), sources=(one.host,), target=target, groups=(), repairs=())
-                        assert legal(engine.state, step) is reported, (one.id, target)
+                        # A plan takes no VM away from its peers, and keeps the reserve for failures.
+                        assert reported or not legal(engine.state, step)
+                        if tied(engine.state, one.id) == {one.id}:
+                            assert legal(without_reserve, step) is reported, (one.id, target)
                         assert engine.moves(one.id, target, going) is reported, (one.id, target)
 
     migrate()
