@@ -183,6 +183,7 @@ def daemon_of(
     goes_on: Callable[[], bool] = lambda: True,
     watchers: Sequence[Watcher] = (),
     patience_seconds: float = PATIENCE_SECONDS,
+    notifications: Notifications = Notifications(),  # noqa: B008 - nobody is notified
 ) -> Iterator[Daemon]:
     """A daemon with all its parts, which plans at once, and for which time passes by `clock`."""
     settings = config.section("enforcer", EnforcerSettings)
@@ -239,7 +240,9 @@ def daemon_of(
         goes_on,
         Origins(connection),
         config.ha,
-        MaintenanceRuns(maintenance, store, host_executor, announcements, settings.maintenance),
+        MaintenanceRuns(
+            maintenance, store, host_executor, announcements, settings.maintenance, notifications
+        ),
     )
     whole: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)
     try:

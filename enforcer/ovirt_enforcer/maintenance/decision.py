@@ -244,6 +244,8 @@ _PHASES = {
 def _patient(scene: Scene, message: str) -> Decision:
     """Wait as long as a host may take to come back; then nothing else is touched."""
     if scene.host.seconds > scene.settings.return_seconds:
+        if scene.status == "up":
+            return _end(scene, f"it is up, and not as it was: {message}")
         return _end(scene, f"it does not come back: its status is {scene.status}, and it {message}")
     return Wait(message)
 

@@ -16,6 +16,8 @@ import ovirtsdk4
 import sqlalchemy
 from msgspec.structs import replace
 
+from ovirt_enforcer.notifications.notice import Notice, Receipt
+from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import Snapshot
@@ -43,7 +45,11 @@ class Killed(BaseException):
 
 
 class Killer:
-    """Ends the daemon at the n-th write, commit or request that it comes to, if ever."""
+    """Ends the daemon at the n-th commit of a write, or request, that it comes to, if ever.
+
+    To be killed at a statement that is not committed yet, or at one that only reads, leaves the same store
+    and the same engine as to be killed at the next of these points.
+    """
 
     def __init__(self, fatal: int = 0) -> None:
         self.fatal = fatal
@@ -57,6 +63,18 @@ class Killer:
             self.dead |= len(self.passed) == self.fatal
         if self.dead:
             raise Killed(what)
+
+
+class Notified(Notifications):
+    """Keeps what would be reported."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notices: list[Notice] = []
+
+    def send(self, notice: Notice) -> Receipt:
+        self.notices.append(notice)
+        return super().send(notice)
 
 
 class Stage:
@@ -75,6 +93,12 @@ class Stage:
         #: Hard rules that were violated in some state, and how many hosts were not up at once.
         self.violated: set[tuple[str, ...]] = set()
         self.most_away = 0
+        self.notified = Notified()
+
+    @property
+    def notices(self) -> list[Notice]:
+        """What was reported, oldest first."""
+        return self.notified.notices
 
     def offer_updates(self, *hosts: str) -> None:
         for host in hosts:
@@ -111,7 +135,9 @@ class Stage:
         """Let a daemon work until this moment, until the run has ended or reached something, or is killed."""
         with (
             connect(self.config.engine) as connection,
-            daemon_of(self.config, connection, self.clock, patience_seconds=2.0) as daemon,
+            daemon_of(
+                self.config, connection, self.clock, patience_seconds=2.0, notifications=self.notified
+            ) as daemon,
             _watched(killer or Killer()),
         ):
             while self.now < until and self.run.active and not reached():
@@ -156,17 +182,43 @@ def stage(folder: Path, state: Snapshot, settings: dict[str, Any] | None = None)
 
 @contextmanager
 def _watched(killer: Killer) -> Iterator[None]:
-    """Pass the killer's points: writes and commits of the store, and requests that change something."""
+    """Pass the killer's points: commits of the store's writes, and requests that change something."""
+    with _watched_store(killer), _watched_requests(killer):
+        yield
+
+
+@contextmanager
+def _watched_store(killer: Killer) -> Iterator[None]:
     main = threading.current_thread()
+    #: What the transaction that is open has written.
+    written: list[str] = []
 
     def before(connection: Any, cursor: Any, statement: str, *_: object) -> None:
         if threading.current_thread() is main and statement.startswith(_WRITES):
-            killer.reach(f"before {statement.split()[0]} {statement.split()[1]}")
+            written.append(" ".join(statement.split()[:3]))
 
     def commit(connection: Any) -> None:
-        if threading.current_thread() is main:
-            killer.reach("before commit")
+        if threading.current_thread() is main and written:
+            what = ", ".join(written)
+            written.clear()
+            killer.reach(f"before commit of {what}")
 
+    def rollback(connection: Any) -> None:
+        if threading.current_thread() is main:
+            written.clear()
+
+    listeners = {"before_cursor_execute": before, "commit": commit, "rollback": rollback}
+    for name, listener in listeners.items():
+        sqlalchemy.event.listen(sqlalchemy.Engine, name, listener)
+    try:
+        yield
+    finally:
+        for name, listener in listeners.items():
+            sqlalchemy.event.remove(sqlalchemy.Engine, name, listener)
+
+
+@contextmanager
+def _watched_requests(killer: Killer) -> Iterator[None]:
     send, wait = ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait
     titles: dict[int, str] = {}
 
@@ -185,12 +237,8 @@ def _watched(killer: Killer) -> Iterator[None]:
             killer.reach(f"after {title}")
         return answer
 
-    sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", before)
-    sqlalchemy.event.listen(sqlalchemy.Engine, "commit", commit)
     ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait = watched_send, watched_wait
     try:
         yield
     finally:
         ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait = send, wait
-        sqlalchemy.event.remove(sqlalchemy.Engine, "before_cursor_execute", before)
-        sqlalchemy.event.remove(sqlalchemy.Engine, "commit", commit)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.maintenance import HostPhase, RunState, Work
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
@@ -65,6 +66,14 @@ def test_one_after_the_other_and_no_rule_is_violated_on_the_way(tmp_path: Path) 
         began(played).play(LONG)
         assert_well_ended(played)
         assert engines.codes(played.engine).count(67) == 0, "the engine had nothing to drain"
+
+
+def test_two_hosts_take_each_others_vms_in_turn(tmp_path: Path) -> None:
+    """What leaves a host for its maintenance may go back there at once for that of the other one."""
+    with stage(tmp_path, snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"))) as played:
+        began(played).play(LONG)
+        assert_well_ended(played)
+        assert played.now < EnforcerSettings().circle_seconds
 
 
 def test_a_host_that_does_not_come_back_ends_the_run_and_the_next_is_not_touched(tmp_path: Path) -> None:
@@ -196,12 +205,19 @@ def points_of(folder: Path) -> list[str]:
         return killer.passed
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 3))])
-def test_killed_at_its_statements_it_goes_on(part: int, tmp_path: Path) -> None:
+#: This many parts are tested side by side, each at points of its own.
+PARTS = 4
+
+
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS + 1))]
+)
+def test_killed_at_a_point_it_goes_on(part: int, tmp_path: Path) -> None:
+    """In part 0 at some requests, in the others at commits of writes and around requests."""
     (tmp_path / "undisturbed").mkdir()
     points = points_of(tmp_path / "undisturbed")
     decisive = [number for number, point in enumerate(points, 1) if "POST" in point]
-    chosen = decisive[::4] if part == 0 else range(part, len(points) + 1, 24)
+    chosen = decisive[::4] if part == 0 else range(part, len(points) + 1, 6 * PARTS)
     for fatal in chosen:
         folder = tmp_path / str(fatal)
         folder.mkdir()
@@ -217,7 +233,7 @@ def test_killed_at_its_statements_it_goes_on(part: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_killed_ten_times_at_random_it_goes_on(seed: int, tmp_path: Path) -> None:
     dice = random.Random(seed)
-    played = killed_and_started_again(tmp_path, STATE, [dice.randint(1, 40) for _ in range(10)])
+    played = killed_and_started_again(tmp_path, STATE, [dice.randint(1, 8) for _ in range(10)])
     assert_well_ended(played)
 
 

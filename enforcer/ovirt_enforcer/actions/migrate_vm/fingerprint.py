@@ -19,8 +19,8 @@ _DIGITS = 12
 def digest(snapshot: Snapshot, vm: str, hosts: tuple[str, ...]) -> str:
     """The circumstances of a VM's migration between hosts, in whatever direction.
 
-    They are the VM and the hosts as they are set up, its cluster's policy, the groups that it is in, and
-    which of their members run.
+    They are the VM and the hosts as they are set up, its cluster's policy, the groups that it is in, which of
+    their members run, and whether a host is emptied for maintenance: that is over soon, and VMs may return.
     """
     known = snapshot.vm_by_id.get(vm)
     groups = snapshot.groups_of_vm.get(vm, ())
@@ -34,7 +34,8 @@ def digest(snapshot: Snapshot, vm: str, hosts: tuple[str, ...]) -> str:
         ],
         sorted(_run(snapshot.vm_by_id[peer]) for peer in _members(snapshot, vm) if _runs(snapshot, peer)),
     )
-    return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()[:_DIGITS]
+    drained = sorted(set(hosts).intersection(snapshot.draining_hosts))
+    return hashlib.sha256(msgspec.json.encode((*facts, drained) if drained else facts)).hexdigest()[:_DIGITS]
 
 
 def _members(snapshot: Snapshot, vm: str) -> set[str]:

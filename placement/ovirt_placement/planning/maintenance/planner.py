@@ -41,7 +41,8 @@ def plan_maintenance(
     Hosts are given as ids, at least one; all are of the cluster of the first. In every state on the way every
     hard rule is satisfied that is now, each migration passes all filters in force, and no more failures are
     lost than now, where the cluster reserves for its highly available VMs. Without a deadline the work is
-    bounded, not the time.
+    bounded, not the time; with one, a first course and its check may go on beyond it: nothing can be said
+    without.
     """
     cluster = snapshot.host_by_id[next(iter(hosts))].cluster
     whole = Site(snapshot, cluster, known_hosts(snapshot, cluster, hosts), options, options.refused)
@@ -88,11 +89,14 @@ def plan_maintenance(
 
 
 def _planned(site: Site, reserve: Reserve, deadline: Deadline) -> tuple[Site, Outcome, Verified]:
-    """Courses until all rules let one pass; what they refuse is left out by the next."""
+    """Courses until all rules let one pass; what they refuse is left out by the next.
+
+    Once time is over, the rounds before what they refuse are the plan.
+    """
     for _ in range(_MOST_REFUSALS):
         outcome = best_course(site, reserve, deadline)
         found = verified(site, outcome.waves)
-        if found.refused <= site.refused:
+        if found.refused <= site.refused or deadline.over:
             break
         site = replace(site, refused=site.refused | found.refused)
     return site, outcome, found

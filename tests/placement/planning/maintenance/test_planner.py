@@ -6,9 +6,12 @@ from typing import Any
 
 from ovirt_placement.model import Host
 from ovirt_placement.model.maintenance import Return
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.obstacles import ObstacleKind
+from ovirt_placement.planning.verification import apply
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
 
 
@@ -165,3 +168,18 @@ def test_other_hosts_vms_step_aside_where_that_alone_makes_room() -> None:
     plan = plan_maintenance(snapshot(*parts), ["a"])
     assert plan.hosts == ("a",)
     assert plan.migrations == 3
+
+
+def test_a_plan_that_has_no_time_left_is_legal_as_far_as_it_goes() -> None:
+    """Where rules refuse a move that the search chose, the rounds before it are the plan."""
+    parts = [*like_hosts(4, 4), group("apart", APART, "h0-0 h1-0"), group("pair", TOGETHER, "h2-0 h2-1")]
+    over = Deadline(lambda: 0.0)
+    plan = plan_maintenance(snapshot(*parts), hosts_of(parts), deadline=over)
+    named = [*plan.hosts, *(one.host for one in plan.blocked)]
+    assert sorted(named) == sorted(hosts_of(parts))
+    state = snapshot(*parts)
+    for one in plan.rounds:
+        for step in one.steps:
+            assert legal(state, step)
+            state = apply(state, step)
+        assert not any(state.vms_of_host.get(host) for host in one.hosts)

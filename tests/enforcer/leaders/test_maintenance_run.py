@@ -1,0 +1,77 @@
+"""Two enforcers on one maintenance run: the one that carries it out is killed, and the other ends it."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import ovirtsdk4
+import pytest
+
+from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceRun, MaintenanceStore, Work
+from tests.builders import CLUSTER, host, snapshot, vm
+from tests.configuration import PASSWORD, write_configuration
+from tests.enforcer.actions.migrate_vm.crash.test_crash import world as simulated
+from tests.enforcer.enforcer_process import EnforcerProcess
+from tests.enforcer.launching import At
+from tests.enforcer.leaders.test_leaders import LEADS, SETTINGS, WATCHES, store_of
+from tests.proxy.running import eventually
+
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
+STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"))
+#: Deactivated and activated, by a user.
+_DEACTIVATED, _ACTIVATED = 600, 16
+HOSTS = ("h1", "h2")
+#: A busy machine does not let the first one lose the lease before it is killed.
+CALM = SETTINGS.replace("lease_seconds = 1.0", "lease_seconds = 8.0\ncooldown_after_success_seconds = 0")
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+@pytest.mark.parametrize(
+    "where",
+    ["after INSERT INTO intents", "after POST /hosts/h1/deactivate", "before POST /hosts/h1/activate"],
+)
+def test_the_second_goes_on_where_the_first_was_killed(where: str, database: str, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        url = stack.enter_context(store_of(database, tmp_path))
+        store = MaintenanceStore(url, engine="default", patience_seconds=30)
+        stack.callback(store.close)
+        assert store.runs() == ()  # the tables are there
+        engine = stack.enter_context(simulated(tmp_path / "engine", STATE))
+        api = f"{engine.url}/ovirt-engine/api"
+        configuration = write_configuration(tmp_path, api, store_url=url, more=CALM)
+
+        def enforcer(name: str, at: At) -> EnforcerProcess:
+            begun = EnforcerProcess(tmp_path, name, configuration, at)
+            stack.callback(begun.kill)
+            return begun
+
+        first = enforcer("first", At(where, 1, signal.SIGKILL, loop=True))
+        eventually(lambda: LEADS in first.said)
+        second = enforcer("second", At("", 0, signal.SIGKILL, loop=True))
+        eventually(lambda: WATCHES in second.said)
+        request = MaintenanceRequest(work=Work.NOTHING, soak_seconds=0.5)
+        store.request("run", (CLUSTER, CLUSTER), zip(HOSTS, HOSTS, strict=True), request, requested_by="ada")
+        eventually(lambda: first.killed)
+
+        def ended() -> MaintenanceRun:
+            return store.runs()[0]
+
+        eventually(lambda: not ended().active)
+        assert LEADS in second.said
+        assert (ended().state, ended().message) == ("done", "2 done"), second.said
+        assert not any(one.draining for one in ended().hosts)
+        second.end()
+        codes = _codes(api)
+    for name in HOSTS:
+        assert (codes[name, _DEACTIVATED], codes[name, _ACTIVATED]) == (1, 1), codes
+
+
+def _codes(api: str) -> Counter[tuple[str, int]]:
+    with ovirtsdk4.Connection(api, "admin@internal", PASSWORD) as connection:
+        events = connection.system_service().events_service().list()
+    return Counter((event.host.name, event.code) for event in events if event.host is not None)
