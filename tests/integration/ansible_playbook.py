@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,10 @@ def simulated_engine(snapshot: Snapshot, folder: Path) -> Iterator[str]:
         yield f"{address(processes.start('simulator', command.split()))}/ovirt-engine/api"
 
 
-def play(playbook: str, engine: str, home: Path, **variables: str) -> Results:
-    """Run a playbook to its end; tasks may fail where they ignore it."""
+def play(
+    playbook: str, engine: str, home: Path, *, more: Mapping[str, str] | None = None, **variables: str
+) -> Results:
+    """Run a playbook to its end; tasks may fail where they ignore it. `more` is put into the environment."""
     given = {"engine": engine, **variables}
     command = [
         str(Path(sys.executable).with_name("ansible-playbook")),
@@ -42,7 +44,8 @@ def play(playbook: str, engine: str, home: Path, **variables: str) -> Results:
         f"--extra-vars={json.dumps(given)}",
         str(_PLAYBOOKS / playbook),
     ]
-    done = subprocess.run(command, env=_environment(home), capture_output=True, text=True, timeout=120)
+    environment = _environment(home) | dict(more or {})
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     tasks = [task for part in json.loads(done.stdout)["plays"] for task in part["tasks"]]
     results = {task["task"]["name"]: task["hosts"]["localhost"] for task in tasks}
