@@ -8,8 +8,9 @@ import msgspec
 from sqlalchemy import Row
 
 from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.clock import now
 from ovirt_placement.store.rows import EngineRows
-from ovirt_placement.store.schema import approvals, now, plans, waiting_plans
+from ovirt_placement.store.schema import approvals, plans, waiting_plans
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.schema import cycles, now
+from ovirt_placement.store.clock import now
+from ovirt_placement.store.schema import cycles
 
 
 class OpenBreaker(msgspec.Struct, frozen=True):

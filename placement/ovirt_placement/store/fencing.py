@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement
 
+from ovirt_placement.store.clock import now
 from ovirt_placement.store.rows import EngineRows
-from ovirt_placement.store.schema import leases, now
+from ovirt_placement.store.schema import leases
 from ovirt_service.errors import UserError
 
 

@@ -8,7 +8,8 @@ from typing import Final
 import msgspec
 
 from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.schema import ha_announcements, now
+from ovirt_placement.store.clock import now
+from ovirt_placement.store.schema import ha_announcements
 
 #: What is settled is kept for so long: longer than anybody looks back.
 _KEPT_SECONDS: Final = 2 * 24 * 3600.0

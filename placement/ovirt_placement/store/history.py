@@ -15,9 +15,10 @@ from sqlalchemy import ColumnElement, Row, Table, or_, select
 
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.causes import Cause, sentence
+from ovirt_placement.store.clock import now
 from ovirt_placement.store.intents import OPEN_STATES, IntentKind, IntentState
 from ovirt_placement.store.rows import EngineRows
-from ovirt_placement.store.schema import held_steps, intents, now, plans
+from ovirt_placement.store.schema import held_steps, intents, plans
 
 #: A plan as `ovirt-enforcer plan --json` prints it.
 Document = Mapping[str, Any]

@@ -16,11 +16,12 @@ from sqlalchemy import ColumnElement, CursorResult, Row, select
 from ovirt_placement.store import samples, set_back
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.causes import Cause, sentence
+from ovirt_placement.store.clock import now
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.fencing import fence
 from ovirt_placement.store.pauses import refuse_if_paused
 from ovirt_placement.store.rows import EngineRows, without_engine
-from ovirt_placement.store.schema import held_steps, intents, now, plans, user_actions
+from ovirt_placement.store.schema import held_steps, intents, plans, user_actions
 
 __all__ = [
     "BLOCKING_SECONDS",

@@ -20,6 +20,7 @@ from ovirt_placement.model import FrozenKeys, PlacementKey, PlacementRule, Stick
 from ovirt_placement.model.key_text import check_text
 from ovirt_placement.store import key_revisions
 from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.clock import now
 from ovirt_placement.store.key_titles import by_id, changed
 from ovirt_placement.store.maintenance import draining_hosts
 from ovirt_placement.store.placement_rules import set_rules
@@ -29,7 +30,6 @@ from ovirt_placement.store.schema import (
     lost_memberships,
     memberships,
     missing_vms,
-    now,
     placement_keys,
     sticky_copies,
 )

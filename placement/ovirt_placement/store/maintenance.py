@@ -16,9 +16,10 @@ from sqlalchemy import ColumnElement, Row
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store import key_revisions
 from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.clock import now
 from ovirt_placement.store.fencing import hold_back_writers
 from ovirt_placement.store.rows import EngineRows, without_engine
-from ovirt_placement.store.schema import maintenance_hosts, maintenance_runs, now
+from ovirt_placement.store.schema import maintenance_hosts, maintenance_runs
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service.errors import UserError
 

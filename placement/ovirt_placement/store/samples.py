@@ -15,8 +15,9 @@ from sqlalchemy import ColumnElement, case, or_, select
 
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.causes import Cause
+from ovirt_placement.store.clock import now
 from ovirt_placement.store.rows import EngineRows
-from ovirt_placement.store.schema import intents, now, plans, samples
+from ovirt_placement.store.schema import intents, plans, samples
 
 #: For so long samples are kept.
 KEPT_SECONDS: Final = 400 * 24 * 3600.0

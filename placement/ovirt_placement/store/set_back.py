@@ -9,12 +9,12 @@ from typing import Final
 
 from sqlalchemy import Column, Table, or_, select
 
+from ovirt_placement.store.clock import now
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import (
     approvals,
     cycles,
     intents,
-    now,
     pauses,
     resumptions,
     user_actions,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.clock import now
 from ovirt_placement.store.rows import EngineRows
-from ovirt_placement.store.schema import now, violated_rules
+from ovirt_placement.store.schema import violated_rules
 
 #: Two looks that are so much of a cycle apart are of two cycles: no look comes at the second.
 _NEARLY = 0.9
