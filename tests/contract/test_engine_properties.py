@@ -41,6 +41,7 @@ VALUES = (
     ),
     *("true", "false", "yes", "True", "random", "engine", "ran", "randomengine", "report", "reject"),
     *("cpu", "average", "Average"),
+    *("feed-a:n1,n2/feed-b:n3", "feed-a:n1", "feed-a", "feed-a:", "feed-a:n1/", ":n1", "feed-a:n1,,n2"),
 )
 KEYS = (
     *("A:1:100", "A:1:100,_GREEN:0.5:-50", "Group1:1:100", "a.b-c_d:-1.5:0", f"{'A' * 50}:1:1"),
