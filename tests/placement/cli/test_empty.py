@@ -31,7 +31,7 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
     [
         ("violations", "No running VM violates a rule."),
         ("violations --vm v1", "No running VM violates a rule of this kind."),
-        ("conflicts", "No affinity groups clash, and all hard ones can be satisfied together."),
+        ("conflicts", "No affinity groups clash, and all hard rules can be satisfied together."),
         ("groups list", "No affinity groups."),
         ("groups list --violated", "No affinity group is violated."),
         ("keys list", "No keys."),
