@@ -105,7 +105,7 @@ class Capacity(PlacementConstraint, frozen=True, kw_only=True):
 def _concerned(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
     if found.rule.vms:
         return found.vms
-    return tuple(vm.id for vm in snapshot.vms if vm.cluster == found.cluster)
+    return tuple(sorted(vm.id for vm in snapshot.vms if vm.cluster == found.cluster))
 
 
 def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Capacity:

@@ -47,7 +47,8 @@ class ExclusiveHosts(PlacementConstraint, frozen=True, kw_only=True):
 
 def _others(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
     members = frozenset(found.vms)
-    return tuple(vm.id for vm in snapshot.vms if vm.cluster == found.cluster and vm.id not in members)
+    others = (vm.id for vm in snapshot.vms if vm.cluster == found.cluster and vm.id not in members)
+    return tuple(sorted(others))
 
 
 def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> ExclusiveHosts:

@@ -194,9 +194,9 @@ class _Names:
     @cached_property
     def _vms_tagged(self) -> Mapping[str, Sequence[str]]:
         found: defaultdict[str, list[str]] = defaultdict(list)
-        for vm in self.snapshot.vms:
-            for tag in vm.tags:
-                found[tag].append(vm.id)
+        for vm in sorted(self.snapshot.vm_by_id):
+            for tag in self.snapshot.vm_by_id[vm].tags:
+                found[tag].append(vm)
         return found
 
 
