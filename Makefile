@@ -25,7 +25,7 @@ export PYTHONDONTWRITEBYTECODE :=
 run-tests = $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and not timing" $(2) \
 	&& $(BIN)/python -m pytest -m "$(1) and timing" $(2)
 
-.PHONY: help demo test test-slow test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
+.PHONY: help demo test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -38,6 +38,9 @@ test: $(READY) ## all tests but the slow ones
 
 test-slow: $(READY) ## the slow tests: packages, the engine's Java client, bursts over 200 seeds
 	$(call run-tests,slow)
+
+test-properties: $(READY) ## the properties, with many more examples than make test draws (EXAMPLES=n)
+	EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest $(PYTEST_ARGS) -m "hypothesis and not timing"
 
 test-platforms: $(READY) $(OLD_SQLITE) ## what concerns them, under the SQLite of EL8, and with the digests refused that FIPS mode refuses
 	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -c 'import sqlite3; assert sqlite3.sqlite_version == "3.26.0"'

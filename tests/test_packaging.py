@@ -135,6 +135,7 @@ def test_an_installed_command_runs(installed: Path, command: str) -> None:
     _check_runs(installed / "bin" / command, _environment(installed))
 
 
+@pytest.mark.slow
 def test_the_installed_simulator_runs_alongside(installed: Path, installed_simulator: Path) -> None:
     environment = _environment(installed, installed_simulator)
     _check_runs(installed_simulator / "bin" / "ovirt-simulator", environment)

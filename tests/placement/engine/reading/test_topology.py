@@ -108,7 +108,6 @@ def expected_vm(element: ET.Element) -> dict[str, Any]:
         "usage_cpu_percent": None,
         "vcpus": product(element, *topology),
         "ha": element.findtext("high_availability/enabled") == "true",
-        "ha_priority": int(element.findtext("high_availability/priority", "1")),
         "crashed": False,
         "ha_priority": int(element.findtext("high_availability/priority")),
         "migratable": element.findtext("placement_policy/affinity") == "migratable",
