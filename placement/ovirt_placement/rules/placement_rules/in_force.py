@@ -64,7 +64,7 @@ def _constraint(snapshot: Snapshot, number: int) -> PlacementConstraint:
 
 @continued
 def _concerned(snapshot: Snapshot, earlier: Earlier | None) -> tuple[tuple[str, ...], ...]:
-    """The VMs that each rule is about, in an order that does not depend on the order of VMs in the snapshot."""
+    """The VMs that each rule is about, in an order that is not that of the snapshot."""
     if earlier is not None and resolved_rules(snapshot) is resolved_rules(earlier.snapshot):
         return _concerned(earlier.snapshot)
     return tuple(
