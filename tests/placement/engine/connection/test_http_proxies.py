@@ -114,7 +114,9 @@ def test_a_proxy_may_speak_socks(proxy: Proxy, port: int, scheme: str) -> None:
     with environment(all_proxy=f"{scheme}://{proxy.address}"):
         ours, curls = proxy.asked_by(lambda: we_ask(url)), proxy.asked_by(lambda: curl_asks(url))
     version = int(scheme[5])
-    assert [asked[0] for asked in (*ours, *curls)] == [version, version]
+    # Either may ask once more where the proxy ends the connection early.
+    for asked in (ours, curls):
+        assert {one[0] for one in asked} == {version}
 
 
 def test_the_more_special_variable_counts_and_the_one_in_small_letters(proxy: Proxy, port: int) -> None:
