@@ -25,13 +25,14 @@ from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.maintenance.drains import DrainWatch
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns
 from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_enforcer.service.daemon import Daemon, Watcher
+from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leading import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.orders import Orders
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.service.sampling import Sampler
+from ovirt_enforcer.service.watcher import Watcher
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.config import Config

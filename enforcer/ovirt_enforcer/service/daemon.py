@@ -7,48 +7,31 @@ any point. What fails in one cluster is logged and tried again later; the others
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Protocol
 
 from ovirt_enforcer.actions.migrate_vm.backoff import REACH_SECONDS
 from ovirt_enforcer.actions.migrate_vm.restless import Movements
-from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.retry_state import RetryState
 from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork
+from ovirt_enforcer.service.forgetting import Forgetting
 from ovirt_enforcer.service.freshness import Freshness
 from ovirt_enforcer.service.health import Health
 from ovirt_enforcer.service.leading import Leader
 from ovirt_enforcer.service.look import Look
 from ovirt_enforcer.service.metrics import EnforcerMetrics
+from ovirt_enforcer.service.own_migrations import OwnMigrations
+from ovirt_enforcer.service.pace import Pace
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.runs_under_way import RunsUnderWay
+from ovirt_enforcer.service.watcher import Watcher
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import Intent, Store
-from ovirt_placement.store.maintenance import MaintenanceRun
-
-#: For so long what was done is remembered at the least, and so often what is older is dropped.
-_REMEMBERED_SECONDS = 30 * 24 * 3600.0
-_FORGET_EVERY_SECONDS = 3600.0
-#: However much happens, two readings of a cluster are this many seconds apart, and this many times what one
-#: takes.
-_LEAST_PAUSE_SECONDS = 1.0
-_LEAST_PAUSE_LOOKS = 5.0
-#: A VM that we migrated is not news for so long afterwards.
-_OURS_SECONDS = 60.0
-
 
 _log = logging.getLogger(__name__)
-
-
-class Watcher(Protocol):
-    """Is shown whole readings of the engine, and sees for itself to what fails over them."""
-
-    def look(self, snapshot: Snapshot) -> None: ...
 
 
 class Daemon:
@@ -82,24 +65,19 @@ class Daemon:
         self._health = health
         self._people = people
         self._ended = ended
-        #: The look of this cycle.
         self._look_taken: Look | None = None
         self._engine = RetryState("engine and store")
         self._clusters: dict[str, ClusterWork] = {}
         self._epoch = 0
-        #: What was read last, with when that began and how long the look took.
         self._latest: Snapshot | None = None
-        self._looked_at = -math.inf
-        self._look_seconds = 0.0
+        self._pace = Pace(self._clock)
         self._freshness = Freshness()
         self._movements = Movements(self._settings.circle_seconds, self._clock)
-        #: VMs that we migrate and our correlation ids, and until when they count.
-        self._ours: dict[str, float] = {}
+        self._ours = OwnMigrations(self._clock)
         #: What people had said of migrations in the last cycle.
         self._said: Hashable = None
         self._runs = RunsUnderWay(parts)
-        #: When the history was last cut off at its end.
-        self._forgot_at = -math.inf
+        self._forgetting = Forgetting(store, self._settings, self._clock)
 
     def run(self, sleep: Callable[[float], bool]) -> None:
         """Cycle until `sleep`, given the seconds until something is due, says that it is time to stop."""
@@ -137,14 +115,14 @@ class Daemon:
                 return min(self._engine.due - self._clock(), self._leader.seconds_until_due())
         self._engine.recover()
         self._note("ok", None)
-        if self.leads:
+        if self.leads and self._parts.goes_on():  # what is about to stop has looked at nothing
             self._ended(self._look_taken, None)
         return pause
 
     def happened(self, events: Iterable[EngineEvent]) -> None:
         """Look at once at the clusters that these concern."""
         if self._latest is not None:
-            self._wake(triggers.reported(events, self._latest, self._ours.keys()))
+            self._wake(triggers.reported(events, self._latest, self._ours.known))
 
     def published(self, snapshot: Snapshot) -> None:
         """Look at once at the clusters in which this differs from what was read last."""
@@ -198,7 +176,7 @@ class Daemon:
         """Look at what is under way, but where that failed a moment ago; take note of what came of it."""
         if self._parts.goes_on():
             due = [intent for intent in intents if not self._rests(intent.cluster)]
-            self._note_ours(*(word for intent in due for word in (intent.vm, intent.correlation_id)))
+            self._ours.note(*(word for intent in due for word in (intent.vm, intent.correlation_id)))
             self._parts.executor.follow(due)
         for cluster, outcome in self._parts.executor.answers():
             self._try(cluster, self._work(cluster).answered, outcome)
@@ -227,9 +205,9 @@ class Daemon:
 
     def _look(self) -> None:
         """Read the engine, and reconcile each cluster that is due."""
-        self._forget()
+        self._forgetting.now_and_then()
         look = self._read_all()
-        self._ours = {vm: until for vm, until in self._ours.items() if until > self._clock()}
+        self._ours.forget_old()
         if self._latest is not None:
             self._wake(triggers.changed(self._latest, look.snapshot, self._ours_now()))
         self._latest = look.snapshot
@@ -242,10 +220,11 @@ class Daemon:
             if work.retry_state.due <= self._clock() and self._parts.goes_on():
                 self._try(cluster, self._reconcile, cluster, look)
         for run in self._runs.take(look):
-            self._try(run.cluster, self._advance, run, look)
+            plan = self._work(run.cluster).last_plan
+            self._try(run.cluster, self._runs.advance, run, look, plan, self._pace.look_seconds)
         self._keep_only(look)
         self._look_taken = look
-        self._looked_at, self._look_seconds = self._clock(), self._clock() - look.began
+        self._pace.looked(look.began)
 
     def _read_all(self) -> Look:
         """Open migrations before those that have ended, and these before the engine: nothing is missed."""
@@ -278,11 +257,8 @@ class Daemon:
         self._parts.recorder.looked_at(look.snapshot, cluster)
         self._parts.memory.look(look.snapshot, cluster)
         work.reconcile(look)
-        self._note_ours(*work.take_begun_ids())
+        self._ours.note(*work.take_begun_ids())
         work.retry_state.recover()
-
-    def _advance(self, run: MaintenanceRun, look: Look) -> None:
-        self._runs.advance(run, look, self._work(run.cluster).last_plan, self._look_seconds)
 
     def _keep_only(self, look: Look) -> None:
         """Forget clusters that are gone, once nothing is under way there."""
@@ -291,26 +267,14 @@ class Daemon:
             self._clusters.pop(gone).leave()
         self._metrics.keep_only({cluster.name for cluster in look.snapshot.clusters})
 
-    def _forget(self) -> None:
-        """Now and then, drop the intents that ended so long ago that nobody asks for them."""
-        if self._clock() >= self._forgot_at + _FORGET_EVERY_SECONDS:
-            self._forgot_at = self._clock()
-            reach = max(Gates.reach_seconds(self._settings), REACH_SECONDS, _REMEMBERED_SECONDS)
-            self._store.forget(older_than_seconds=reach)
-
     def _wake(self, clusters: Iterable[str]) -> None:
-        pause = max(_LEAST_PAUSE_SECONDS, _LEAST_PAUSE_LOOKS * self._look_seconds)
-        at = max(self._clock(), self._looked_at + pause)
+        at = self._pace.earliest
         for cluster in clusters:
             if cluster in self._clusters:
                 self._clusters[cluster].wake(at)
 
-    def _note_ours(self, *own: str) -> None:
-        for one in own:
-            self._ours[one] = self._clock() + _OURS_SECONDS
-
     def _ours_now(self) -> set[str]:
-        return {*self._ours}.union(*(work.vms for work in self._clusters.values()))
+        return {*self._ours.known}.union(*(work.vms for work in self._clusters.values()))
 
     def _work(self, cluster: str) -> ClusterWork:
         if cluster not in self._clusters:
