@@ -52,12 +52,12 @@ class Extent(NamedTuple):
 
 
 #: The two around the first thing that is done; all those after which something stays outside (two halves);
-#: a third of those amid a transaction, which must be undone. Any other leaves the world as one of these does.
+#: a sixth of those amid a transaction, which must be undone. Any other leaves the world as one of these does.
 EXTENTS = [
     Extent("decisive"),
     *(
         pytest.param(extent, marks=pytest.mark.slow)
-        for extent in (Extent("lasting", 0, 2), Extent("lasting", 1, 2), Extent("unfinished", 0, 3))
+        for extent in (Extent("lasting", 0, 2), Extent("lasting", 1, 2), Extent("unfinished", 0, 6))
     ),
 ]
 _LASTING = ("after commit", "after POST")
