@@ -36,7 +36,7 @@ demo: $(RUNS) ## a simulated engine, violated rules, and their repair (SEED=n, K
 test: $(READY) ## all tests but the slow ones
 	$(call run-tests,not slow)
 
-test-slow: $(READY) ## the slow tests: packages, the engine's Java client, bursts over 200 seeds
+test-slow: $(READY) ## the slow tests: packages, the engine's Java client, bursts over 50 seeds
 	$(call run-tests,slow)
 
 test-properties: $(READY) ## the properties, with many more examples than make test draws (EXAMPLES=n)

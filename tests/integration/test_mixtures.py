@@ -48,7 +48,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Sc
         pytest.param(range(8), id="8 seeds"),
         *(
             pytest.param(range(first, first + 125), id=f"125 seeds from {first}", marks=pytest.mark.slow)
-            for first in range(0, 500, 125)
+            for first in range(0, 250, 125)
         ),
     ],
 )
