@@ -8,16 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-import yaml
 
-from ovirt_placement.model import Struct
-from ovirt_placement.model.key_file import parsed
-from ovirt_service import bounded_file
-from ovirt_service.decoding import complaint
+from ovirt_placement.model import Struct, yaml_file
 from ovirt_service.errors import UserError
 
 FORMAT = 1
-_MOST_MIB = 64
 
 Polarity = Literal["positive", "negative", "disabled"]
 
@@ -40,7 +35,7 @@ class GroupEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     host_labels: tuple[str, ...] = ()
 
 
-class GroupFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class GroupFile(yaml_file.Formatted, frozen=True, kw_only=True, omit_defaults=True):
     """All groups of one file."""
 
     format: int = FORMAT
@@ -55,26 +50,12 @@ def load(path: Path) -> GroupFile:
     Whether there are such clusters and members is left to the reader. Raises `UserError` if the file cannot
     be read, has another form, or two groups have one name; it gives the place.
     """
-    try:
-        return loads(bounded_file.read(path, _MOST_MIB))
-    except OSError as error:
-        raise UserError(f"{path}: cannot read the groups: {error.strerror}") from None
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    return yaml_file.load(path, "groups", loads)
 
 
 def loads(content: bytes) -> GroupFile:
     """Decode a file's content; raises `UserError` as `load` does, without the name of the file."""
-    try:
-        file = msgspec.convert(parsed(content), GroupFile, strict=True)
-    except msgspec.ValidationError as error:
-        raise UserError(complaint(error, GroupFile)) from None
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise UserError(f"not YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise UserError("not YAML: nested too deeply") from None
-    if file.format != FORMAT:
-        raise UserError(f"format: this release reads format {FORMAT}, not {file.format}")
+    file = yaml_file.decode(content, GroupFile, FORMAT)
     first: dict[str, int] = {}
     for at, group in enumerate(file.groups):
         if (before := first.setdefault(group.name, at)) != at:
@@ -86,8 +67,7 @@ def loads(content: bytes) -> GroupFile:
 
 def dumps(groups: Iterable[GroupEntry]) -> str:
     """Encode groups so that `loads` gives the same again."""
-    # In ASCII: some characters that YAML takes for line ends are not escaped otherwise.
-    return yaml.safe_dump(described(groups), sort_keys=False, default_flow_style=None, width=110)
+    return yaml_file.encode(described(groups))
 
 
 def described(groups: Iterable[GroupEntry]) -> dict[str, object]:

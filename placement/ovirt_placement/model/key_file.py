@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
-from ovirt_placement.model import PlacementKey, Snapshot, Struct
+from ovirt_placement.model import PlacementKey, Snapshot, Struct, yaml_file
 from ovirt_placement.model.key_levels import CLASSES, CLUSTER, NODE, SYSTEM, check_level
 from ovirt_placement.model.key_resources import find_resource, resource_word
 from ovirt_placement.model.key_text import check_text
-from ovirt_service import bounded_file
-from ovirt_service.decoding import complaint, nearest
+from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
 FORMAT = 1
 
-#: A hundred thousand keys are 10 MiB.
-_MOST_MIB = 64
 #: Above this not every whole number has a float of its own, and digits would only look exact.
 _EXACT = 2**53
 
@@ -49,7 +44,7 @@ class Key(Struct, frozen=True, kw_only=True):
     sticky: bool = False
 
 
-class KeyFile(Struct, frozen=True):
+class KeyFile(yaml_file.Formatted, frozen=True):
     """All keys of one file."""
 
     format: int = FORMAT
@@ -63,28 +58,12 @@ def load(path: Path, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[Place
     What is wrong with a key itself is left to the rules. Raises `UserError` if the file cannot be read,
     has another form, or names what the snapshot does not hold; the message names the place.
     """
-    try:
-        content = bounded_file.read(path, _MOST_MIB)
-    except OSError as error:
-        raise UserError(f"{path}: cannot read the keys: {error.strerror}") from None
-    try:
-        return loads(content, snapshot, key_class)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    return yaml_file.load(path, "keys", lambda content: loads(content, snapshot, key_class))
 
 
 def loads(content: bytes, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[PlacementKey, ...]:
     """Decode a file's content; raises `UserError` as `load` does, without the name of the file."""
-    try:
-        file = msgspec.convert(parsed(content), KeyFile, strict=True)
-    except msgspec.ValidationError as error:
-        raise UserError(complaint(error, KeyFile)) from None
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise UserError(f"not YAML: {_reported(error)}") from None
-    except RecursionError:
-        raise UserError("not YAML: nested too deeply") from None
-    if file.format != FORMAT:
-        raise UserError(f"format: this release reads format {FORMAT}, not {file.format}")
+    file = yaml_file.decode(content, KeyFile, FORMAT)
     found: dict[tuple[str, str, str, str], str] = {}
     keys = []
     for path, key in (*_node_keys(file, snapshot), *_keys(file, snapshot, key_class)):
@@ -105,9 +84,7 @@ def _check_text(path: str, key: PlacementKey) -> None:
 
 def dumps(keys: Iterable[PlacementKey], snapshot: Snapshot) -> str:
     """Encode keys so that `loads` gives the same again, in any order."""
-    content = described(keys, snapshot)
-    # In ASCII: some characters that YAML takes for line ends are not escaped otherwise.
-    return yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=110)
+    return yaml_file.encode(described(keys, snapshot))
 
 
 def described(keys: Iterable[PlacementKey], snapshot: Snapshot) -> dict[str, object]:
@@ -128,14 +105,6 @@ def described(keys: Iterable[PlacementKey], snapshot: Snapshot) -> dict[str, obj
         for (cluster, name, weight, sticky), values in of_hosts.items()
     ]
     return {"format": FORMAT, "node_keys": node_keys, "keys": others}
-
-
-def parsed(content: bytes) -> object:
-    """JSON is read as JSON: YAML allows nearly all of it, but takes a few characters otherwise."""
-    if content.lstrip().startswith(b"{"):
-        with contextlib.suppress(msgspec.DecodeError):
-            return msgspec.json.decode(content)
-    return _Loader(content).get_single_data()
 
 
 def _node_keys(file: KeyFile, snapshot: Snapshot) -> Iterator[tuple[str, PlacementKey]]:
@@ -193,22 +162,3 @@ def _number(value: float | str) -> float | int | str:
     """Whole numbers as people write them."""
     whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
     return int(value) if whole else value
-
-
-def _reported(error: Exception) -> str:
-    """The line and column where the YAML is invalid, and why."""
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        mark = error.problem_mark
-        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
-    return " ".join(str(error).split())
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses what the plain loader passes over in silence: a word that stands twice in one mapping."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        words = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for word, (key, _) in zip(words, node.value, strict=True):
-            if words.count(word) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f'"{word}" stands twice', key.start_mark)
-        return super().construct_mapping(node, deep)
