@@ -5,6 +5,8 @@ import json
 import os
 import tempfile
 
+from ansible.module_utils.basic import AnsibleModule
+
 OPTIONS = {
     "config": {"type": "path"},
     "command_path": {"type": "path"},
@@ -14,11 +16,6 @@ FAIL_IF = {"fail_if": {"type": "list", "elements": "str", "default": []}}
 
 #: The exit status of a change that a condition of fail_if has stopped.
 _STOPPED = 3
-
-
-def options(**more):
-    """The argument spec of a module that asks."""
-    return dict(OPTIONS, **more)
 
 
 def changing_options(**more):
@@ -57,10 +54,12 @@ def change(module, words):
     module.exit_json(changed=answer["changed"], diff=diff, answer=answer)
 
 
-def report(module, program, words, statuses):
-    """End a module that asks with the answer."""
-    answer, status = ask(module, program, words, statuses)
-    module.exit_json(changed=False, answer=answer, ok=status == 0)
+def answer(program, command, statuses, **own):
+    """Run a module that asks: its own options are the command's, and the answer ends it."""
+    module = AnsibleModule(argument_spec=dict(OPTIONS, **own), supports_check_mode=True)
+    words = ["--%s=%s" % (name, module.params[name]) for name in own if module.params[name] is not None]
+    found, status = ask(module, program, [command] + words, statuses)
+    module.exit_json(changed=False, answer=found, ok=status == 0)
 
 
 @contextlib.contextmanager

@@ -30,17 +30,11 @@ ok:
   type: bool
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.ovirt_placement.core.plugins.module_utils.command import options, report
+from ansible_collections.ovirt_placement.core.plugins.module_utils.command import answer
 
 
 def main():
-    module = AnsibleModule(argument_spec=options(), supports_check_mode=True)
-    report(module, "ovirt-placement", list(_words(module.params)), (0, 1))
-
-
-def _words(params):
-    yield "doctor"
+    answer("ovirt-placement", "doctor", (0, 1))
 
 
 if __name__ == "__main__":

@@ -37,22 +37,11 @@ ok:
   type: bool
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.ovirt_placement.core.plugins.module_utils.command import options, report
+from ansible_collections.ovirt_placement.core.plugins.module_utils.command import answer
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec=options(cluster={"type": "str"}, failures={"type": "int"}), supports_check_mode=True
-    )
-    report(module, "ovirt-placement", list(_words(module.params)), (0, 1))
-
-
-def _words(params):
-    yield "ha-check"
-    for option in ("cluster", "failures"):
-        if params[option] is not None:
-            yield "--%s=%s" % (option, params[option])
+    answer("ovirt-placement", "ha-check", (0, 1), cluster={"type": "str"}, failures={"type": "int"})
 
 
 if __name__ == "__main__":

@@ -40,27 +40,18 @@ ok:
   type: bool
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.ovirt_placement.core.plugins.module_utils.command import options, report
+from ansible_collections.ovirt_placement.core.plugins.module_utils.command import answer
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec=options(
-            cluster={"type": "str"},
-            strategy={"type": "str", "choices": ["optimal", "greedy", "random"]},
-            repair={"type": "str"},
-        ),
-        supports_check_mode=True,
+    answer(
+        "ovirt-enforcer",
+        "plan",
+        (0, 3, 4),
+        cluster={"type": "str"},
+        strategy={"type": "str", "choices": ["optimal", "greedy", "random"]},
+        repair={"type": "str"},
     )
-    report(module, "ovirt-enforcer", list(_words(module.params)), (0, 3, 4))
-
-
-def _words(params):
-    yield "plan"
-    for option in ("cluster", "strategy", "repair"):
-        if params[option] is not None:
-            yield "--%s=%s" % (option, params[option])
 
 
 if __name__ == "__main__":

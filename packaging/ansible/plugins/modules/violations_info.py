@@ -33,20 +33,11 @@ ok:
   type: bool
 """
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.ovirt_placement.core.plugins.module_utils.command import options, report
+from ansible_collections.ovirt_placement.core.plugins.module_utils.command import answer
 
 
 def main():
-    module = AnsibleModule(argument_spec=options(cluster={"type": "str"}), supports_check_mode=True)
-    report(module, "ovirt-placement", list(_words(module.params)), (0, 1))
-
-
-def _words(params):
-    yield "violations"
-    for option in ("cluster",):
-        if params[option] is not None:
-            yield "--%s=%s" % (option, params[option])
+    answer("ovirt-placement", "violations", (0, 1), cluster={"type": "str"})
 
 
 if __name__ == "__main__":
