@@ -14,7 +14,7 @@ from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.undoing import Moved
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.intents import Intent, IntentState
-from ovirt_placement.store.maintenance import ENDED, MaintenanceRun, RunState
+from ovirt_placement.store.maintenance_run import ENDED, MaintenanceRun, RunState
 
 #: A VM whose way back has failed this many times stays.
 _MOST_FAILURES: Final = 3

@@ -25,14 +25,8 @@ from ovirt_placement.model.names import group_name
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.ha_announcements import HaAnnouncementStore
 from ovirt_placement.store.intents import Intent, IntentKind, IntentState, Store
-from ovirt_placement.store.maintenance import (
-    ENDED,
-    HostPhase,
-    HostProgress,
-    MaintenanceRun,
-    MaintenanceStore,
-    RunState,
-)
+from ovirt_placement.store.maintenance import MaintenanceStore
+from ovirt_placement.store.maintenance_run import ENDED, HostPhase, HostProgress, MaintenanceRun, RunState
 
 #: Phases in which the planner takes the VMs of a host away.
 _EMPTIED: Final = (HostPhase.DRAINING, HostPhase.DEACTIVATING)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.intents import Intent
-from ovirt_placement.store.maintenance import HostPhase, MaintenanceRun
+from ovirt_placement.store.maintenance_run import HostPhase, MaintenanceRun
 
 
 def arriving(snapshot: Snapshot, open_intents: Sequence[Intent], host: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from ovirt_enforcer.maintenance.runs import PlanOutcome, draining, emptied
 from ovirt_enforcer.service.look import Look
 from ovirt_enforcer.service.parts import Parts
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.maintenance import MaintenanceRun
+from ovirt_placement.store.maintenance_run import MaintenanceRun
 
 #: Two looks are this many times as far apart as one takes.
 _LEAST_PAUSE_LOOKS: Final = 5.0

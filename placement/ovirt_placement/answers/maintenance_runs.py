@@ -9,7 +9,14 @@ from ovirt_placement.answers.document import ChangeDocument, Document
 from ovirt_placement.answers.durations import duration_text
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
-from ovirt_placement.store.maintenance import ENDED, HostPhase, HostProgress, MaintenanceRun, RunState, Work
+from ovirt_placement.store.maintenance_run import (
+    ENDED,
+    HostPhase,
+    HostProgress,
+    MaintenanceRun,
+    RunState,
+    Work,
+)
 
 _PHASES = {
     HostPhase.WAITING: "waits",

@@ -11,7 +11,7 @@ from ovirt_enforcer.maintenance.decision import Ask, End, Enter, RunHook, Scene,
 from ovirt_enforcer.maintenance.hooks import HookResult
 from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_placement.store.intents import IntentKind, IntentState
-from ovirt_placement.store.maintenance import (
+from ovirt_placement.store.maintenance_run import (
     HostPhase,
     HostProgress,
     MaintenanceRequest,

@@ -12,7 +12,8 @@ from ovirt_placement.store.history import HistoryStore, StepOutcome
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyChange, KeyStore, Run
 from ovirt_placement.store.leases import LeaseStore
-from ovirt_placement.store.maintenance import HostPhase, MaintenanceRequest, MaintenanceStore, RunState
+from ovirt_placement.store.maintenance import MaintenanceStore
+from ovirt_placement.store.maintenance_run import HostPhase, MaintenanceRequest, RunState
 from ovirt_placement.store.memberships import (
     LostMembership,
     Membership,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.vm_edit import VmEdit
-from tests.builders import host, vm
+from tests.builders import Part, host, vm
 from tests.simulator.core import engines
 
 #: Until the crash is seen and fenced.
 FENCED = 35
 
 
-def crashed(*parts: object, after: float = FENCED) -> Engine:
-    engine = engines.engine(*parts)  # type: ignore[arg-type]
+def crashed(*parts: Part, after: float = FENCED) -> Engine:
+    engine = engines.engine(*parts)
     engine.hosts.fail("h1")
     engine.advance(after)
     return engine

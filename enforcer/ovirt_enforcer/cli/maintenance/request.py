@@ -27,12 +27,12 @@ from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.maintenance import (
+from ovirt_placement.store.maintenance import MaintenanceStore
+from ovirt_placement.store.maintenance_run import (
     HostPhase,
     HostProgress,
     MaintenanceRequest,
     MaintenanceRun,
-    MaintenanceStore,
     RunState,
     Work,
 )

@@ -12,7 +12,8 @@ from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.store.database import StoreUnmade
-from ovirt_placement.store.maintenance import MaintenanceRun, MaintenanceStore, RunState
+from ovirt_placement.store.maintenance import MaintenanceStore
+from ovirt_placement.store.maintenance_run import MaintenanceRun, RunState
 from ovirt_service.errors import UserError
 
 #: The exit status of a run that ended before its time.
