@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -51,11 +52,15 @@ class _Remembered:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        #: An answer may take half a minute: who asks about another cluster does not wait for it.
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._answers: dict[str, tuple[Snapshot, RulesJudged]] = {}
 
     def ask(self, snapshot: Snapshot, cluster: str) -> RulesJudged:
         standing = _standing(snapshot)
         with self._lock:
+            of_cluster = self._locks[cluster]
+        with of_cluster:
             known = self._answers.get(cluster)
             if known is None or known[0] != standing:
                 known = self._answers[cluster] = standing, _judged(standing, cluster)
