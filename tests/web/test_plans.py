@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.answers.plans.records import plan_record
@@ -50,9 +51,10 @@ def approvals(page: Page) -> Iterator[ApprovalStore]:
 
 def offer(page: Page, digest: str, target: str = "h2") -> None:
     """Let a plan wait, as the enforcer does; its document says that a moves to this host."""
-    document = msgspec.to_builtins(plan_record(make_plan(STATE, "c1"), STATE))
-    (step,) = document["steps"]
-    step["to"] = {"id": target, "name": {"h2": "beta", "h3": "gamma"}[target]}
+    made = make_plan(STATE, "c1")
+    (step,) = made.steps
+    plan = replace(made, steps=(replace(step, target=target),))
+    document = msgspec.to_builtins(plan_record(plan, STATE))
     with closing(HistoryStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
         store.record_plan(digest, "c1", document)
     with approvals(page) as store:
@@ -88,6 +90,34 @@ def test_only_who_may_migrate_there_approves(page: Page) -> None:
     with approvals(page) as store:
         assert store.approvals() == ()
         assert [one.plan for one in store.waiting()] == ["plan2"]
+
+
+def refuse(page: Page, cookie: str, plan: str, reason: str = "") -> tuple[int, str]:
+    form = {"csrf": page.csrf(cookie), "plan": plan, "reason": reason}
+    answer = page.ask("/plan/c1/refuse", cookie=cookie, form=form)
+    return answer.status, answer.text
+
+
+def test_a_refused_plan_waits_no_more_and_says_by_whom(page: Page) -> None:
+    offer(page, "plan5")
+    first, second = page.session(), page.session()
+    assert refuse(page, page.session("reader@internal"), "plan5")[0] == 403
+    assert refuse(page, first, "plan5", f"backup tonight {HOSTILE}")[0] == 303
+    text = page.ask("/plan/c1", cookie=second).text
+    assert "No plan waits" in text
+    assert "admin@internal-authz on " in text
+    assert "refused plan plan5 in cluster c1: backup tonight &lt;img" in text
+    # Who looked at it before has no say any more, and the enforcer, which wants it still, offers it in vain.
+    status, said = approve(page, second, "plan5")
+    assert status == 409
+    assert "does not wait any more" in said
+    offer(page, "plan5")
+    assert "No plan waits" in page.ask("/plan/c1", cookie=second).text
+    offer(page, "plan6", "h3")
+    assert "waits for approval</strong>" in page.ask("/plan/c1", cookie=second).text
+    assert refuse(page, second, "plan5")[0] == 409
+    lines = [json.loads(line) for line in page.audit().splitlines() if '"refuse"' in line]
+    assert [one["outcome"].partition(":")[0] for one in lines] == ["refused", "done", "refused"]
 
 
 def test_two_administrators_look_at_one_plan_that_changes(page: Page) -> None:

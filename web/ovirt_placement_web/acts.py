@@ -1,177 +1,49 @@
-"""The acts of people: each is permitted by the engine at that moment, and leaves a line in the audit log."""
+"""The acts of people on a cluster, and an examination."""
 
 from __future__ import annotations
-
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from typing import NamedTuple, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.user_tokens import Refused
-from ovirt_placement.engine.reading.rights import read_rights
-from ovirt_placement.model import Cluster
-from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.pauses import PauseStore
-from ovirt_placement_web import audit
-from ovirt_placement_web.log_in import address_of, form_of
-from ovirt_placement_web.pages import found
-from ovirt_placement_web.sessions import Session
-from ovirt_placement_web.site import Refusal, Site, check_query, site_of
-from ovirt_service.errors import UserError
-from ovirt_service.legible import unbroken
+from ovirt_placement_web.acting import asked_by, carried_out, cluster_of, opened
+from ovirt_placement_web.site import Refusal
 
-Store = TypeVar("Store", bound=StoreAccess)
-
-#: Who may migrate the VMs of a cluster may pause their migrations, let them go on, and approve of a plan.
-PERMIT = "migrate_vm"
-_LONGEST_REASON = 500
-_STORE_SECONDS = 5.0
 _HOURS = {"1": 3600.0, "4": 4 * 3600.0, "24": 24 * 3600.0, "": None}
-
-
-class Stale(Exception):
-    """The plan that somebody approves of is not the one that waits; the text says what has changed."""
-
-
-class _Asked(NamedTuple):
-    """A person who asks for an act, by a form of this page."""
-
-    site: Site
-    session: Session
-    form: dict[str, str]
-    address: str
 
 
 async def pause(request: Request) -> Response:
     """Let the enforcer begin no migration in a cluster."""
-    asked = await _asked(request)
-    cluster = _cluster(request, asked)
+    asked = await asked_by(request)
+    cluster = cluster_of(request, asked)
     hours = asked.form.get("hours", "")
     if hours not in _HOURS:
         raise Refusal(400, "This is not one of the times that can be chosen.")
-    reason = unbroken(asked.form.get("reason", "").strip())[:_LONGEST_REASON]
 
     def carry_out(who: str) -> None:
-        with _opened(asked, PauseStore) as store:
+        with opened(asked, PauseStore) as store:
             store.pause(
-                cluster.id, cluster_name=cluster.name, reason=reason, set_by=who, seconds=_HOURS[hours]
+                cluster.id, cluster_name=cluster.name, reason=asked.reason, set_by=who, seconds=_HOURS[hours]
             )
 
-    return await _carried_out(asked, cluster, "pause", carry_out)
+    return await carried_out(asked, cluster, "pause", carry_out)
 
 
 async def resume(request: Request) -> Response:
     """Let the enforcer begin migrations in a cluster again."""
-    asked = await _asked(request)
-    cluster = _cluster(request, asked)
+    asked = await asked_by(request)
+    cluster = cluster_of(request, asked)
 
     def carry_out(who: str) -> None:
-        with _opened(asked, PauseStore) as store:
+        with opened(asked, PauseStore) as store:
             store.resume(cluster.id, set_by=who)
 
-    return await _carried_out(asked, cluster, "resume", carry_out)
-
-
-async def approve(request: Request) -> Response:
-    """Let the enforcer carry out the plan that was looked at, and no other."""
-    asked = await _asked(request)
-    cluster = _cluster(request, asked)
-    plan = asked.form.get("plan", "")
-
-    def carry_out(who: str) -> None:
-        with _opened(asked, ApprovalStore) as store:
-            waiting = next((one for one in store.waiting() if one.cluster == cluster.id), None)
-            # Where another one has come meanwhile, this one is not approved of either: it waits no more.
-            if waiting is None or waiting.plan != plan or store.approve(plan, set_by=who) is None:
-                raise Stale(asked.site.questions.changed(plan, None if waiting is None else waiting.plan))
-
-    return await _carried_out(asked, cluster, "approve", carry_out, plan=plan)
+    return await carried_out(asked, cluster, "resume", carry_out)
 
 
 async def examine(request: Request) -> Response:
     """Have the doctor look again; that costs the engine some requests, and changes nothing."""
-    asked = await _asked(request)
+    asked = await asked_by(request)
     await run_in_threadpool(asked.site.questions.examine)
     return RedirectResponse(f"{asked.site.root}/doctor", 303)
-
-
-async def _asked(request: Request) -> _Asked:
-    """Who asks; raises `Refusal` unless by a form of their session."""
-    check_query(request, [])
-    site = site_of(request)
-    session = site.session(request)
-    if session is None:
-        raise Refusal(401, "You are not logged in any more.")
-    form = await form_of(request)
-    if not session.admits(form.get("csrf", "")):
-        raise Refusal(403, "This form is not of this session.")
-    return _Asked(site, session, form, address_of(request))
-
-
-def _cluster(request: Request, asked: _Asked) -> Cluster:
-    return found(request, "cluster", asked.site.keeper.view.snapshot.clusters)
-
-
-async def _carried_out(
-    asked: _Asked, cluster: Cluster, act: str, carry_out: Callable[[str], None], *, plan: str = ""
-) -> Response:
-    """Ask the engine whether this person may still do it, do it, and note what came of it."""
-    correlation_id = f"placement-{uuid.uuid4()}"
-
-    def note(outcome: str) -> None:
-        audit.note(
-            audit.Act(
-                who=asked.session.rights.user_name,
-                address=asked.address,
-                act=act,
-                on=f"cluster {cluster.name} ({cluster.id})",
-                plan=plan[:_LONGEST_REASON],
-                outcome=outcome,
-                correlation_id=correlation_id,
-            )
-        )
-
-    await _permitted(asked, cluster, note)
-    try:
-        await run_in_threadpool(carry_out, asked.session.rights.user_name)
-    except Stale as stale:
-        note(f"refused: {stale}")
-        raise Refusal(409, f"Nothing was approved of: {stale}") from None
-    except UserError as error:
-        note(f"failed: {error}")
-        raise Refusal(503, f"Nothing was changed: {error}.") from None
-    note("done")
-    view = "plan" if plan else "cluster"
-    return RedirectResponse(f"{asked.site.root}/{view}/{cluster.id}", 303)
-
-
-async def _permitted(asked: _Asked, cluster: Cluster, note: Callable[[str], None]) -> None:
-    """Raise `Refusal` unless the engine says now that this person may do it there."""
-    try:
-        rights = await run_in_threadpool(read_rights, asked.site.tokens, asked.session.token)
-    except EngineAway as error:
-        note(f"refused: {error}")
-        text = "The engine does not answer, so it is not known whether you may do that."
-        raise Refusal(503, text) from None
-    except Refused:
-        asked.site.sessions.end(asked.session)
-        note("refused: the engine takes the token no more")
-        raise Refusal(401, "The engine has ended your session.") from None
-    asked.session.rights = rights
-    if not rights.administrator or not rights.may(PERMIT, cluster.id, asked.site.keeper.view.snapshot):
-        note(f"refused: no {PERMIT} on the cluster")
-        raise Refusal(403, f"You have no permit {PERMIT} on cluster {cluster.name}.")
-
-
-@contextmanager
-def _opened(asked: _Asked, part: Callable[..., Store]) -> Iterator[Store]:
-    config = asked.site.config
-    store = part(config.store.url, engine=config.engine.name, patience_seconds=_STORE_SECONDS)
-    with closing(store):
-        yield store

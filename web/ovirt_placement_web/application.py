@@ -20,9 +20,10 @@ from starlette.staticfiles import StaticFiles
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.user_tokens import UserTokens
-from ovirt_placement_web import acts, api, drawn_pages, log_in, pages
+from ovirt_placement_web import acts, api, drawn_pages, log_in, pages, plan_acts, plan_pages
 from ovirt_placement_web.events import EventStream
 from ovirt_placement_web.keeper import Keeper
+from ovirt_placement_web.made_plans import MadePlans
 from ovirt_placement_web.questions import Questions
 from ovirt_placement_web.security import Guard, TooLarge
 from ovirt_placement_web.sessions import Session, Sessions, Streams, Throttle
@@ -47,6 +48,7 @@ def application(config: Config, settings: WebSettings, at: Listening) -> Starlet
         throttle=Throttle(),
         tokens=UserTokens(config.engine),
         questions=Questions(config),
+        made=MadePlans(config),
         templates=environment(),
     )
     guard = Middleware(
@@ -87,8 +89,12 @@ def _routes(site: Site) -> list[BaseRoute]:
         Route("/doctor", acts.examine, methods=["POST"]),
         Route("/cluster/{name}/pause", acts.pause, methods=["POST"]),
         Route("/cluster/{name}/resume", acts.resume, methods=["POST"]),
-        Route("/plan/{name}", pages.plan),
-        Route("/plan/{name}/approve", acts.approve, methods=["POST"]),
+        Route("/plan/{name}", plan_pages.plan),
+        Route("/plan/{name}/now", plan_pages.plan_now),
+        Route("/plan/{name}/undo", plan_pages.undo),
+        Route("/plan/{name}/approve", plan_acts.approve, methods=["POST"]),
+        Route("/plan/{name}/refuse", plan_acts.refuse, methods=["POST"]),
+        Route("/plan/{name}/apply", plan_acts.apply, methods=["POST"]),
         Route("/search", pages.search),
         Route("/log-in", log_in.show),
         Route("/log-in", log_in.log_in, methods=["POST"]),

@@ -32,7 +32,7 @@ from ovirt_placement_web.site import Refusal, Site, check_query, site_of
 from ovirt_service.errors import UserError
 
 _DAY = 86400.0
-_MONTH = 30 * _DAY
+MONTH = 30 * _DAY
 #: Of longer lists a page shows this many, and says how many there are.
 MOST_ROWS = 200
 _MOST_FOUND = 50
@@ -155,30 +155,6 @@ def group(site: Site, request: Request, view: View) -> Shown:
     }
 
 
-@viewed()
-def plan(site: Site, request: Request, view: View) -> Shown:
-    """The plan that waits in a cluster, else the last one that was made there."""
-    one = found(request, "cluster", view.snapshot.clusters)
-    status = site.questions.status(view)
-    shown: dict[str, Any] = {
-        "cluster": one,
-        "enforcer": status.enforcer,
-        "waiting": None,
-        "plan": None,
-        "error": "",
-    }
-    try:
-        waiting = site.questions.waiting(one)
-        recorded = site.questions.plan_named(waiting.plan) if waiting else None
-        if waiting is None:
-            past = site.questions.history(_MONTH)
-            recorded = next((each for each in past if each.cluster == one.id), None)
-    except UserError as error:
-        return "plan.html", {**shown, "error": str(error)}
-    shown_plan = None if recorded is None else _reported(recorded, Wanted())
-    return "plan.html", {**shown, "waiting": waiting, "plan": shown_plan}
-
-
 @viewed("q", "days")
 def history(site: Site, request: Request, view: View) -> Shown:
     days = request.query_params.get("days", "1")
@@ -243,10 +219,10 @@ def _past(site: Site, wanted: Wanted, seconds: float) -> dict[str, Any]:
     except UserError as error:
         return {"plans": (), "past_error": str(error)}
     plans = [narrowed(plan, wanted) for plan in found if not wanted.name or about(plan, wanted)]
-    return {"plans": [_reported(plan, wanted) for plan in plans[:MOST_ROWS]], "past_error": ""}
+    return {"plans": [reported(plan, wanted) for plan in plans[:MOST_ROWS]], "past_error": ""}
 
 
-def _reported(plan: PlanRecord, wanted: Wanted) -> tuple[PlanRecord, list[tuple[int, Any]], tuple[Any, ...]]:
+def reported(plan: PlanRecord, wanted: Wanted) -> tuple[PlanRecord, list[tuple[int, Any]], tuple[Any, ...]]:
     """A plan, its steps with their numbers, and what it leaves unrepaired."""
     known = steps(plan)
     return plan, [(number, known[number - 1]) for number in steps_about(plan, wanted)], remaining(plan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import closing
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from ovirt_placement.answers.keys.listing import KeysListDocument, keys_list
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument, keys_of_host
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument, keys_of_vm
 from ovirt_placement.answers.local_proxy import of_machine
+from ovirt_placement.answers.plans.course import leads_to
 from ovirt_placement.answers.sentences import listed
 from ovirt_placement.answers.status import StatusDocument, status
 from ovirt_placement.answers.violations import ViolationsDocument, violations
@@ -34,8 +35,10 @@ from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.keys import KeyPlace, KeyStore
+from ovirt_placement.store.user_actions import UserAction, UserActionStore
 from ovirt_placement_web.cluster_map import MapDocument, cluster_map
 from ovirt_placement_web.keeper import View
+from ovirt_placement_web.made_plans import MadePlan, MadePlans
 
 #: How long the store may take to answer.
 _STORE_SECONDS = 2.0
@@ -45,6 +48,7 @@ _BRIEF_SECONDS = 2.0
 _HA_STEPS = 20_000
 #: Answers that are remembered.
 _MOST_ANSWERS = 500
+_MONTH = 30 * 86400.0
 
 _Answer = TypeVar("_Answer")
 
@@ -148,6 +152,19 @@ class Questions:
 
         return self._ask(view, ("map", cluster.id), ask)
 
+    def map_after(
+        self, view: View, cluster: Cluster, plan: Mapping[str, Any], done: frozenset[int]
+    ) -> MapDocument | str:
+        """A cluster once the steps of a plan that are not done are; or why they do not fit it any more."""
+
+        def ask() -> MapDocument | str:
+            end = leads_to(view.snapshot, plan, done)
+            if isinstance(end, str):
+                return end
+            return cluster_map(end, cluster, violations(end, (cluster,)), view.number)
+
+        return self._remembered.ask(view.number, ("after", plan.get("id"), done), ask)
+
     def ha_check(self, view: View, cluster: Cluster) -> HaCheckDocument:
         def ask() -> HaCheckDocument:
             return ha_check(view.snapshot, [cluster], steps=_HA_STEPS, reserving=False)
@@ -217,6 +234,20 @@ class Questions:
         except StoreUnmade:
             return None
         return next((one for one in found if one.id == plan), None)
+
+    def words_on(self, plan: str) -> tuple[UserAction, ...]:
+        """What people have said to a plan, the oldest first."""
+        try:
+            with closing(self._store(UserActionStore)) as store:
+                actions: tuple[UserAction, ...] = store.actions(since_seconds=_MONTH)
+        except StoreUnmade:
+            return ()
+        return tuple(one for one in actions if one.plan == plan)
+
+    def planned(self, view: View, plans: MadePlans, cluster: Cluster, staying: Mapping[str, str]) -> MadePlan:
+        """A plan as of now, in which some VMs stay where they are."""
+        question = "planned", cluster.id, frozenset(staying)
+        return self._remembered.ask(view.number, question, lambda: plans.plan(cluster, staying))
 
     def changed(self, former: str, present: str | None) -> str:
         """What has become of a plan that somebody looked at, as sentences."""

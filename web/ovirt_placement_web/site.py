@@ -17,6 +17,7 @@ from ovirt_placement.answers.cluster_status import FAMILIES
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.user_tokens import UserTokens
 from ovirt_placement_web.keeper import Keeper, View
+from ovirt_placement_web.made_plans import MadePlans
 from ovirt_placement_web.questions import Questions
 from ovirt_placement_web.sessions import Session, Sessions, Streams, Throttle
 from ovirt_placement_web.settings import WebSettings
@@ -49,6 +50,7 @@ class Site:
     throttle: Throttle
     tokens: UserTokens
     questions: Questions
+    made: MadePlans
     templates: jinja2.Environment
 
     @property

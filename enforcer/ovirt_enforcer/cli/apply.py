@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ovirt_enforcer.cli.arguments import add_config
-from ovirt_enforcer.gates.approval import moves
-from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_enforcer.on_request.orders import check_orders, order
+from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.approvals import ApprovalChangeDocument, approval_change
-from ovirt_placement.answers.plans.obstacles import misfit_text
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import text
@@ -23,12 +22,7 @@ from ovirt_placement.cli.arguments import add_change, add_command
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
-from ovirt_placement.planning.fitting import misfit
-from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.database import StoreUnmade
-from ovirt_placement.store.history import HistoryStore
-from ovirt_placement.store.leases import LeaseStore
 from ovirt_service import bounded_file
 from ovirt_service.errors import UserError
 
@@ -68,17 +62,7 @@ def run(args: argparse.Namespace) -> int:
     config = configuration.load(args.config)
     settings = config.section("enforcer", EnforcerSettings)
     snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
-    for plan in plans:
-        why = misfit(snapshot, plan)
-        if why is not None:
-            raise UserError(
-                f"plan {plan.id}: the cluster has changed beneath it: {misfit_text(why, snapshot)}"
-            )
-    if settings.mode is Mode.OBSERVE:
-        raise UserError(
-            'ovirt-enforcer is in observe mode: set mode = "approve" in [enforcer], and restart it'
-        )
-    check_running(args, config.engine.name)
+    check_orders(config, snapshot, plans)
     reads = "\n".join(text(plan_record(plan, snapshot)) for plan in plans)
     if not args.json:
         print(reads)
@@ -88,7 +72,8 @@ def run(args: argparse.Namespace) -> int:
         before = approvals.approvals()
     undoes = whole.get("undoes")
     if not args.dry_run:
-        _order(args, plans, documents, undoes if isinstance(undoes, str) else None)
+        undone = undoes if isinstance(undoes, str) else None
+        order(config, documents, set_by=login_name(), undoes=undone)
     orders = {plan.cluster: plan.id for plan in plans}
     begins = f"The enforcer begins within {settings.interval_seconds:g} s, as far as its gates let it."
     said = "Nothing was written: this was a dry run." if args.dry_run else begins
@@ -124,27 +109,7 @@ def _content(file: Path) -> bytes:
     return bounded_file.read(file, _MOST_MIB)
 
 
-def check_running(args: argparse.Namespace, engine: str) -> None:
-    """Raise `UserError` if no enforcer leads that could carry anything out."""
-    try:
-        with opened(LeaseStore, args, create=False) as store:
-            lease = store.read()
-    except StoreUnmade:
-        lease = None
-    if lease is None or lease.left_seconds <= 0:
-        raise UserError(f"no enforcer runs for engine {engine}: start it with ovirt-enforcer run")
-
-
 def _is_meant(args: argparse.Namespace) -> bool:
     if args.json or not sys.stdin.isatty():
         raise UserError("say --yes to have it carried out")
     return input("Carry it out? [y/N] ").strip().lower() in {"y", "yes"}
-
-
-def _order(
-    args: argparse.Namespace, plans: list[Plan], documents: list[Mapping[str, Any]], undoes: str | None
-) -> None:
-    with opened(HistoryStore, args) as history, opened(ApprovalStore, args) as approvals:
-        for plan, document in zip(plans, documents, strict=True):
-            history.record_plan(plan.id, plan.cluster, document)
-            approvals.order(plan.cluster, plan.id, moves(plan), set_by=login_name(), undoes=undoes)

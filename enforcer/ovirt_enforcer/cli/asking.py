@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from ovirt_enforcer.cli.question import Asked
+from ovirt_enforcer.on_request.question import Asked
 from ovirt_placement import config as configuration
 from ovirt_placement.model import state_file
 from ovirt_placement.planning.problem.build_problem import PlanOptions
@@ -20,7 +20,7 @@ def asked(args: argparse.Namespace) -> Asked:
         options = PlanOptions(repair=args.repair) if args.repair else PlanOptions()
         return Asked(state_file.load(args.state), options)
     # The SDK and SQLAlchemy take long to load: not for a state file.
-    from ovirt_enforcer.cli.asking_engine import of_engine
+    from ovirt_enforcer.on_request.of_engine import of_engine
 
     found = of_engine(configuration.load(args.config))
     return replace(found, options=replace(found.options, repair=args.repair)) if args.repair else found

@@ -5,19 +5,13 @@ from __future__ import annotations
 import argparse
 
 from ovirt_enforcer.cli.arguments import add_config, add_json, add_state
-from ovirt_enforcer.cli.documents import RefusingHost, RoomFound
+from ovirt_enforcer.on_request.documents import RoomFound
+from ovirt_enforcer.on_request.room import room_for
 from ovirt_placement.answers.finding import find
-from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import steps_text
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import read_state, show_json
-from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import host_name, named_host, named_vm
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.make_room import RoomPlan, make_room
-from ovirt_placement.rules.sentences import sentence
-from ovirt_service.errors import UserError
 
 #: Exit statuses, besides 0 where the VM can start as things are and 2 for a mistake.
 TAKES_MIGRATIONS = 3
@@ -55,18 +49,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args)
-    vm = find(args.vm, "VM", snapshot.vms)
-    if vm.host is not None:
-        raise UserError(f"VM {vm.name} runs on host {host_name(vm.host, snapshot)} already")
-    room = make_room(snapshot, vm.id, deadline=Deadline.after(_SECONDS))
-    found = _found(room, snapshot)
+    found = room_for(snapshot, find(args.vm, "VM", snapshot.vms), _SECONDS)
     if args.json:
         show_json(found)
     else:
         print("\n".join(_lines(found)))
-    if room.host is None:
+    if found.host is None:
         return FITS_NOWHERE
-    return TAKES_MIGRATIONS if room.plan.steps else 0
+    return TAKES_MIGRATIONS if found.plan.steps else 0
 
 
 def _lines(found: RoomFound) -> list[str]:
@@ -81,17 +71,3 @@ def _lines(found: RoomFound) -> list[str]:
     known = ", no fewer will do" if plan.proven else f", at least {plan.at_least} are needed"
     after = f"after {counted(count, 'migration')}{known}:"
     return [f"VM {name} can start on host {found.host.name} {after}", *steps_text(plan.steps)]
-
-
-def _found(room: RoomPlan, snapshot: Snapshot) -> RoomFound:
-    return RoomFound(
-        vm=named_vm(room.vm, snapshot),
-        host=None if room.host is None else named_host(room.host, snapshot),
-        plan=plan_record(room.plan, snapshot),
-        because=tuple(
-            RefusingHost(
-                named_host(host, snapshot), tuple(dict.fromkeys(sentence(one, snapshot) for one in reasons))
-            )
-            for host, reasons in room.refusals
-        ),
-    )

@@ -7,10 +7,9 @@ import time
 from collections.abc import Iterable
 
 from ovirt_enforcer import configured
-from ovirt_enforcer.actions.migrate_vm.held_back import with_held_back
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
 from ovirt_enforcer.cli.asking import asked
-from ovirt_enforcer.cli.question import Asked
+from ovirt_enforcer.on_request.planning import planned
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.plans.records import plans_record
 from ovirt_placement.answers.plans.text import text
@@ -18,10 +17,8 @@ from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import add_cluster, clusters_of, show_json
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
-from ovirt_placement.planning.assignment.choice import Strategy
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_service.errors import UserError
 
@@ -84,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     began = time.monotonic()  # neither reading an engine nor loading a solver is planning
     clusters = sorted(cluster.id for cluster in clusters_of(args, found.snapshot))
     plans = [
-        _plan(found, cluster, strategy, _share(began + seconds, left))
+        planned(found, cluster, strategy, _share(began + seconds, left))
         for cluster, left in zip(clusters, range(len(clusters), 0, -1), strict=True)
     ]
     answer = plans_record(plans, found.snapshot)
@@ -114,19 +111,6 @@ def _how(args: argparse.Namespace, settings: EnforcerSettings | None) -> tuple[S
         name = args.strategy or catalogue.DEFAULT
         return name, args.deadline or _SECONDS[name]
     return configured.strategy_name(settings), args.deadline or configured.seconds(settings)
-
-
-def _plan(found: Asked, cluster: str, strategy: Strategy, deadline: Deadline) -> Plan:
-    plan = make_plan(
-        found.snapshot,
-        cluster,
-        found.frozen,
-        refused=found.left_out.keys(),
-        options=found.options,
-        strategy=strategy,
-        deadline=deadline,
-    )
-    return with_held_back(plan, found.snapshot, found.spared, found.left_out, found.frozen)
 
 
 def _share(until: float, clusters: int) -> Deadline:

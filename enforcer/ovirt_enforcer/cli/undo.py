@@ -5,36 +5,22 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-import msgspec
-
 from ovirt_enforcer.cli.arguments import add_config, add_json
-from ovirt_enforcer.cli.current_gates import current_gates
-from ovirt_enforcer.cli.documents import KeptVm, PlansBack
+from ovirt_enforcer.on_request.documents import PlansBack
+from ovirt_enforcer.on_request.undoing import moved_by, way_back
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
-from ovirt_placement.answers.plans.obstacles import kept_text
-from ovirt_placement.answers.plans.records import plans_record
 from ovirt_placement.answers.plans.text import step_text
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
-from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import vm_name
-from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.undoing import Moved, Undoing, plan_back
 from ovirt_placement.store.history import HistoryStore, PlanRecord
-from ovirt_placement.store.intents import IntentState
 from ovirt_service.errors import UserError
 
 #: Exit statuses, besides 0 where nothing can be undone and 2 for a mistake.
 UNDOES_ALL = 3
 SOMETHING_STAYS = 4
-
-_DEADLINE_SECONDS = 30.0
-
 
 DESCRIPTION = """\
 Say which migrations would undo what a plan has done. Nothing is migrated: `ovirt-enforcer apply` carries
@@ -66,34 +52,14 @@ def run(args: argparse.Namespace) -> int:
     record = _record(args)
     config = configuration.load(args.config)
     snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
-    if record.cluster not in snapshot.cluster_by_id:
-        raise UserError(f"plan {record.id}: its cluster {record.cluster} is no more")
-    moved = moved_by(record)
-    undoing = plan_back(
-        snapshot,
-        record.cluster,
-        moved,
-        _held(config, snapshot),
-        Deadline.after(_DEADLINE_SECONDS),
-    )
-    found = _found(record, undoing, snapshot)
+    found = way_back(config, snapshot, record)
     if args.json:
         show_json(found)
     else:
-        print("\n".join(_lines(found, begun=bool(moved))))
-    if undoing.kept:
+        print("\n".join(_lines(found, begun=bool(moved_by(record)))))
+    if found.kept:
         return SOMETHING_STAYS
-    return UNDOES_ALL if undoing.plan.steps else 0
-
-
-def moved_by(record: PlanRecord) -> tuple[Moved, ...]:
-    """What became of the VMs that a plan moved: where each began, and where the plan left it in the end."""
-    found: dict[str, Moved] = {}
-    for one in record.migrations:
-        if one.state is IntentState.DONE and one.source is not None:
-            began = found[one.vm].source if one.vm in found else one.source
-            found[one.vm] = Moved(one.vm, began, one.target)
-    return tuple(found.values())
+    return UNDOES_ALL if found.clusters[0].steps else 0
 
 
 def _record(args: argparse.Namespace) -> PlanRecord:
@@ -104,18 +70,6 @@ def _record(args: argparse.Namespace) -> PlanRecord:
     if len(found) > 1:
         raise UserError(f'plan "{args.plan}" is ambiguous: say {" or ".join(one.id for one in found)}')
     return found[0]
-
-
-def _held(config: Config, snapshot: Snapshot) -> dict[str, str]:
-    """VMs that gates leave alone for now."""
-    with connect(config.engine) as connection, current_gates(config, connection) as gates:
-        return gates.frozen(snapshot)
-
-
-def _found(record: PlanRecord, undoing: Undoing, snapshot: Snapshot) -> PlansBack:
-    plans = plans_record([undoing.plan], snapshot)
-    kept = (KeptVm(vm, vm_name(vm, snapshot), kept_text(why, snapshot)) for vm, why in undoing.kept.items())
-    return PlansBack(**msgspec.structs.asdict(plans), undoes=record.id, kept=tuple(kept))
 
 
 def _lines(found: PlansBack, *, begun: bool) -> Iterator[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from ovirt_enforcer.cli.arguments import add_config, add_json
-from ovirt_enforcer.cli.asking_engine import of_engine
-from ovirt_enforcer.cli.question import Asked
 from ovirt_enforcer.history.why_not import KnownHistory, text, why_not
+from ovirt_enforcer.on_request.of_engine import of_engine
+from ovirt_enforcer.on_request.question import Asked
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.finding import find
 from ovirt_placement.cli.arguments import add_command

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.gates.approval import moves
+from ovirt_enforcer.gates.history import HOUR_SECONDS
 from ovirt_enforcer.gates.hold import rule_key
 from ovirt_enforcer.gates.remembered import Remembered
 from ovirt_enforcer.settings import EnforcerSettings
@@ -111,7 +112,9 @@ class Memory:
         if not gates.waits_for_approval(snapshot, plan):
             self._approvals.withdraw(plan.cluster)
             return False
-        return self._approvals.offer(plan.cluster, plan.id, moves(plan), text(plan_record(plan, snapshot)))
+        reads = text(plan_record(plan, snapshot))
+        lasts = self._settings.approval_hours * HOUR_SECONDS
+        return self._approvals.offer(plan.cluster, plan.id, moves(plan), reads, refusal_seconds=lasts)
 
     def close(self) -> None:
         for part in (self._intents, self._pauses, self._approvals, self._violated):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from sqlalchemy import Row
@@ -10,8 +11,11 @@ from sqlalchemy import Row
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.clock import now
 from ovirt_placement.store.rows import EngineRows
-from ovirt_placement.store.schema import approvals, plans, waiting_plans
+from ovirt_placement.store.schema import approvals, plans, user_actions, waiting_plans
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
+
+#: Words that let a plan be carried out.
+_CARRIED_OUT: Final = (UserActionKind.APPROVE, UserActionKind.APPLY, UserActionKind.UNDO)
 
 
 class ApprovedMove(NamedTuple):
@@ -51,12 +55,23 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
 class ApprovalStore(StoreAccess):
     """What waits and what was approved of, in one engine's clusters, in a database."""
 
-    def offer(self, cluster: str, plan: str, moves: tuple[ApprovedMove, ...], text: str) -> bool:
+    def offer(
+        self,
+        cluster: str,
+        plan: str,
+        moves: tuple[ApprovedMove, ...],
+        text: str,
+        refusal_seconds: float = math.inf,
+    ) -> bool:
         """Let a plan wait in place of the one that waited in its cluster; whether it is another one.
 
+        One that somebody has refused within `refusal_seconds` does not wait, and neither does any other.
         As `withdraw` it is the leader's: raises `LeaseLost` if it leads no more.
         """
         with self._leading() as rows:
+            if _is_refused(rows, plan, refusal_seconds):
+                rows.execute(rows.delete(waiting_plans).where(waiting_plans.c.cluster == cluster))
+                return False
             present = rows.select(waiting_plans, waiting_plans.c.plan)
             if rows.execute(present.where(waiting_plans.c.cluster == cluster)).scalar() == plan:
                 return False
@@ -83,13 +98,23 @@ class ApprovalStore(StoreAccess):
     def approve(self, plan: str, *, set_by: str) -> WaitingPlan | None:
         """Approve of a plan, in place of what was approved of in its cluster; None if it does not wait."""
         with self._transaction() as rows:
-            row = rows.execute(rows.select(waiting_plans).where(waiting_plans.c.plan == plan)).one_or_none()
-            taken = rows.delete(waiting_plans).where(waiting_plans.c.plan == plan)
-            if row is None or rows.execute(taken).rowcount != 1:
-                return None  # another was quicker, or it waits no more
+            row = _taken(rows, plan)
+            if row is None:
+                return None
             values = {"plan": plan, "moves": row.moves, "set_by": set_by, "set_at": now()}
             rows.execute(rows.insert_or_update(approvals, {"cluster": row.cluster, **values}, values))
             _record(rows, UserActionKind.APPROVE, row.cluster, plan, set_by)
+        return WaitingPlan(**_with_moves(row))
+
+    def refuse(self, plan: str, *, set_by: str, reason: str) -> WaitingPlan | None:
+        """Have a plan wait no more, and say why; None if it does not wait."""
+        with self._transaction() as rows:
+            row = _taken(rows, plan)
+            if row is None:
+                return None
+            _record(
+                rows, UserActionKind.REFUSE, row.cluster, plan, set_by, details=tuple(filter(None, [reason]))
+            )
         return WaitingPlan(**_with_moves(row))
 
     def order(
@@ -120,15 +145,45 @@ class ApprovalStore(StoreAccess):
             return tuple(Approval(**_with_moves(row)) for row in found)
 
 
+def _taken(rows: EngineRows, plan: str) -> Row[Any] | None:
+    """Have a plan wait no more; None if another was quicker, or it waits no more anyway."""
+    row = rows.execute(rows.select(waiting_plans).where(waiting_plans.c.plan == plan)).one_or_none()
+    taken = rows.delete(waiting_plans).where(waiting_plans.c.plan == plan)
+    return row if row is not None and rows.execute(taken).rowcount == 1 else None
+
+
+def _is_refused(rows: EngineRows, plan: str, within_seconds: float) -> bool:
+    """Whether the last word on a plan was that it is refused."""
+    said = user_actions.c.kind.in_([kind.value for kind in (*_CARRIED_OUT, UserActionKind.REFUSE)])
+    age = (now() - user_actions.c.created).label("age_seconds")
+    words = rows.select(user_actions, user_actions.c.kind, age).where(user_actions.c.plan == plan, said)
+    last = rows.execute(words.order_by(user_actions.c.id.desc()).limit(1)).one_or_none()
+    return last is not None and last.kind == UserActionKind.REFUSE.value and last.age_seconds < within_seconds
+
+
 def _record(
-    rows: EngineRows, kind: UserActionKind, cluster: str, plan: str, login: str, subject: str = ""
+    rows: EngineRows,
+    kind: UserActionKind,
+    cluster: str,
+    plan: str,
+    login: str,
+    subject: str = "",
+    details: tuple[str, ...] = (),
 ) -> None:
-    """Record who let a plan be carried out; the plan has the name of its cluster."""
+    """Record what somebody decided on a plan; the plan has the name of its cluster."""
     document = rows.execute(rows.select(plans, plans.c.document).where(plans.c.id == plan)).scalar() or {}
     name = document.get("cluster", {}).get("name", cluster)
     record(
         rows,
-        Act(kind=kind, login=login, cluster=cluster, cluster_name=name, plan=plan, subject=subject),
+        Act(
+            kind=kind,
+            login=login,
+            cluster=cluster,
+            cluster_name=name,
+            plan=plan,
+            subject=subject,
+            details=details,
+        ),
     )
 
 

@@ -30,6 +30,7 @@ class UserActionKind(StrEnum):
     """What people do."""
 
     APPROVE = "approve"
+    REFUSE = "refuse"
     APPLY = "apply"
     UNDO = "undo"  # a plan is applied that takes another one back
     PAUSE = "pause"
@@ -57,6 +58,7 @@ class UserActionState(StrEnum):
 
 _WHAT: Final = {
     UserActionKind.APPROVE: "approved plan {plan}",
+    UserActionKind.REFUSE: "refused plan {plan}",
     UserActionKind.APPLY: "applied plan {plan}",
     UserActionKind.UNDO: "applied plan {plan}, which undoes plan {subject},",
     UserActionKind.PAUSE: "paused migrations",

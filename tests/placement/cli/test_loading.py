@@ -25,4 +25,4 @@ def test_a_command_loads_no_other_and_no_database(command: str) -> None:
 
 
 def test_a_plan_loads_no_daemon() -> None:
-    assert "ovirt_enforcer.service.daemon" not in loaded("ovirt_enforcer.cli.asking_engine")
+    assert "ovirt_enforcer.service.daemon" not in loaded("ovirt_enforcer.on_request.of_engine")

@@ -1,4 +1,4 @@
-"""Of each cluster one plan waits at most, and one at most was approved of: the one that waited."""
+"""Of each cluster one plan waits at most, and one is approved of at most: one that waited."""
 
 from __future__ import annotations
 
@@ -58,3 +58,27 @@ def test_the_next_approval_takes_the_place_of_the_last(store: ApprovalStore) -> 
         store.offer("c1", plan, moves, "")
         store.approve(plan, set_by="eve")
     assert [(one.plan, one.moves) for one in store.approvals()] == [("p2", SECOND)]
+
+
+def test_what_is_refused_waits_no_more_and_is_not_offered_again_for_a_while(store: ApprovalStore) -> None:
+    store.offer("c1", "p1", FIRST, "two moves")
+    refused = store.refuse("p1", set_by="eve", reason="not tonight")
+    assert refused is not None
+    assert (refused.cluster, refused.plan) == ("c1", "p1")
+    assert store.refuse("p1", set_by="ann", reason="") is None
+    assert store.approve("p1", set_by="ann") is None
+    assert not store.offer("c1", "p1", FIRST, "two moves")
+    assert not store.offer("c1", "p1", FIRST, "two moves", refusal_seconds=3600)
+    assert store.waiting() == ()
+    # Another plan is another question; and what is asked for again after a while is not.
+    assert store.offer("c1", "p2", SECOND, "one move")
+    assert not store.offer("c1", "p1", FIRST, "two moves")
+    assert store.waiting() == ()
+    assert store.offer("c1", "p1", FIRST, "two moves", refusal_seconds=0)
+
+
+def test_who_applies_a_refused_plan_has_the_last_word(store: ApprovalStore) -> None:
+    store.offer("c1", "p1", FIRST, "two moves")
+    store.refuse("p1", set_by="eve", reason="")
+    store.order("c1", "p1", FIRST, set_by="ann")
+    assert store.offer("c1", "p1", FIRST, "two moves")

@@ -20,6 +20,8 @@ VIEWS = [
     "/cluster/c1",
     "/cluster/c2",
     "/plan/c1",
+    "/plan/c1/now",
+    "/plan/c1/now?without=a",
     "/map/c1",
     "/map/c1/table",
     "/ha/c1",
@@ -49,11 +51,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 def test_everybody_can_read_each_view(chromium: Browser, served: Page, axe: str, scheme: str) -> None:
     with tab(chromium, served, scheme=scheme) as one:
         one.see("/log-in")
-        found = {"/log-in": _violations(one, axe)}
+        found = {"/log-in": violations_of(one, axe)}
         one.log_in()
         for view in VIEWS:
             one.see(view)
-            found[view] = _violations(one, axe)
+            found[view] = violations_of(one, axe)
         assert {view: what for view, what in found.items() if what} == {}
         assert one.complaints == []
         assert one.strangers == []
@@ -123,7 +125,7 @@ def test_tabs_share_one_stream_and_learn_of_the_sessions_end(chromium: Browser, 
         expect(second.locator("#lost")).to_be_visible(timeout=60_000)
 
 
-def _violations(one: Tab, axe: str) -> list[Any]:
+def violations_of(one: Tab, axe: str) -> list[Any]:
     one.page.evaluate(f"() => {{ {axe} }}")
     found: list[Any] = one.page.evaluate(
         "async () => (await axe.run()).violations.map((one) => [one.id, one.nodes.map((node) => node.html)])"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_return, add_state, duration
 from ovirt_enforcer.cli.asking import asked
-from ovirt_enforcer.cli.question import Asked
+from ovirt_enforcer.on_request.question import Asked
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.maintenance import (

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from ovirt_enforcer import configured
-from ovirt_enforcer.cli.apply import check_running
 from ovirt_enforcer.cli.arguments import add_config, add_return, duration
 from ovirt_enforcer.cli.maintenance import status
 from ovirt_enforcer.gates.hold import rule_key
+from ovirt_enforcer.on_request.orders import check_running
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
@@ -125,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
         reboot=not args.no_reboot,
         back=args.back,
     )
-    check_running(args, config.engine.name)
+    check_running(config)
     violated = tuple(rule_key(one) for one in find_violations(snapshot, cluster.id))
     if args.dry_run:
         return _show(args, _meant(cluster, hosts, request, violated))

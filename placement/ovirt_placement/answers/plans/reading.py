@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ovirt_placement.planning.plan import Plan, Remaining, Step
@@ -29,6 +29,14 @@ def plan_of(document: Mapping[str, Any]) -> Plan:
     if plan.id != written:
         raise NoPlan(f"plan {written}: its steps are not those that it was printed with")
     return plan
+
+
+def steps_of(documents: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
+    """The steps of a plan, as they are written down. Raises `NoPlan`."""
+    try:
+        return tuple(map(_step, documents))
+    except (KeyError, TypeError, IndexError) as error:
+        raise NoPlan(f"these are not the steps of a plan: {error!r}") from None
 
 
 def _step(document: Mapping[str, Any]) -> Step:

@@ -1,4 +1,4 @@
-"""What commands plan by: a cluster's state, what is wished for, and what is left alone."""
+"""What plans are made by: a cluster's state, what is wished for, and what is left alone."""
 
 from __future__ import annotations
 

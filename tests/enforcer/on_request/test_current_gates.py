@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.cli.current_gates import current_gates
 from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.on_request.current_gates import current_gates
 from ovirt_placement import config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.store.intents import Store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ovirt_enforcer.cli.asking_engine import of_engine
+from ovirt_enforcer.on_request.of_engine import of_engine
 from ovirt_simulator.core.faults import MigrationFault
 from tests.enforcer.actions.migrate_vm.bench import bench
 

@@ -1,4 +1,4 @@
-"""What commands are asked about, where it is the engine: its state, and what is held back now."""
+"""What people ask about, where it is the engine: its state, and what is held back now."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from collections.abc import Sequence
 from ovirt_enforcer import configured
 from ovirt_enforcer.actions.migrate_vm.backoff import REACH_SECONDS, Backoff
 from ovirt_enforcer.actions.migrate_vm.origin import Origins
-from ovirt_enforcer.cli.current_gates import current_gates
-from ovirt_enforcer.cli.question import Asked
+from ovirt_enforcer.on_request.current_gates import STORE_SECONDS, current_gates
+from ovirt_enforcer.on_request.question import Asked
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
-from ovirt_placement.cli import question, store
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.intents import Intent, Store
 
 
-def of_engine(config: Config) -> Asked:
+def of_engine(config: Config, patience_seconds: float = 120.0) -> Asked:
     """By the configuration, what is known of the engine, and what is held back now. Raises `UserError`."""
     settings = config.section("enforcer", EnforcerSettings)
-    snapshot = inventory.snapshot(config=config, deadline=question.PATIENCE_SECONDS)
+    snapshot = inventory.snapshot(config=config, deadline=patience_seconds)
     with connect(config.engine) as connection, current_gates(config, connection) as gates:
         backoff = Backoff(settings, snapshot, _history(config), Origins(connection))
         spared = gates.held_groups(snapshot)
@@ -38,9 +37,7 @@ def of_engine(config: Config) -> Asked:
 
 def _history(config: Config) -> Sequence[Intent]:
     """The migrations that have ended; none where there is no store that answers."""
-    intents = Store(
-        config.store.url, engine=config.engine.name, patience_seconds=store.PATIENCE_SECONDS, create=False
-    )
+    intents = Store(config.store.url, engine=config.engine.name, patience_seconds=STORE_SECONDS, create=False)
     try:
         return intents.history(within_seconds=REACH_SECONDS)
     except StoreAway:

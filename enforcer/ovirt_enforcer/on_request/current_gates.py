@@ -1,4 +1,4 @@
-"""The gates as a running enforcer would ask them now, for commands that say what it leaves alone."""
+"""The gates as a running enforcer would ask them now, for those who say what it leaves alone."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.gates.remembered import Remembered
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.cli.store import PATIENCE_SECONDS
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.tagged import tagged_vms
 from ovirt_placement.store.database import StoreAway
+
+#: A person waits longer for a store that others write to than a placement can.
+STORE_SECONDS = 5.0
 
 
 @contextmanager
@@ -26,7 +28,7 @@ def current_gates(config: Config, connection: EngineConnection) -> Iterator[Gate
     settings = config.section("enforcer", EnforcerSettings)
     tag = settings.exclude_tag
     tagged = tagged_vms(connection, tag) if tag else frozenset[str]()
-    memory = Memory(config, patience_seconds=PATIENCE_SECONDS, create=False, tagged=lambda: tagged)
+    memory = Memory(config, patience_seconds=STORE_SECONDS, create=False, tagged=lambda: tagged)
     try:
         yield _gates(memory, settings, Remembered(tagged_vms=tagged))
     finally:

@@ -1,0 +1,64 @@
+"""Makes a plan for a person in a process of its own, so that nobody else waits for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+
+from ovirt_enforcer import configured
+from ovirt_enforcer.on_request.planning import planned
+from ovirt_enforcer.on_request.question import Asked
+from ovirt_enforcer.subprocess_call import Call, CallFailed, preload
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.catalogue import StrategyName
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Plan
+from ovirt_service.errors import UserError
+
+#: A process that goes on for so much longer than its deadline hangs, and is ended.
+_GRACE_SECONDS = 15.0
+_WAIT_SECONDS = 1.0
+#: What is asked goes without the state, which goes along in fewer bytes.
+_NO_STATE = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
+
+
+def prepare() -> None:
+    """Have the first plan of this process wait for less."""
+    preload(__name__)
+
+
+def planned_apart(found: Asked, cluster: str, seconds: float, staying: Mapping[str, str]) -> Plan:
+    """The plan of a cluster as `planned` makes it, by the configured strategy. Raises `UserError`."""
+    name = catalogue.DEFAULT if found.settings is None else configured.strategy_name(found.settings)
+    question = _Question(replace(found, snapshot=_NO_STATE), cluster, name, seconds, staying)
+    until = time.monotonic() + seconds + _GRACE_SECONDS
+    call = Call(_planned, (msgspec.msgpack.encode(found.snapshot), question), seconds + _GRACE_SECONDS)
+    try:
+        while call.answer is not None and time.monotonic() < until and not call.answer.poll(_WAIT_SECONDS):
+            pass
+        return call.result()
+    except CallFailed as error:
+        raise UserError(f"no plan was made: {error}") from None
+    finally:
+        call.cancel()
+
+
+class _Question(msgspec.Struct, frozen=True):
+    """What is asked of the process, besides the state."""
+
+    found: Asked
+    cluster: str
+    strategy: StrategyName
+    seconds: float
+    staying: Mapping[str, str]
+
+
+def _planned(snapshot: bytes, question: _Question) -> Plan:
+    """Be the process."""
+    found = replace(question.found, snapshot=msgspec.msgpack.decode(snapshot, type=Snapshot))
+    strategy, deadline = catalogue.strategy(question.strategy), Deadline.after(question.seconds)
+    return planned(found, question.cluster, strategy, deadline, question.staying)

@@ -1,0 +1,79 @@
+"""Has plans carried out that a person looked at: checked when they are ordered, then in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from ovirt_enforcer.gates.approval import moves
+from ovirt_enforcer.on_request.current_gates import STORE_SECONDS
+from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement import inventory
+from ovirt_placement.answers.plans.obstacles import misfit_text
+from ovirt_placement.answers.plans.reading import plan_of
+from ovirt_placement.config import Config
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.fitting import misfit
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.database import StoreUnmade
+from ovirt_placement.store.history import HistoryStore
+from ovirt_placement.store.leases import LeaseStore
+from ovirt_service.errors import UserError
+
+#: How long a person waits for the engine who has looked at a plan.
+_ENGINE_SECONDS = 30.0
+
+
+class Misfits(UserError):
+    """The cluster has changed beneath a plan; the text says what."""
+
+
+def check_orders(config: Config, snapshot: Snapshot, plans: Iterable[Plan]) -> None:
+    """Raise `UserError` if plans could not be carried out: they fit no more, or nobody is there to do it."""
+    for plan in plans:
+        why = misfit(snapshot, plan)
+        if why is not None:
+            raise Misfits(f"plan {plan.id}: the cluster has changed beneath it: {misfit_text(why, snapshot)}")
+    if config.section("enforcer", EnforcerSettings).mode is Mode.OBSERVE:
+        raise UserError(
+            'ovirt-enforcer is in observe mode: set mode = "approve" in [enforcer], and restart it'
+        )
+    check_running(config)
+
+
+def check_running(config: Config) -> None:
+    """Raise `UserError` if no enforcer leads that could carry anything out."""
+    where, engine = config.store.url, config.engine.name
+    try:
+        with closing(LeaseStore(where, engine=engine, patience_seconds=STORE_SECONDS, create=False)) as store:
+            lease = store.read()
+    except StoreUnmade:
+        lease = None
+    if lease is None or lease.left_seconds <= 0:
+        raise UserError(f"no enforcer runs for engine {engine}: start it with ovirt-enforcer run")
+
+
+def order(
+    config: Config, documents: Sequence[Mapping[str, Any]], *, set_by: str, undoes: str | None = None
+) -> None:
+    """Have the enforcer carry out plans, given as documents; `undoes` is the one that they take back."""
+    where, engine = config.store.url, config.engine.name
+    with (
+        closing(HistoryStore(where, engine=engine, patience_seconds=STORE_SECONDS)) as history,
+        closing(ApprovalStore(where, engine=engine, patience_seconds=STORE_SECONDS)) as approvals,
+    ):
+        for document in documents:
+            plan = plan_of(document)
+            history.record_plan(plan.id, plan.cluster, document)
+            approvals.order(plan.cluster, plan.id, moves(plan), set_by=set_by, undoes=undoes)
+
+
+def order_looked_at(
+    config: Config, document: Mapping[str, Any], *, set_by: str, undoes: str | None = None
+) -> None:
+    """Have one plan carried out, if it fits the engine as it is now. Raises `Misfits`, `UserError`."""
+    snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=_ENGINE_SECONDS)
+    check_orders(config, snapshot, [plan_of(document)])
+    order(config, [document], set_by=set_by, undoes=undoes)

@@ -1,0 +1,1 @@
+"""What people ask for: plans as of now, and that one is carried out."""

@@ -1,0 +1,45 @@
+"""A plan as a person decides on it: a step is skipped, the plan refused, in light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.web.browser.conftest import tab
+from tests.web.browser.test_views import violations_of
+from tests.web.running import Page, paged
+from tests.web.test_plan_course import STATE, offered
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with paged(tmp_path_factory.mktemp("page"), STATE) as found:
+        yield found
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
+def test_a_plan_is_readable_and_a_step_is_skipped(
+    chromium: Browser, served: Page, axe: str, scheme: str, width: int
+) -> None:
+    offered(served)
+    with tab(chromium, served, scheme=scheme, width=width) as one:
+        one.log_in()
+        one.see("/plan/c1")
+        assert one.page.locator("svg.timeline rect").count() == 4
+        assert violations_of(one, axe) == []
+        assert one.page.evaluate("document.documentElement.scrollWidth") <= width
+        one.page.click("text=skip step 1")
+        expect(one.page.locator("main")).to_contain_text("These steps wait for it")
+        expect(one.page.locator("main")).to_contain_text("The plan has no step")
+        assert violations_of(one, axe) == []
+        one.see("/plan/c1")
+        one.page.fill("#reason", "not tonight")
+        one.page.click("text=Refuse this plan")
+        expect(one.page.locator("main")).to_contain_text("No plan waits for approval")
+        expect(one.page.locator("main")).to_contain_text("not tonight")
+        assert one.complaints == []
+        assert one.strangers == []

@@ -1,0 +1,220 @@
+"""How a plan would go: its timeline, where it leads, what depends on a step, and plans made once more."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ovirt_enforcer.cli.main import main as enforcer
+from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
+from ovirt_placement.store.history import HistoryStore
+from ovirt_placement.store.intents import Store
+from ovirt_placement.store.leases import LeaseStore
+from tests.builders import APART, cluster, group, host, snapshot, vm
+from tests.stored import prepared
+from tests.web.running import Page, paged
+
+#: Only beta would do for one of the pair, and beta is full until its guest has left for gamma.
+STATE = snapshot(
+    cluster("c1"),
+    cluster("c2"),
+    host("h1", cluster="c1", name="alpha"),
+    host("h2", cluster="c1", name="beta", memory_mb=8192, free_mb=0),
+    host("h3", cluster="c1", name="gamma"),
+    host("h4", cluster="c2"),
+    vm("a", "h1", cluster="c1", name="db-1"),
+    vm("b", "h1", cluster="c1", name="db-2", migratable=False),
+    vm("guest", "h2", cluster="c1", needs_mb=4096),
+    vm("x", "h3", cluster="c1", name="rival"),
+    group("g1", APART, "a b", cluster="c1", name="databases"),
+    group("g2", APART, "a x", cluster="c1", name="rivals"),
+    group("g3", APART, "guest b", cluster="c1", name="strangers"),
+)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with paged(tmp_path_factory.mktemp("page"), STATE, web='[enforcer]\nmode = "approve"') as found:
+        yield found
+
+
+def url(page: Page) -> str:
+    return f"sqlite:///{page.folder}/store.db"
+
+
+def recorded(page: Page) -> str:
+    """A plan on record, as the enforcer leaves it: the guest leaves, then one of the pair follows."""
+    plan = make_plan(STATE, "c1")
+    assert [(step.vms, step.target, step.after) for step in plan.steps] == [
+        (("guest",), "h3", ()),
+        (("a",), "h2", (0,)),
+    ]
+    with closing(HistoryStore(url(page), engine="default")) as store:
+        store.record_plan(plan.id, "c1", msgspec.to_builtins(plan_record(plan, STATE)))
+    return plan.id
+
+
+def offered(page: Page) -> str:
+    """The same plan, which waits for a person's word, whatever was said to it before."""
+    plan = recorded(page)
+    moves = (ApprovedMove(("guest",), ("h2",), "h3"), ApprovedMove(("a",), ("h1",), "h2"))
+    with closing(ApprovalStore(url(page), engine="default")) as store:
+        store.offer("c1", plan, moves, "guest and db-1", refusal_seconds=0)
+    return plan
+
+
+def words(text: str) -> str:
+    """What a reader sees, with single spaces."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def looked_at(page: Page, cookie: str, path: str) -> str:
+    """The plan that the page has made, which its form would have carried out."""
+    answer = page.ask(path, cookie=cookie)
+    assert answer.status == 200, answer.text
+    found = re.search(r'name="plan" value="([^"]+)"', answer.text)
+    assert found
+    return found[1]
+
+
+def apply(page: Page, cookie: str, plan: str, on: str = "c1") -> tuple[int, str]:
+    form = {"csrf": page.csrf(cookie), "plan": plan}
+    answer = page.ask(f"/plan/{on}/apply", cookie=cookie, form=form)
+    return answer.status, answer.text
+
+
+def lead(page: Page) -> LeaseStore:
+    """Be the enforcer that leads, as far as the store shows."""
+    leases = LeaseStore(url(page), engine="default")
+    assert leases.take("somewhere", seconds=600) is not None
+    return leases
+
+
+def test_the_timeline_has_each_step_at_both_hosts_and_so_has_its_table(page: Page) -> None:
+    recorded(page)
+    text = page.ask("/plan/c1", cookie=page.session()).text
+    drawing = text.partition('<svg class="timeline"')[2].partition("</svg>")[0]
+    numbers = " ".join(f'{name}="([\\d.]+)"' for name in ("x", "y", "width"))
+    bars = re.findall(rf'<g class="(\w+)"><title>step (\d) \w+</title><rect {numbers}', drawing)
+    assert sorted((kind, number) for kind, number, *_ in bars) == [
+        ("arrives", "1"),
+        ("arrives", "2"),
+        ("leaves", "1"),
+        ("leaves", "2"),
+    ]
+    ends = {number: float(x) + float(width) for kind, number, x, _, width in bars if kind == "arrives"}
+    begins = {number: float(x) for kind, number, x, *_ in bars if kind == "arrives"}
+    assert begins["2"] >= ends["1"] - 0.2  # it waits for it
+    assert "step 2 waits for step 1" in drawing
+    table = words(text.partition("The timeline as a table")[2].partition("</table>")[0])
+    assert "beta 1 2 gamma none 1 alpha 2 none" in table
+
+
+def test_before_and_after_are_what_the_migrations_make_of_it(page: Page) -> None:
+    recorded(page)
+    text = page.ask("/plan/c1", cookie=page.session()).text
+    sides = words(text.partition('<div class="sides">')[2].partition("</div>")[0])
+    assert "beta 0 MiB of 8.0 GiB free guest leaves" in sides
+    assert "guest has arrived" in sides
+    assert "db-1 has arrived" in sides
+    assert sides.count("stands wrong (hard)") == 2
+    assert "2 VMs of the cluster stand wrong now, 0 afterwards" in words(text)
+
+
+def test_without_a_step_the_plan_is_made_again_as_the_command_makes_it(
+    page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, cookie = recorded(page), page.session()
+    text = page.ask("/plan/c1", cookie=cookie).text
+    path = re.search(r'href="/ovirt-placement(/plan/c1/now[^"]*without=guest)"', text)
+    assert path
+    shown = words(page.ask(html.unescape(path[1]), cookie=cookie).text)
+    assert f"Skipped of plan {plan} step 1: guest from beta to gamma" in shown
+    assert "These steps wait for it, directly or through others: step 2: db-1 from alpha to beta" in shown
+    assert "No longer in it: its steps 1, 2" in shown
+    assert "The plan has no step: what is violated cannot be repaired" in shown
+    assert "db-1 to beta: 1024 MiB needed, 0 MiB free" in shown
+    # And with nothing left alone it is the command's.
+    enforcer(["plan", "--cluster", "c1", "--json", "--config", str(page.folder / "placement.toml")])
+    (printed,) = json.loads(capsys.readouterr().out)["clusters"]
+    assert looked_at(page, cookie, f"/plan/c1/now?plan={plan}") == printed["id"] == plan
+    assert "Its migrations are the same" in page.ask(f"/plan/c1/now?plan={plan}", cookie=cookie).text
+
+
+def test_an_empty_plan_says_why(page: Page) -> None:
+    text = page.ask("/plan/c2/now", cookie=page.session()).text
+    assert "The plan has no step: no rule is violated that it was to repair" in text
+
+
+def test_a_plan_that_was_looked_at_is_carried_out_by_who_may_while_it_fits(page: Page) -> None:
+    cookie, reader = page.session(), page.session("reader@internal")
+    made = looked_at(page, cookie, "/plan/c1/now")
+    assert "Have this plan carried out" not in page.ask("/plan/c1/now", cookie=reader).text
+    assert apply(page, reader, made)[0] == 403
+    status, text = apply(page, cookie, made)
+    assert (status, "no enforcer runs" in text) == (503, True)
+    with closing(lead(page)):
+        assert apply(page, cookie, "0123456789ab")[0] == 409
+        assert apply(page, cookie, made, on="c2")[0] == 404
+        assert apply(page, cookie, made)[0] == 303
+        with closing(ApprovalStore(url(page), engine="default")) as store:
+            (approval,) = store.approvals()
+        assert (approval.plan, approval.set_by) == (made, "admin@internal-authz")
+        assert [(move.vms, move.target) for move in approval.moves] == [(("guest",), "h3"), (("a",), "h2")]
+    outcomes = [json.loads(line)["outcome"] for line in page.audit().splitlines() if '"apply"' in line]
+    assert [one.partition(":")[0] for one in outcomes] == ["refused", "failed", "refused", "done"]
+
+
+@pytest.mark.parametrize("query", ["without=nothing", "plan=nothing", "without=x&plan=", "step=1"])
+def test_what_is_not_there_is_not_planned(page: Page, query: str) -> None:
+    status = page.ask(f"/plan/c2/now?{query}", cookie=page.session()).status
+    assert status == (400 if query.startswith("step") else 404)
+
+
+def test_a_plan_that_was_carried_out_is_taken_back_unless_it_fits_no_more(tmp_path: Path) -> None:
+    left, vms = tuple(map(_left, STATE.hosts)), tuple(map(_elsewhere, STATE.vms))
+    moved = msgspec.structs.replace(STATE, hosts=left, vms=vms)
+    with paged(tmp_path, moved, web='[enforcer]\nmode = "approve"') as page, closing(lead(page)):
+        plan, cookie = recorded(page), page.session()
+        assert "Nothing can be undone yet" in page.ask(f"/plan/c1/undo?plan={plan}", cookie=cookie).text
+        with closing(Store(url(page), engine="default")) as store:
+            way = {"cluster": "c1", "source": "h2", "target": "h3", "plan": plan, "step": 1}
+            one = prepared(store, vm="guest", correlation_id="1", **way)
+            store.accept(one.id)
+            store.finish(one.id)
+        _age(page)
+        back = looked_at(page, cookie, f"/plan/c1/undo?plan={plan}")
+        shown = words(page.ask(f"/plan/c1/undo?plan={plan}", cookie=cookie).text)
+        assert "1 guest from gamma to beta goes back to where it was" in shown
+        page.engine.vms.migrate("guest", host_id="h2")
+        page.engine.advance(600)
+        page.until(lambda: "up on beta" in words(page.ask("/vm/guest", cookie=cookie).text))
+        status, text = apply(page, cookie, back)
+        assert status == 409
+        assert "the cluster has changed beneath it: step 1: guest is on beta, not on gamma" in words(text)
+
+
+def _elsewhere(one: Any) -> Any:
+    return msgspec.structs.replace(one, host="h3") if one.id == "guest" else one
+
+
+def _left(one: Any) -> Any:
+    return msgspec.structs.replace(one, free_mb=6000) if one.id == "h2" else one
+
+
+def _age(page: Page) -> None:
+    """No cooldown of the migration is left."""
+    from tests.placement.databases import database
+
+    with database(url(page)) as connection:
+        connection.exec_driver_sql("UPDATE intents SET created = created - 7200, updated = updated - 7200")

@@ -1,0 +1,126 @@
+"""What all acts share: by whose form, whether the engine permits it now, and a line in the audit log."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import NamedTuple, TypeVar
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from ovirt_placement.engine.connection.failures import EngineAway
+from ovirt_placement.engine.connection.user_tokens import Refused
+from ovirt_placement.engine.reading.rights import read_rights
+from ovirt_placement.model import Cluster
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement_web import audit
+from ovirt_placement_web.log_in import address_of, form_of
+from ovirt_placement_web.pages import found
+from ovirt_placement_web.sessions import Session
+from ovirt_placement_web.site import Refusal, Site, check_query, site_of
+from ovirt_service.errors import UserError
+from ovirt_service.legible import unbroken
+
+Store = TypeVar("Store", bound=StoreAccess)
+
+#: Who may migrate the VMs of a cluster may pause their migrations, let them go on, and decide on a plan.
+PERMIT = "migrate_vm"
+_LONGEST_REASON = 500
+_STORE_SECONDS = 5.0
+
+
+class Stale(Exception):
+    """What somebody decided on is not what there is; the text says what has changed."""
+
+
+class Asked(NamedTuple):
+    """A person who asks for an act, by a form of this page."""
+
+    site: Site
+    session: Session
+    form: dict[str, str]
+    address: str
+
+    @property
+    def reason(self) -> str:
+        """Why, in the person's words."""
+        return unbroken(self.form.get("reason", "").strip())[:_LONGEST_REASON]
+
+
+async def asked_by(request: Request) -> Asked:
+    """Who asks; raises `Refusal` unless by a form of their session."""
+    check_query(request, [])
+    site = site_of(request)
+    session = site.session(request)
+    if session is None:
+        raise Refusal(401, "You are not logged in any more.")
+    form = await form_of(request)
+    if not session.admits(form.get("csrf", "")):
+        raise Refusal(403, "This form is not of this session.")
+    return Asked(site, session, form, address_of(request))
+
+
+def cluster_of(request: Request, asked: Asked) -> Cluster:
+    return found(request, "cluster", asked.site.keeper.view.snapshot.clusters)
+
+
+async def carried_out(
+    asked: Asked, cluster: Cluster, act: str, carry_out: Callable[[str], None], *, plan: str = ""
+) -> Response:
+    """Ask the engine whether this person may still do it, do it, and note what came of it."""
+    correlation_id = f"placement-{uuid.uuid4()}"
+
+    def note(outcome: str) -> None:
+        audit.note(
+            audit.Act(
+                who=asked.session.rights.user_name,
+                address=asked.address,
+                act=act,
+                on=f"cluster {cluster.name} ({cluster.id})",
+                plan=plan[:_LONGEST_REASON],
+                outcome=outcome,
+                correlation_id=correlation_id,
+            )
+        )
+
+    await _permitted(asked, cluster, note)
+    try:
+        await run_in_threadpool(carry_out, asked.session.rights.user_name)
+    except Stale as stale:
+        note(f"refused: {stale}")
+        raise Refusal(409, f"Nothing was changed: {stale}") from None
+    except UserError as error:
+        note(f"failed: {error}")
+        raise Refusal(503, f"Nothing was changed: {error}.") from None
+    note("done")
+    view = "plan" if plan else "cluster"
+    return RedirectResponse(f"{asked.site.root}/{view}/{cluster.id}", 303)
+
+
+async def _permitted(asked: Asked, cluster: Cluster, note: Callable[[str], None]) -> None:
+    """Raise `Refusal` unless the engine says now that this person may do it there."""
+    try:
+        rights = await run_in_threadpool(read_rights, asked.site.tokens, asked.session.token)
+    except EngineAway as error:
+        note(f"refused: {error}")
+        text = "The engine does not answer, so it is not known whether you may do that."
+        raise Refusal(503, text) from None
+    except Refused:
+        asked.site.sessions.end(asked.session)
+        note("refused: the engine takes the token no more")
+        raise Refusal(401, "The engine has ended your session.") from None
+    asked.session.rights = rights
+    if not rights.administrator or not rights.may(PERMIT, cluster.id, asked.site.keeper.view.snapshot):
+        note(f"refused: no {PERMIT} on the cluster")
+        raise Refusal(403, f"You have no permit {PERMIT} on cluster {cluster.name}.")
+
+
+@contextmanager
+def opened(asked: Asked, part: Callable[..., Store]) -> Iterator[Store]:
+    config = asked.site.config
+    store = part(config.store.url, engine=config.engine.name, patience_seconds=_STORE_SECONDS)
+    with closing(store):
+        yield store

@@ -1,0 +1,112 @@
+"""Plans that people have asked the page for: made apart, compared, and kept for who has one carried out."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ovirt_enforcer import configured
+from ovirt_enforcer.on_request.apart import planned_apart, prepare
+from ovirt_enforcer.on_request.of_engine import of_engine
+from ovirt_enforcer.on_request.undoing import way_back
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement import inventory
+from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.config import Config
+from ovirt_placement.model import Cluster
+from ovirt_placement.store.history import PlanRecord
+from ovirt_service.errors import UserError
+
+#: This many are kept, the latest.
+_MOST = 100
+#: How long a person waits for another's plan, for the engine, and for a plan at most.
+_TURN_SECONDS = 30.0
+_ENGINE_SECONDS = 10.0
+_MOST_SECONDS = 30.0
+
+#: A plan as its document has it.
+Document = Mapping[str, Any]
+
+
+class MadePlan(NamedTuple):
+    """A plan that somebody has looked at."""
+
+    document: Document
+    #: The plan that it takes back, if any.
+    undoes: str | None = None
+    #: VMs that stay where that plan took them, each as (id, name, why).
+    kept: tuple[tuple[str, str, str], ...] = ()
+
+
+class Difference(NamedTuple):
+    """How a plan differs from another one: numbers of steps of either."""
+
+    gone: tuple[int, ...]
+    new: tuple[int, ...]
+
+
+class MadePlans:
+    """Makes them, one at a time, and knows those that were made last."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        prepare()
+        self._turn = threading.Semaphore(1)
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, MadePlan] = OrderedDict()
+
+    def plan(self, cluster: Cluster, staying: Mapping[str, str]) -> MadePlan:
+        """What would be done now if these VMs stayed where they are, with the reasons. Raises `UserError`."""
+        settings = self._config.section("enforcer", EnforcerSettings)
+        seconds = min(configured.seconds(settings), _MOST_SECONDS)
+        with self._in_turn():
+            found = of_engine(self._config, _ENGINE_SECONDS)
+            made = planned_apart(found, cluster.id, seconds, staying)
+        return self._keep(MadePlan(msgspec.to_builtins(plan_record(made, found.snapshot))))
+
+    def undo(self, record: PlanRecord) -> MadePlan:
+        """What would take back what a plan has done. Raises `UserError`."""
+        with self._in_turn():
+            snapshot = inventory.snapshot(config=self._config, deadline=_ENGINE_SECONDS)
+            found = way_back(self._config, snapshot, record)
+        kept = tuple((one.id, one.name, one.because) for one in found.kept)
+        return self._keep(MadePlan(msgspec.to_builtins(found.clusters[0]), record.id, kept))
+
+    def known(self, plan: str) -> MadePlan | None:
+        with self._lock:
+            return self._known.get(plan)
+
+    def _keep(self, made: MadePlan) -> MadePlan:
+        with self._lock:
+            self._known[made.document["id"]] = made
+            self._known.move_to_end(made.document["id"])
+            while len(self._known) > _MOST:
+                self._known.popitem(last=False)
+        return made
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        if not self._turn.acquire(timeout=_TURN_SECONDS):
+            raise UserError("another plan is being made for somebody else: try again in a minute")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+
+def difference(former: Sequence[Document], present: Sequence[Document]) -> Difference:
+    """Which steps of a plan another one has no more, and which of its own are new."""
+    before, after = list(map(_move, former)), list(map(_move, present))
+    return Difference(
+        gone=tuple(number for number, move in enumerate(before, 1) if move not in after),
+        new=tuple(number for number, move in enumerate(after, 1) if move not in before),
+    )
+
+
+def _move(step: Document) -> tuple[tuple[tuple[str, str], ...], str]:
+    return tuple((vm["id"], vm["from"]["id"]) for vm in step["vms"]), step["to"]["id"]

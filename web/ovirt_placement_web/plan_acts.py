@@ -1,0 +1,74 @@
+"""What people decide on plans: approved of, refused, or carried out in place of the enforcer's own."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ovirt_enforcer.on_request.orders import Misfits, order_looked_at
+from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement_web.acting import Asked, Stale, asked_by, carried_out, cluster_of, opened
+from ovirt_placement_web.site import Refusal
+
+_GONE = "this plan was made too long ago, or before the page was restarted: have it made again"
+
+
+async def approve(request: Request) -> Response:
+    """Let the enforcer carry out the plan that was looked at, and no other."""
+    asked = await asked_by(request)
+    cluster = cluster_of(request, asked)
+    plan = asked.form.get("plan", "")
+
+    def carry_out(who: str) -> None:
+        with opened(asked, ApprovalStore) as store:
+            # Where another one has come meanwhile, this one is not approved of either: it waits no more.
+            if not _waits(store, cluster.id, plan) or store.approve(plan, set_by=who) is None:
+                raise _stale(asked, store, cluster.id, plan)
+
+    return await carried_out(asked, cluster, "approve", carry_out, plan=plan)
+
+
+async def refuse(request: Request) -> Response:
+    """Have the plan that was looked at wait no more, for as long as an approval would last."""
+    asked = await asked_by(request)
+    cluster = cluster_of(request, asked)
+    plan = asked.form.get("plan", "")
+
+    def carry_out(who: str) -> None:
+        with opened(asked, ApprovalStore) as store:
+            refused = _waits(store, cluster.id, plan) and store.refuse(plan, set_by=who, reason=asked.reason)
+            if not refused:
+                raise _stale(asked, store, cluster.id, plan)
+
+    return await carried_out(asked, cluster, "refuse", carry_out, plan=plan)
+
+
+async def apply(request: Request) -> Response:
+    """Have a plan carried out that the page has made and this person has looked at, if it still fits."""
+    asked = await asked_by(request)
+    cluster = cluster_of(request, asked)
+    plan = asked.form.get("plan", "")
+    made = asked.site.made.known(plan)
+    if made is not None and made.document["cluster"]["id"] != cluster.id:
+        raise Refusal(404, f"Cluster {cluster.name} has no such plan.")
+
+    def carry_out(who: str) -> None:
+        if made is None:
+            raise Stale(_GONE)
+        try:
+            order_looked_at(asked.site.config, made.document, set_by=who, undoes=made.undoes)
+        except Misfits as error:
+            raise Stale(str(error)) from None
+
+    act = "undo" if made is not None and made.undoes else "apply"
+    return await carried_out(asked, cluster, act, carry_out, plan=plan)
+
+
+def _waits(store: ApprovalStore, cluster: str, plan: str) -> bool:
+    return any(one.cluster == cluster and one.plan == plan for one in store.waiting())
+
+
+def _stale(asked: Asked, store: ApprovalStore, cluster: str, plan: str) -> Stale:
+    """With what has become of the plan since it was looked at."""
+    waiting = next((one for one in store.waiting() if one.cluster == cluster), None)
+    return Stale(asked.site.questions.changed(plan, None if waiting is None else waiting.plan))
