@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-#: Examples of each property that names no number of its own; `make test-properties` draws many more.
-_EXAMPLES = int(os.environ.get("EXAMPLES", "30"))
-settings.register_profile("default", deadline=None, max_examples=_EXAMPLES)
+from tests.examples import EXAMPLES
+
+settings.register_profile("default", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("default")
 
 _FOLDERS = pytest.StashKey[frozenset[Path]]()

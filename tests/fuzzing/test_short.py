@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+
 from . import FUZZERS, fuzzer
 
 #: Inputs that each example makes, so that most of the time goes into the reader.
@@ -19,7 +21,7 @@ def test_no_input_breaks_the_reader(name: str) -> None:
     attempt = fuzzer(name)
 
     @settings(
-        max_examples=60,
+        max_examples=examples(60),
         deadline=None,
         database=None,
         phases=[Phase.generate],

@@ -17,6 +17,7 @@ from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
+from tests.examples import examples
 from tests.placement.rules.strategies import FOREIGN, groups, snapshots
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -61,7 +62,7 @@ def test_a_change_is_refused_exactly_where_the_engine_refuses_it(
     assert bool(judgement.refusals or judgement.unchecked) == refused
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @example(
     state=snapshot(
         host("h1"),

@@ -31,6 +31,7 @@ from ovirt_simulator.core.entities import PolicyUnit, UnitType
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.builders import cluster, snapshot
+from tests.examples import examples
 
 NO_BALANCE = "38440000-8cf0-14bd-c43e-10b96e4ef00a"
 OURS = Units(
@@ -213,7 +214,7 @@ def some_factors(data: st.DataObject, *, of_ours_only: bool = False) -> dict[str
 
 
 @pytest.mark.slow
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> None:
     description = data.draw(st.sampled_from(["", made_like("none"), made_like("evenly_distributed")]))
@@ -239,7 +240,7 @@ def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> 
     assert used.name == name
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_setup_and_then_undo_give_back_what_was(world: World, data: st.DataObject) -> None:
     description = data.draw(st.sampled_from(["", "of the site", "ends in [] "]))
@@ -273,7 +274,7 @@ def test_setup_and_then_undo_give_back_what_was(world: World, data: st.DataObjec
     assert world.plan_undo(name).requests == ()
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_undo_takes_our_units_out_of_any_policy(world: World, data: st.DataObject) -> None:
     """Also where nobody remembers what was before: they were put in by hand, or it was made long ago."""

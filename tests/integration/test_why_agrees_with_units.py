@@ -20,6 +20,7 @@ from ovirt_placement.rules.scheduling.ranking import order
 from ovirt_placement.units.decisions import RefusedLoudlyError, accepted_hosts, ranked_hosts
 from tests import builders as build
 from tests.builders import CLUSTER, TOGETHER, group, snapshot, vm
+from tests.examples import examples
 from tests.integration.worlds import FILTERS, WEIGHTS, policies, worlds
 from tests.placement.rules.strategies import HOSTS, VMS
 from tests.plugins.proxy_process import running_proxy
@@ -76,7 +77,10 @@ def in_process(publisher: Publisher) -> Iterator[Publisher]:
         logging.getLogger("ovirt_placement").setLevel(logging.NOTSET)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(60),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(worlds(policies()))
 def test_in_this_process(in_process: Publisher, state: Snapshot) -> None:
     in_process.publish(state)
@@ -99,7 +103,10 @@ def proxy(publisher: Publisher) -> Iterator[Any]:
         yield client
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(25),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(worlds(policies()))
 def test_through_the_proxy(publisher: Publisher, proxy: Any, state: Snapshot) -> None:
     publisher.publish(state)

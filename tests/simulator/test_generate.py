@@ -16,6 +16,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.server import serve
 from tests.engine_memory import taken_mb
+from tests.examples import examples
 from tests.simulator.core.engines import START
 
 
@@ -34,7 +35,7 @@ def broken(snapshot: Snapshot) -> set[str]:
     return {group.name for group in snapshot.affinity_groups if is_broken(group)}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     seed=st.integers(0, 1000),
     hosts=st.integers(2, 12),

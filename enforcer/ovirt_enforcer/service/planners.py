@@ -85,8 +85,10 @@ class Planners(Protocol):
         ...
 
 
-def plan_of(snapshot: Snapshot, question: PlanQuestion) -> Plan:
-    """Make a plan here and now."""
+def plan_of(
+    snapshot: Snapshot, question: PlanQuestion, simulation_seconds: float = _SIMULATION_SECONDS
+) -> Plan:
+    """Make a plan here and now; trying out what it leads to takes so many seconds at most."""
     deadline = Deadline.after(question.deadline)
     plan = make_plan(
         snapshot,
@@ -100,14 +102,17 @@ def plan_of(snapshot: Snapshot, question: PlanQuestion) -> Plan:
     if question.home is not None and not plan.steps:
         plan = plan_home(snapshot, question.cluster, question.home, question.frozen, deadline)
     if question.simulate and (plan.steps or question.restless):
-        plan = replace(plan, loop=_loop(snapshot, question))
+        plan = replace(plan, loop=_loop(snapshot, question, simulation_seconds))
     return with_held_back(plan, snapshot, question.spared, question.left_out, question.frozen)
 
 
-def _loop(snapshot: Snapshot, question: PlanQuestion) -> str:
-    deadline = Deadline.after(_SIMULATION_SECONDS)
+def _loop(snapshot: Snapshot, question: PlanQuestion, seconds: float) -> str:
     simulation = simulate(
-        snapshot, question.cluster, question.frozen, options=question.options, deadline=deadline
+        snapshot,
+        question.cluster,
+        question.frozen,
+        options=question.options,
+        deadline=Deadline.after(seconds),
     )
     return report.text(simulation, snapshot) if simulation.loop is not None else ""
 

@@ -18,6 +18,7 @@ from ovirt_placement.planning.plan import Step
 from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import cluster, host, snapshot, vm
+from tests.examples import examples
 
 from .judging import gates
 
@@ -188,7 +189,7 @@ class World:
         return [run.intent(at, self.now) for at, run in wanted]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(LIMITS, st.sets(st.integers(0, VMS - 1), max_size=2), st.lists(WISHES, max_size=25))
 def test_no_limit_is_ever_passed(limits: EnforcerSettings, foreign: set[int], wishes: list[Wish]) -> None:
     world = World(limits, foreign)

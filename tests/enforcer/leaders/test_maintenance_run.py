@@ -31,11 +31,18 @@ HOSTS = ("h1", "h2")
 CALM = SETTINGS.replace("lease_seconds = 1.0", "lease_seconds = 8.0\ncooldown_after_success_seconds = 0")
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-@pytest.mark.parametrize(
-    "where",
-    ["after INSERT INTO intents", "after POST /hosts/h1/deactivate", "before POST /hosts/h1/activate"],
-)
+#: A request that was not made is made again after 30 s.
+WHERE = [
+    "after INSERT INTO intents",
+    "after POST /hosts/h1/deactivate",
+    pytest.param("before POST /hosts/h1/activate", marks=pytest.mark.slow),
+]
+#: A stall of the disk that lasts longer than the lease is no failure either: the other one takes over.
+PATIENCE_SECONDS = 240.0
+
+
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("where", WHERE)
 def test_the_second_goes_on_where_the_first_was_killed(where: str, database: str, tmp_path: Path) -> None:
     with ExitStack() as stack:
         url = stack.enter_context(store_of(database, tmp_path))
@@ -57,12 +64,12 @@ def test_the_second_goes_on_where_the_first_was_killed(where: str, database: str
         eventually(lambda: WATCHES in second.said)
         request = MaintenanceRequest(work=Work.NOTHING, soak_seconds=0.5)
         store.request("run", (CLUSTER, CLUSTER), zip(HOSTS, HOSTS, strict=True), request, requested_by="ada")
-        eventually(lambda: first.killed)
+        eventually(lambda: first.killed or LEADS in second.said, PATIENCE_SECONDS)
 
         def ended() -> MaintenanceRun:
             return store.runs()[0]
 
-        eventually(lambda: not ended().active)
+        eventually(lambda: not ended().active, PATIENCE_SECONDS)
         assert LEADS in second.said
         assert (ended().state, ended().message) == ("done", "2 done"), second.said
         assert not any(one.draining for one in ended().hosts)

@@ -30,6 +30,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
+from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn
 
 BOTH = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
@@ -233,7 +234,7 @@ def test_the_engine_goes_on_in_a_cluster_that_is_upgraded() -> None:
     assert simulate(state, CLUSTER) == simulate(SPLIT, CLUSTER)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 100_000))
 def test_the_enforcer_alone_comes_to_rest_where_it_has_nothing_more_to_do(seed: int) -> None:
     state = drawn(seed, hosts=3, vms=5)
@@ -243,7 +244,7 @@ def test_the_enforcer_alone_comes_to_rest_where_it_has_nothing_more_to_do(seed: 
     assert play(went.end, CLUSTER, alone, 200, NEVER).migrations == ()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 100_000), st.booleans())
 def test_each_loop_leads_every_vm_back_and_the_same_state_comes_to_the_same_end(seed: int, hot: bool) -> None:
     state = drawn(seed, hosts=3, vms=5)

@@ -6,7 +6,7 @@ import json
 from functools import cache
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator, meta
 
 from tests.paths import CHECKOUT
 
@@ -54,5 +54,5 @@ def _schema() -> dict[str, Any]:
     for known in schema["$defs"].values():
         if "properties" in known:
             known["additionalProperties"] = False
-    Draft202012Validator.check_schema(schema)
+    meta.validate(schema)
     return schema

@@ -23,6 +23,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
+from tests.examples import examples
 from tests.placement.planning.brute_force import Assignment, BruteForce
 from tests.placement.planning.tiny_clusters import tiny_clusters
 
@@ -64,7 +65,7 @@ class Emptying(BruteForce):
         return self.value(at, cost)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(tiny_clusters(), st.sets(st.sampled_from(["h0", "h1"]), min_size=1))
 def test_nothing_empties_hosts_better(state: Snapshot, drawn: set[str]) -> None:
     hosts = sorted(one for one in drawn if state.host_by_id[one].up)

@@ -12,6 +12,7 @@ from ovirt_placement.rules.rule import UnitKind
 from ovirt_placement.rules.verdict import BalanceRequest, Request
 from ovirt_placement.rules.violations import find_violations
 from tests.builders import CLUSTER
+from tests.examples import examples
 from tests.integration.worlds import whole_policies, worlds
 from tests.placement.rules.strategies import HOSTS, VMS
 
@@ -36,7 +37,7 @@ def answers(state: Snapshot) -> list[object]:
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(worlds(whole_policies()), ENTRIES, ENTRIES)
 def test_answers_are_those_of_a_snapshot_decoded_again(
     state: Snapshot, first: list[tuple[str, str]], second: list[tuple[str, str]]

@@ -15,6 +15,7 @@ from ovirt_placement.lookups.index import prepare, share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.rules.affinity.membership import groups_of, members
 from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
+from tests.examples import examples
 from tests.integration.worlds import whole_policies, worlds
 from tests.placement.lookups.test_more_pending import ENTRIES, answers
 from tests.placement.rules.strategies import HOSTS, VMS
@@ -61,7 +62,7 @@ def pending(state: Snapshot, entries: list[tuple[str, str]], like: Snapshot) -> 
     return with_more_pending(state, tuple(Pending(name, at, 512) for name, at in there), like=like)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     worlds(whole_policies()),
     CHANGES,

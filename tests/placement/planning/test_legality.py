@@ -22,6 +22,7 @@ from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, label, pending, snapshot, vm
+from tests.examples import examples
 from tests.placement.rules.strategies import HOSTS, snapshots
 
 THREE_HOSTS = (host("h1"), host("h2", free_mb=20000), host("h3", free_mb=10000))
@@ -125,7 +126,7 @@ def test_a_cluster_whose_every_step_is_refused_ends_with_what_it_has(
     assert {dropped.step.target for dropped in plan.refused} == {"h2", "h3"}
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(snapshots(st.sampled_from([TOGETHER, APART])), st.sampled_from([None, *HOSTS]), st.booleans())
 def test_every_step_passes_every_filter_in_the_state_before_it(
     state: Snapshot, hated: str | None, by_keys: bool

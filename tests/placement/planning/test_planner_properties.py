@@ -20,6 +20,7 @@ from ovirt_placement.planning.planner import holds, make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.verification import apply
 from tests.builders import CLUSTER
+from tests.examples import examples
 from tests.placement.planning.brute_force import BruteForce, Violations
 from tests.placement.planning.tiny_clusters import tiny_clusters
 
@@ -46,7 +47,7 @@ def end_of(cluster: Snapshot, plan: Plan, *, partly: bool = False) -> tuple[Viol
     return oracle.worth(at), migrations
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(tiny_clusters())
 def test_no_plan_repairs_more_or_needs_fewer_migrations(cluster: Snapshot) -> None:
     plan = planned(cluster)
@@ -55,7 +56,7 @@ def test_no_plan_repairs_more_or_needs_fewer_migrations(cluster: Snapshot) -> No
     assert plan.at_least == plan.migrations
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(tiny_clusters(), st.sampled_from([None, Greedy(), Random()]), st.integers(0, 200))
 def test_no_plan_that_leaves_no_more_violated_has_fewer_migrations_than_are_said_to_be_needed(
     cluster: Snapshot, strategy: Strategy | None, questions: int
@@ -70,7 +71,7 @@ def test_no_plan_that_leaves_no_more_violated_has_fewer_migrations_than_are_said
     assert plan.at_least <= fewest <= migrations
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(tiny_clusters(crowds=True))
 def test_what_cannot_hold_is_spread_as_far_as_it_can_be(cluster: Snapshot) -> None:
     plan = planned(cluster, PARTLY)
@@ -79,7 +80,7 @@ def test_what_cannot_hold_is_spread_as_far_as_it_can_be(cluster: Snapshot) -> No
     assert end_of(cluster, plan)[0] == end_of(cluster, planned(cluster))[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(tiny_clusters(), st.randoms(use_true_random=False))
 def test_the_order_in_which_the_engine_lists_things_changes_nothing(cluster: Snapshot, random: Any) -> None:
     def shuffled(parts: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -98,7 +99,7 @@ def test_the_order_in_which_the_engine_lists_things_changes_nothing(cluster: Sna
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(tiny_clusters())
 def test_what_remains_violated_is_named_with_a_reason(cluster: Snapshot) -> None:
     plan = planned(cluster)
@@ -107,7 +108,7 @@ def test_what_remains_violated_is_named_with_a_reason(cluster: Snapshot) -> None
     assert all(rule.obstacles for rule in plan.remaining)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(tiny_clusters())
 def test_with_hard_rules_alone_to_repair_what_is_soft_is_reported_and_not_explained(
     cluster: Snapshot,
@@ -119,7 +120,7 @@ def test_with_hard_rules_alone_to_repair_what_is_soft_is_reported_and_not_explai
     assert all(bool(rule.obstacles) is rule.hard for rule in plan.remaining)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(tiny_clusters())
 def test_the_rest_of_a_plan_is_what_a_new_plan_would_cost(cluster: Snapshot) -> None:
     """So a restart between two steps costs no migration."""

@@ -14,6 +14,7 @@ from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.keys import KeyChange, KeyStore, Run
 from ovirt_service.errors import UserError
+from tests.examples import examples
 from tests.placement.databases import database
 from tests.stored import put_keys
 
@@ -90,7 +91,9 @@ def test_a_change_is_whole_or_nothing(store: KeyStore) -> None:
     assert store.revision() == revision
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     value=st.floats()
     | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=255),

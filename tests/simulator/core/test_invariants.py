@@ -15,6 +15,7 @@ from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import Settings
 from tests.builders import APART, TOGETHER, group, host, vm
 from tests.engine_memory import taken_mb
+from tests.examples import examples
 from tests.simulator.core import engines
 
 HOSTS = ("h1", "h2", "h3")
@@ -137,7 +138,7 @@ class Administration(RuleBasedStateMachine):
         self.memory_is_taken_by_those_who_are_there_or_on_their_way()
 
 
-Administration.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+Administration.TestCase.settings = settings(max_examples=examples(100), stateful_step_count=40, deadline=None)
 TestAdministration = Administration.TestCase
 
 

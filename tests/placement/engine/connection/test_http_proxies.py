@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.engine.connection.exchanges import Trust, post
 from ovirt_placement.engine.connection.unanswered import Unanswered
+from tests.examples import examples
 from tests.placement.sockets import refusing_port
 
 SECONDS = 20
@@ -139,7 +140,7 @@ WORDS = (
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     host=st.sampled_from(HOSTS),
     words=st.lists(st.sampled_from(WORDS), max_size=3),

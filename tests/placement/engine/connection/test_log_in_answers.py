@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineSetupError
 from ovirt_service.errors import UserError
+from tests.examples import examples
 from tests.placement.engine_server import API
 
 #: That of no other test: a refused one is remembered, and ports are used again.
@@ -156,7 +157,7 @@ def test_an_answer_that_trickles_in_is_interrupted_in_time(beginning: bytes) -> 
     assert time.monotonic() - began < 20
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.one_of(
         st.binary(max_size=200),

@@ -59,8 +59,9 @@ def test_few_read_the_engine_at_the_same_time(engine: EngineServer, config: Conf
 
 @pytest.mark.parametrize("spoil", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/nowhere")])
 def test_what_stands_in_the_place_of_a_turn_stops_nobody(
-    tmp_path: Path, spoil: Callable[[Path], object]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], object]
 ) -> None:
+    monkeypatch.setattr(turns, "_PATIENCE_SECONDS", 0.01)
     for number in range(READERS):
         spoil(tmp_path / f"reader-{number}")
     with turn(tmp_path), turn(tmp_path), turn(tmp_path), turn(None):

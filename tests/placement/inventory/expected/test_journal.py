@@ -20,6 +20,7 @@ from ovirt_placement.inventory.expected import journal
 from ovirt_placement.inventory.expected.journal import Journal
 from ovirt_placement.inventory.expected.ranks import packed
 from ovirt_placement.inventory.expected.traces import Outcomes, Trace, TraceOutcome, Traces
+from tests.examples import examples
 
 PROCESSES, RECORDS = 4, 300
 #: A process of its own, not a fork of one that runs threads.
@@ -69,7 +70,9 @@ def test_who_reads_a_journal_that_is_begun_again_forgets_the_old_one(folder: Pat
     assert reader.news() == (False, [])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(50)
+)
 @given(st.binary(min_size=1, max_size=60), st.data())
 def test_what_a_killed_writer_left_of_a_record_hides_no_later_one(
     folder: Path, record: bytes, data: st.DataObject

@@ -17,6 +17,7 @@ from ovirt_placement.planning.ordering.ordering import order
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Problem
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
+from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn
 from tests.placement.planning.assignment.ends import Ends
 
@@ -52,7 +53,7 @@ def test_tiny_clusters_need_at_most_half_as_many_migrations_again_on_average() -
     assert repaired >= 0.95 * clusters
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 10**9))
 def test_an_end_is_legal_and_as_good_as_it_says(seed: int) -> None:
     cluster = drawn(seed, hosts=5, vms=9, groups=6)
@@ -70,7 +71,7 @@ def test_an_end_is_legal_and_as_good_as_it_says(seed: int) -> None:
     assert choice.where.keys() <= movable
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 10**9))
 def test_no_end_beats_the_bound(seed: int) -> None:
     cluster = drawn(seed, hosts=3, vms=5)
@@ -81,7 +82,7 @@ def test_no_end_beats_the_bound(seed: int) -> None:
         assert bound.migrations <= migrations
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(0, 10**9))
 def test_the_same_cluster_has_the_same_choice(seed: int) -> None:
     assert chosen(drawn(seed)) == chosen(drawn(seed))

@@ -11,6 +11,7 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, 
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.value import Value, value_of
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
+from tests.examples import examples
 from tests.placement.planning.brute_force import BruteForce, Violations
 from tests.placement.planning.tiny_clusters import tiny_clusters
 
@@ -27,7 +28,7 @@ def as_value(violations: Violations, migrations: int) -> Value:
     return (hard, 0, *others, migrations)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(tiny_clusters())
 def test_no_sequence_that_leaves_as_little_violated_is_shorter(cluster: Snapshot) -> None:
     problem, oracle = posed(cluster), BruteForce(cluster)

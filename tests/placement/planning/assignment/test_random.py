@@ -18,6 +18,7 @@ from ovirt_placement.planning.ordering.ordering import order
 from ovirt_placement.planning.planner import holds, make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn
 from tests.placement.planning.assignment.ends import Ends
 
@@ -75,7 +76,7 @@ def test_a_rule_that_no_migration_repairs_leaves_the_turn_to_another() -> None:
     assert all(chosen(cluster, seed).where == {"c": "h2"} for seed in range(10))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 10**9), st.integers(0, 5))
 def test_every_choice_is_an_improvement_that_can_be_carried_out(seed: int, lot: int) -> None:
     cluster = drawn(seed)

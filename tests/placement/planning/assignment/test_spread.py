@@ -17,6 +17,7 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, 
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_simulator.generate import Sizes, generate
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, needed_mb, snapshot, vm
+from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn
 from tests.placement.planning.assignment.ends import Ends
 
@@ -116,7 +117,7 @@ def test_what_must_stay_together_is_spread_together() -> None:
     assert set(where.values()) == {"h1", "h2"}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 10**9))
 def test_spreading_makes_nothing_worse_that_matters_more(seed: int) -> None:
     cluster = drawn(seed, hosts=6, vms=9, groups=5)

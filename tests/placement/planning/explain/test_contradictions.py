@@ -22,6 +22,7 @@ from ovirt_placement.planning.explain.question import Question, Work
 from ovirt_placement.rules.asks import asks, parts_of
 from ovirt_placement.rules.placement_rules.kinds import KINDS
 from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, cluster, group, host, rule, snapshot, vm
+from tests.examples import examples
 from tests.placement.rules.placement_keys.parts import key, node_key
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import satisfied
@@ -170,7 +171,7 @@ def check(state: Snapshot) -> None:
     assert together(state, left, memory=memory)
 
 
-FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @FEW

@@ -11,11 +11,12 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, 
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.score import score
 from tests.builders import APART, CLUSTER, group, host, needed_mb, snapshot, vm
+from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn
 from tests.placement.planning.assignment.ends import Ends
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.integers(0, 10**9))
 def test_violations_and_room_are_right_after_any_moves(seed: int) -> None:
     cluster, dice = drawn(seed, hosts=5, vms=8, groups=6), random.Random(seed)

@@ -11,6 +11,7 @@ from ovirt_placement.model import AffinityRule, Snapshot
 from ovirt_placement.planning.legality import filters_of, request_for
 from ovirt_placement.planning.problem.build_problem import pose
 from tests.builders import CLUSTER, cluster, group, host, label, snapshot, vm
+from tests.examples import examples
 
 
 def drawn(seed: int) -> Snapshot:
@@ -49,7 +50,7 @@ def drawn(seed: int) -> Snapshot:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 10**9))
 def test_fixed_filters_say_the_same_of_vms_that_are_alike(seed: int) -> None:
     state = drawn(seed)
@@ -67,7 +68,7 @@ def test_fixed_filters_say_the_same_of_vms_that_are_alike(seed: int) -> None:
         assert all(len(found) == 1 for found in answers.values())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 10**9))
 def test_targets_are_what_every_fixed_filter_lets_pass(seed: int) -> None:
     state = drawn(seed)

@@ -22,6 +22,7 @@ from ovirt_placement.rules.admission.units import (
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.verdict import Request, Verdict
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
+from tests.examples import examples
 from tests.placement.rules.failover.restarting import survives
 from tests.placement.rules.failover.test_starts import HOSTS, VMS, worlds
 
@@ -217,7 +218,7 @@ def starting(draw: st.DrawFn) -> tuple[Snapshot, str]:
     return replace(state, clusters=clusters, hosts=hosts, vms=vms, pending=pending), one
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(starting())
 def test_exactly_the_starts_are_refused_after_which_less_is_survived(drawn: tuple[Snapshot, str]) -> None:
     state, name = drawn

@@ -13,6 +13,7 @@ from ovirt_placement.rules.catalogue import constraints
 from ovirt_placement.rules.engine_enforcement.order import tiers
 from ovirt_placement.rules.placement import SnapshotPlacement
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.examples import examples
 from tests.placement.rules.java.test_ids import halves, spread
 
 #: A table with so few keys has this many bins.
@@ -90,7 +91,7 @@ def is_violated(state: Snapshot, vms: Sequence[str], name: str) -> bool:
     return len({*places}) > 1 if name == "together" else len({*places}) < len(places)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(clusters())
 def test_only_the_order_within_a_crowd_is_by_lot(state: Snapshot) -> None:
     # Which of two groups comes first that have as many VMs and the same smallest one nobody says.

@@ -23,6 +23,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
+from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn
 
 HOSTS = ("h1", "h2", "h3")
@@ -125,7 +126,7 @@ def test_a_cycle_passes_over_clusters_that_are_busy_but_not_over_those_that_are_
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 10**9))
 def test_each_candidate_is_there_once_and_may_move(seed: int) -> None:
     state = drawn(seed)

@@ -17,6 +17,7 @@ from ovirt_placement.rules.failover.outcomes import Loss, Proven, Survival
 from ovirt_placement.rules.solving.budget import Budget
 from tests import builders as build
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.examples import examples
 
 HOSTS = ("h1", "h2", "h3", "h4")
 VMS = ("a", "b", "c", "d", "e")
@@ -223,7 +224,7 @@ def obeys(state: Snapshot, name: str, home: str, homes: dict[str, str], staying:
     return True
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(reserving(), st.integers(1, 2))
 def test_check_is_exact_both_ways(state: Snapshot, failures: int) -> None:
     up = [one.id for one in state.hosts if one.status == "up"]
@@ -240,7 +241,7 @@ def test_check_is_exact_both_ways(state: Snapshot, failures: int) -> None:
     assert found.unjudged == 0
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(reserving(), st.sets(st.sampled_from(HOSTS), min_size=1, max_size=2))
 def test_every_survival_is_legal(state: Snapshot, failing: set[str]) -> None:
     up = {one.id for one in state.hosts if one.status == "up"}

@@ -21,6 +21,7 @@ from ovirt_placement.rules.failover.units import Domain, whole_domains
 from ovirt_placement.rules.solving.budget import Budget
 from tests import builders as build
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.examples import examples
 from tests.placement.rules.failover.restarting import passes, survives
 
 MANY = 1_000_000
@@ -138,7 +139,7 @@ def smallest_lost(state: Snapshot, sets: list[tuple[str, ...]]) -> list[tuple[st
     return [one for one in lost if not any(set(other) < set(one) for other in lost)]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(clusters())
 def test_any_three_hosts_agree_with_every_order_of_starts(state: Snapshot) -> None:
     found = check(state, CLUSTER, 3)
@@ -149,7 +150,7 @@ def test_any_three_hosts_agree_with_every_order_of_starts(state: Snapshot) -> No
     assert found.survived == sum(not any(set(one) <= set(failed) for one in lost) for failed in sets)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(clusters())
 def test_every_combination_is_an_order_of_starts_that_passes(state: Snapshot) -> None:
     starts = Starts(state, CLUSTER)
@@ -170,7 +171,7 @@ def parted(draw: st.DrawFn) -> tuple[Snapshot, tuple[Domain, ...]]:
     return draw(clusters()), tuple(Domain(f"d{at}", frozenset(one)) for at, one in enumerate(domains))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(parted(), st.integers(1, 2))
 def test_domains_fail_whole(drawn: tuple[Snapshot, tuple[Domain, ...]], failures: int) -> None:
     state, domains = drawn

@@ -15,6 +15,7 @@ from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.placement_rules.kinds import KINDS
 from ovirt_placement.rules.solving.budget import Budget
 from tests.builders import CLUSTER, cluster, host, needed_mb, snapshot, vm
+from tests.examples import examples
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import lets, running
 
@@ -74,7 +75,7 @@ def fits(state: Snapshot, at: dict[str, str], one: str, name: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(data=st.data())
 def test_a_failure_is_survived_if_there_is_an_order_of_starts(kind: str, data: st.DataObject) -> None:
     state = data.draw(states(kind))

@@ -16,6 +16,7 @@ from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.placement_rules.kinds import KINDS
 from ovirt_placement.rules.solving.budget import Budget
 from tests.builders import CLUSTER, cluster, host, rule, snapshot, vm
+from tests.examples import examples
 from tests.placement.rules.failover import ordered
 from tests.placement.rules.placement_rules.drawn import placement_rules
 
@@ -76,7 +77,7 @@ def racks(draw: st.DrawFn) -> Snapshot:
     return snapshot(cluster(ha_reservation=True), *hosts, *vms, even, *some)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.one_of(states(), racks(), racks()))
 def test_a_failure_is_survived_if_starts_in_order_are_let_through(state: Snapshot) -> None:
     outcome = Starts(state, CLUSTER).judge(("h1",), Budget(5_000_000))
@@ -106,7 +107,7 @@ def _check_replay(state: Snapshot, loss: Loss) -> None:
         at[one] = home
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(orders(), st.lists(st.sampled_from([1, 50, 100]), min_size=5, max_size=5), st.permutations(VMS))
 def test_the_order_is_that_of_priorities_and_rules(
     rules: list[PlacementRule], priorities: list[int], given: list[str]
@@ -131,7 +132,7 @@ def test_the_order_is_that_of_priorities_and_rules(
         assert order.ordered(given) == tuple(given)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.one_of(states(), racks()))
 def test_without_priorities_and_rules_every_order_will_do(state: Snapshot) -> None:
     rules = tuple(one for one in state.placement_rules if one.kind != "restart_after")

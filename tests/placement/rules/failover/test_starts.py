@@ -13,6 +13,7 @@ from ovirt_placement.model import Host, PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.rules.failover.check import check
 from tests import builders as build
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, snapshot
+from tests.examples import examples
 from tests.placement.rules.failover.restarting import passes, survives
 
 HOSTS = ("h1", "h2", "h3", "h4")
@@ -108,7 +109,7 @@ def worlds(draw: st.DrawFn) -> Snapshot:
     return replace(state, placement_keys=keys(draw))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(worlds(), st.integers(1, 2))
 def test_safe_is_an_order_of_starts_that_all_filters_let_through(state: Snapshot, failures: int) -> None:
     up = [host.id for host in state.hosts_of_cluster[CLUSTER] if host.up]

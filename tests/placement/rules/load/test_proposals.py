@@ -12,6 +12,7 @@ from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules.load.even_distribution import LoadLimits, proposals
 from ovirt_placement.rules.verdict import BalanceMove
 from tests.builders import CLUSTER, cluster, host, snapshot, vm
+from tests.examples import examples
 
 HOSTS = ("h0", "h1", "h2")
 
@@ -115,7 +116,7 @@ def use(each: Vm) -> int:
     return int(each.usage_cpu_percent or 0) * each.vcpus
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(clusters(), LIMITS, st.sets(st.sampled_from(HOSTS)))
 def test_what_is_proposed_is_what_the_engine_would_try(
     state: Snapshot, limits: LoadLimits, long_busy: set[str]

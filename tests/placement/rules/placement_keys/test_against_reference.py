@@ -21,6 +21,7 @@ from ovirt_placement.rules.placement_keys.score import Score
 from ovirt_placement.rules.placement_keys.settings import KeySettings
 from ovirt_placement.rules.placement_keys.sticky import copies_after_start, sticky_keys
 from ovirt_placement.rules.verdict import Request
+from tests.examples import examples
 from tests.placement.rules.placement_keys import reference, reference_keys
 from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, settings, worlds
 
@@ -57,7 +58,7 @@ def specified_choice(world: Snapshot, hosts: tuple[str, ...], chosen: KeySetting
     return set()
 
 
-@limit(max_examples=60)
+@limit(max_examples=examples(60))
 @given(worlds())
 def test_strongest_level_wins_and_its_weight_travels(world: Snapshot) -> None:
     for vm in world.vms:
@@ -120,7 +121,7 @@ def test_best_rank_is_the_choice_for_every_set_of_hosts(world: Snapshot, chosen:
         assert best(left, whole) == best(left, alone) == specified_choice(world, hosts, chosen)
 
 
-@limit(max_examples=60)
+@limit(max_examples=examples(60))
 @given(worlds(), settings())
 def test_ranks_are_dense_and_every_refused_host_is_last(world: Snapshot, chosen: KeySettings) -> None:
     passed = accepted(world, HOSTS, chosen)
@@ -132,7 +133,7 @@ def test_ranks_are_dense_and_every_refused_host_is_last(world: Snapshot, chosen:
         assert all(found[one] < found[other] for one in passed for other in HOSTS if other not in passed)
 
 
-@limit(max_examples=30)
+@limit(max_examples=examples(30))
 @given(worlds(), settings())
 def test_a_lot_gives_every_host_that_ties_the_same_chance(world: Snapshot, chosen: KeySettings) -> None:
     """Over all orders in which hosts can be drawn, each of the best wins equally often, and no other ever."""
@@ -144,7 +145,7 @@ def test_a_lot_gives_every_host_that_ties_the_same_chance(world: Snapshot, chose
     assert wins == {host: 24 // len(tied) for host in tied}
 
 
-@limit(max_examples=60)
+@limit(max_examples=examples(60))
 @given(worlds(), settings(), st.randoms(use_true_random=False))
 def test_order_changes_nothing(world: Snapshot, chosen: KeySettings, random: Random) -> None:
     def shuffled(given: tuple[T, ...]) -> tuple[T, ...]:
@@ -162,7 +163,7 @@ def test_order_changes_nothing(world: Snapshot, chosen: KeySettings, random: Ran
     assert set(accepted(other, shuffled(HOSTS), chosen)) == set(accepted(world, HOSTS, chosen))
 
 
-@limit(max_examples=60)
+@limit(max_examples=examples(60))
 @given(worlds(), st.sampled_from(HOSTS))
 def test_start_freezes_the_compiled_keys_and_copies_the_sticky_ones(world: Snapshot, name: str) -> None:
     host: Host = world.host_by_id[name]

@@ -18,13 +18,14 @@ from ovirt_placement.rules.placement_rules.kinds import KINDS
 from ovirt_placement.rules.verdict import Request
 from ovirt_placement.rules.violations import find_violations
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.examples import examples
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import lets, running, satisfied
 
 HOSTS = ("h1", "h2", "h3", "h4")
 VMS = ("a", "b", "c", "d", "e")
 EACH = pytest.mark.parametrize("kind", KINDS)
-MANY = settings(max_examples=30)
+MANY = settings(max_examples=examples(30))
 
 
 @st.composite

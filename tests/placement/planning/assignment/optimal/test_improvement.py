@@ -17,6 +17,7 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, 
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.problem import Problem
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn
 from tests.placement.planning.assignment.ends import Ends
 
@@ -46,7 +47,9 @@ def legal_end(state: Snapshot, where: Mapping[str, str]) -> bool:
 
 @pytest.mark.usefixtures("_never_as_one")
 @example(543)  # a group that the engine lets gather nowhere
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.integers(0, 10_000))
 def test_ends_are_legal_and_never_worse(seed: int) -> None:
     state = drawn(seed, hosts=5, vms=9, groups=6)

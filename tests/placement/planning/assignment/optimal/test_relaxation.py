@@ -12,6 +12,7 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, 
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.value import Value
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.examples import examples
 from tests.placement.planning.brute_force import BruteForce
 from tests.placement.planning.tiny_clusters import tiny_clusters
 
@@ -29,7 +30,7 @@ def bound_of(cluster: Snapshot) -> Value:
     return relaxed(construction, NEVER).bound
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(tiny_clusters())
 def test_no_end_is_better(cluster: Snapshot) -> None:
     hard, headroom_deficit, *others, migrations = bound_of(cluster)

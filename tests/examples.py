@@ -1,0 +1,13 @@
+"""How many examples tests draw: few in the quick suite, many where `make test-properties` asks for them."""
+
+from __future__ import annotations
+
+import os
+
+#: Examples of each property that names no number of its own.
+EXAMPLES = int(os.environ.get("EXAMPLES", "30"))
+
+
+def examples(of_hundred: int) -> int:
+    """The number for a property that draws so many when others draw 100."""
+    return max(5, of_hundred * EXAMPLES // 100)
