@@ -21,9 +21,10 @@ ON_DIGESTS := tests/placement/engine/connection tests/placement/inventory/expect
 # Tests start a thousand interpreters: each would compile all of the project anew where this is set.
 export PYTHONDONTWRITEBYTECODE :=
 
-# Some tests, and then those of them whose assertions depend on real time, which run alone: run-tests MARKS,ARGUMENTS
+# Some tests, and then those of them whose assertions depend on real time; these mostly wait, so that two at a time
+# leave the machine idle enough: run-tests MARKS,ARGUMENTS
 run-tests = $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and not timing" $(2) \
-	&& $(BIN)/python -m pytest -m "$(1) and timing" $(2)
+	&& $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and timing" $(2)
 
 .PHONY: help demo test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
 

@@ -18,8 +18,6 @@ from tests.docs.test_links import leads_nowhere, links_of
 from tests.paths import CHECKOUT
 from tests.proxy.running import running
 
-pytestmark = pytest.mark.slow
-
 COMMANDS = ("ovirt-placement", "ovirt-scheduler-proxy", "ovirt-enforcer", "ovirt-placement-web")
 
 #: What git ignores, and what must not get into a distribution.
@@ -36,7 +34,7 @@ IGNORED = shutil.ignore_patterns(
     ".hypothesis",
 )
 
-pytestmark = pytest.mark.xdist_group("packaging")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +133,6 @@ def test_an_installed_command_runs(installed: Path, command: str) -> None:
     _check_runs(installed / "bin" / command, _environment(installed))
 
 
-@pytest.mark.slow
 def test_the_installed_simulator_runs_alongside(installed: Path, installed_simulator: Path) -> None:
     environment = _environment(installed, installed_simulator)
     _check_runs(installed_simulator / "bin" / "ovirt-simulator", environment)

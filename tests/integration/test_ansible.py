@@ -13,6 +13,8 @@ from lxml import etree
 from tests.integration.ansible_playbook import Results, play, simulated_engine
 from tests.simulator.http.world import WORLD
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -120,7 +122,6 @@ def test_affinity_groups_that_the_engine_refuses(group_results: Results) -> None
     assert results["ask for a cluster that is not there"]["msg"] == "Cluster 'Nowhere' was not found."
 
 
-@pytest.mark.slow
 def test_affinity_labels(engine: str, folder: Path) -> None:
     results = play("affinity_label.yml", engine, folder)
     assert changes(results, "create", "create again") == {"create": True, "create again": False}
@@ -146,7 +147,6 @@ def test_affinity_labels(engine: str, folder: Path) -> None:
     assert ids(shown(results, "read after removing", "backend"), "vms/vm") == {"db1", "idle"}
 
 
-@pytest.mark.slow
 def test_information(engine: str, folder: Path, sdk: ovirtsdk4.Connection) -> None:
     system = sdk.system_service()
     policies = system.scheduling_policies_service().list()
@@ -209,7 +209,6 @@ def test_information(engine: str, folder: Path, sdk: ovirtsdk4.Connection) -> No
     assert names(results["policies by id"]["ovirt_scheduling_policies"]) == [policies[1].name]
 
 
-@pytest.mark.slow
 def test_events_and_log_in(engine: str, folder: Path, sdk: ovirtsdk4.Connection) -> None:
     results = play("event.yml", engine, folder)
     raised = results["raise"]
@@ -234,7 +233,6 @@ def test_events_and_log_in(engine: str, folder: Path, sdk: ovirtsdk4.Connection)
     assert "Cannot authenticate user" in results["log in with a wrong password"]["msg"]
 
 
-@pytest.mark.slow
 def test_vms(engine: str, folder: Path) -> None:
     results = play("vm.yml", engine, folder)
 

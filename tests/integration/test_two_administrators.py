@@ -168,21 +168,22 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield made
 
 
-ORDERS = [pytest.param(0, 20), *(pytest.param(seed, 98, marks=pytest.mark.slow) for seed in range(1, 11))]
+_ORDERS = 98
 
 
-@pytest.mark.parametrize(("seed", "orders"), ORDERS)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
 def test_nothing_moves_that_neither_of_them_let_move(
-    seed: int, orders: int, bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    seed: int, bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     office = Office(bench, tmp_path, capsys, Random(seed))
     random = Random(seed)
     with bench.enforcing() as daemon:
-        for _ in range(orders):
+        for _ in range(_ORDERS):
             office.said.clear()
             office.violate_a_rule()
             for _ in range(random.randint(1, MOST_WORDS)):
                 office.speak()
                 office.pass_time(daemon, random.choice([0.5, 3.0, 30.0, 120.0]))
             office.settle(daemon)
-    assert office.migrated > orders / 2
+    assert office.migrated > _ORDERS / 2

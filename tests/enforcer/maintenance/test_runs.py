@@ -217,7 +217,7 @@ def test_killed_at_a_point_it_goes_on(part: int, tmp_path: Path) -> None:
     (tmp_path / "undisturbed").mkdir()
     points = points_of(tmp_path / "undisturbed")
     decisive = [number for number, point in enumerate(points, 1) if "POST" in point]
-    chosen = decisive[::16] if part == 0 else range(part, len(points) + 1, 6 * PARTS)
+    chosen = decisive[::48] if part == 0 else range(part, len(points) + 1, 6 * PARTS)
     for fatal in chosen:
         folder = tmp_path / str(fatal)
         folder.mkdir()

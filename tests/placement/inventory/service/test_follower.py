@@ -17,6 +17,7 @@ from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.placement.inventory.stage import Stage, staged, stir
+from tests.examples import seeds
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         yield made
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_after_whatever_happened_all_is_known_without_reading_all(stage: Stage, seed: int) -> None:
     dice = random.Random(seed)
     whole_at = stage.follower.moments.whole_at
@@ -38,7 +39,7 @@ def test_after_whatever_happened_all_is_known_without_reading_all(stage: Stage, 
     assert stage.follower.moments.read_at == stage.now
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_no_accident_between_engine_and_follower_loses_a_change(stage: Stage, seed: int) -> None:
     dice = random.Random(seed)
     accidents = (

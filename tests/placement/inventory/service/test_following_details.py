@@ -28,6 +28,7 @@ from tests.placement.inventory.service.furnished import (
     watch,
 )
 from tests.placement.inventory.stage import Stage, staged, stir
+from tests.examples import seeds
 
 DETAILED_LEVELS = {
     f"{what}{offer}" for what in ("customer", "disk", "network", "nic") for offer in ("", "_offer")
@@ -85,7 +86,7 @@ def test_only_what_keys_refer_to_is_read(stage: Stage, level: str, others: str) 
     assert stage.failures == 0
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_after_whatever_happened_all_details_are_known(stage: Stage, seed: int) -> None:
     dice = random.Random(seed)
     watch(stage, *EVERY_LEVEL)

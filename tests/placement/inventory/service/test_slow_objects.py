@@ -27,6 +27,7 @@ from tests.placement.inventory.stage import Stage, staged, stir
 from tests.processes import Forked
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
+from tests.examples import seeds
 
 #: These assertions depend on real time.
 pytestmark = pytest.mark.timing
@@ -137,7 +138,7 @@ def test_an_engine_that_takes_long_about_many_is_not_said_to_be_followed(stage: 
     assert stage.follower.moments.read_at == stage.now
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_no_answer_that_comes_late_loses_a_change(stage: Stage, seed: int) -> None:
     dice = random.Random(seed)
     for number in range(120):
