@@ -16,8 +16,8 @@ from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.disturbances import Disturbance
-from tests.placement.inventory.stage import Stage, staged, stir
 from tests.examples import seeds
+from tests.placement.inventory.stage import Stage, staged, stir
 
 
 @pytest.fixture

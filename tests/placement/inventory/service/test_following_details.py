@@ -15,6 +15,7 @@ from ovirt_simulator.core.built_in_roles import USER_ROLE, USER_VM_MANAGER
 from ovirt_simulator.core.devices import Attachment, Nic
 from ovirt_simulator.core.images import DiskEdit
 from tests import builders as build
+from tests.examples import seeds
 from tests.placement.inventory.service.furnished import (
     DESCRIBED,
     EVERY_LEVEL,
@@ -28,7 +29,6 @@ from tests.placement.inventory.service.furnished import (
     watch,
 )
 from tests.placement.inventory.stage import Stage, staged, stir
-from tests.examples import seeds
 
 DETAILED_LEVELS = {
     f"{what}{offer}" for what in ("customer", "disk", "network", "nic") for offer in ("", "_offer")

@@ -22,12 +22,12 @@ from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
+from tests.examples import seeds
 from tests.placement.inventory.running import ended, loaded, running
 from tests.placement.inventory.stage import Stage, staged, stir
 from tests.processes import Forked
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
-from tests.examples import seeds
 
 #: These assertions depend on real time.
 pytestmark = pytest.mark.timing
