@@ -1,13 +1,12 @@
-"""Brings a store's tables up to this release's version, step by step; a fresh store takes all the steps."""
+"""Makes a store's tables, or brings those of an earlier release up to this release's version, step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy import Connection, inspect, select, text, update
+from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from ovirt_placement.store.migrations import (
-    version_0001_intents,
     version_0002_placement_keys,
     version_0003_missing_vms,
     version_0004_engines,
@@ -23,11 +22,10 @@ from ovirt_placement.store.migrations import (
     version_0014_cycles,
     version_0015_default_keys,
 )
-from ovirt_placement.store.schema import schema_version
+from ovirt_placement.store.schema import metadata, schema_version
 
-#: In their order; the first makes version 1. None may change once it stood in a release.
+#: In their order; the first makes version 2 of version 1. None may change once it stood in a release.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
-    version_0001_intents.migrate,
     version_0002_placement_keys.migrate,
     version_0003_missing_vms.migrate,
     version_0004_engines.migrate,
@@ -45,7 +43,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
 )
 
 #: What this release reads and writes. A store with a higher one is left alone.
-VERSION = len(MIGRATIONS)
+VERSION = 1 + len(MIGRATIONS)
 
 
 def version(connection: Connection) -> int | None:
@@ -56,11 +54,15 @@ def version(connection: Connection) -> int | None:
 
 
 def make_or_upgrade(connection: Connection) -> None:
-    """Take the steps that are missing, in a transaction that keeps others from doing so at the same time."""
-    taken = version(connection) or 0
-    for migrate in MIGRATIONS[taken:]:
+    """Make all tables, or take the steps that are missing, in a transaction that keeps others from doing so."""
+    found = version(connection)
+    if found is None:
+        metadata.create_all(connection, checkfirst=False)
+        connection.execute(insert(schema_version).values(version=VERSION))
+        return
+    for migrate in MIGRATIONS[found - 1 :]:
         migrate(connection)
-    if taken < VERSION:
+    if found < VERSION:
         connection.execute(update(schema_version).values(version=VERSION))
 
 

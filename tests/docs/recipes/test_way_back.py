@@ -26,7 +26,7 @@ NEXT = """
 import sys
 from ovirt_placement.store import database, versions
 versions.MIGRATIONS += (lambda connection: None,)
-versions.VERSION = database.VERSION = len(versions.MIGRATIONS)
+versions.VERSION = database.VERSION = 1 + len(versions.MIGRATIONS)
 from ovirt_placement.store import backup
 backup.VERSION = versions.VERSION
 from ovirt_placement.cli.main import main
