@@ -1,4 +1,4 @@
-"""Makes a store's tables, or brings those of an earlier release up to this release's version, step by step."""
+"""Makes a store's tables, or brings those of an earlier release up to this one's version, step by step."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def version(connection: Connection) -> int | None:
 
 
 def make_or_upgrade(connection: Connection) -> None:
-    """Make all tables, or take the steps that are missing, in a transaction that keeps others from doing so."""
+    """Make all tables, or take the steps that are missing, in a transaction that keeps others out."""
     found = version(connection)
     if found is None:
         metadata.create_all(connection, checkfirst=False)
