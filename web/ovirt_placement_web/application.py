@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -24,6 +25,7 @@ from ovirt_placement_web import acts, api, drawn_pages, log_in, pages, plan_acts
 from ovirt_placement_web.events import EventStream
 from ovirt_placement_web.keeper import Keeper
 from ovirt_placement_web.made_plans import MadePlans
+from ovirt_placement_web.past import Past
 from ovirt_placement_web.questions import Questions
 from ovirt_placement_web.security import Guard, TooLarge
 from ovirt_placement_web.sessions import Session, Sessions, Streams, Throttle
@@ -47,8 +49,9 @@ def application(config: Config, settings: WebSettings, at: Listening) -> Starlet
         streams=Streams(settings.streams, settings.streams_per_session),
         throttle=Throttle(),
         tokens=UserTokens(config.engine),
-        questions=Questions(config),
+        questions=Questions(config, Path(settings.decisions) if settings.decisions else None),
         made=MadePlans(config),
+        past=Past(config),
         templates=environment(),
     )
     guard = Middleware(
@@ -78,6 +81,7 @@ def _routes(site: Site) -> list[BaseRoute]:
         Route("/", pages.clusters),
         Route("/cluster/{name}", pages.cluster),
         Route("/vm/{name}", pages.vm),
+        Route("/vm/{name}/room", plan_pages.room),
         Route("/host/{name}", pages.host),
         Route("/group/{name}", pages.group),
         Route("/map/{name}", drawn_pages.cluster_map),

@@ -11,14 +11,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ovirt_enforcer import configured
-from ovirt_enforcer.on_request.apart import planned_apart, prepare
+from ovirt_enforcer.on_request.apart import planned_apart, prepare, room_apart
+from ovirt_enforcer.on_request.documents import RoomFound
 from ovirt_enforcer.on_request.of_engine import of_engine
 from ovirt_enforcer.on_request.undoing import way_back
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.config import Config
-from ovirt_placement.model import Cluster
+from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.store.history import PlanRecord
 from ovirt_service.errors import UserError
 
@@ -76,6 +77,11 @@ class MadePlans:
             found = way_back(self._config, snapshot, record)
         kept = tuple((one.id, one.name, one.because) for one in found.kept)
         return self._keep(MadePlan(msgspec.to_builtins(found.clusters[0]), record.id, kept))
+
+    def room(self, snapshot: Snapshot, vm: Vm) -> RoomFound:
+        """Which migrations let a VM start that no host takes. Raises `UserError`."""
+        with self._in_turn():
+            return room_apart(snapshot, vm, _MOST_SECONDS)
 
     def known(self, plan: str) -> MadePlan | None:
         with self._lock:

@@ -20,9 +20,11 @@ from ovirt_enforcer.history.selecting import (
 )
 from ovirt_placement.answers.conflicts import ConflictFound
 from ovirt_placement.answers.contradictions import ContradictionFound
+from ovirt_placement.answers.decisions import past
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.keys import listing as keys_listing
 from ovirt_placement.answers.keys import of_host, of_vm
+from ovirt_placement.answers.restart_order import Restart, after_text, restart_text
 from ovirt_placement.answers.status import lines as status_lines
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.store.history import PlanRecord
@@ -119,6 +121,8 @@ def vm(site: Site, request: Request, view: View) -> Shown:
         "keys": of_vm.rows(keys),
         "keys_ignored": list(of_vm.ignored(keys)),
         "coming_to": [host_of(view.snapshot, each) for each in view.snapshot.pending_hosts.get(one.id, ())],
+        "restart": [] if why.restart is None else _restart(one.name, why.restart),
+        **_decided(site, view, one),
         **_past(site, Wanted(one.id, Subject.VM), _DAY),
     }
 
@@ -212,10 +216,26 @@ def host_of(snapshot: Snapshot, identity: str) -> Any:
     return snapshot.host_by_id.get(identity)
 
 
+def _restart(name: str, restart: Restart) -> list[str]:
+    return [restart_text(name, restart), *(after_text(name, one) for one in restart.after)]
+
+
+def _decided(site: Site, view: View, one: Vm) -> dict[str, Any]:
+    """What the proxy answered last about a VM, or why that is not known."""
+    try:
+        found = site.questions.last_decisions(view, one).decisions
+    except UserError as error:
+        return {"decisions": (), "decisions_error": str(error)}
+    return {
+        "decisions": [(next(past.lines(each)), each, past.headers(each), past.rows(each)) for each in found],
+        "decisions_error": "",
+    }
+
+
 def _past(site: Site, wanted: Wanted, seconds: float) -> dict[str, Any]:
     """What was decided about something lately, or why that is not known."""
     try:
-        found = site.questions.history(seconds)
+        found = site.past.history(seconds)
     except UserError as error:
         return {"plans": (), "past_error": str(error)}
     plans = [narrowed(plan, wanted) for plan in found if not wanted.name or about(plan, wanted)]

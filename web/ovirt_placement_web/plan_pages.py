@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
 from starlette.requests import Request
 
 from ovirt_enforcer.history.selecting import Wanted
@@ -41,12 +42,12 @@ def plan(site: Site, request: Request, view: View) -> Shown:
         "error": "",
     }
     try:
-        waiting = site.questions.waiting(one)
-        recorded = site.questions.plan_named(waiting.plan) if waiting else None
+        waiting = site.past.waiting(one)
+        recorded = site.past.plan_named(waiting.plan) if waiting else None
         if waiting is None:
-            past = site.questions.history(MONTH)
+            past = site.past.history(MONTH)
             recorded = next((each for each in past if each.cluster == one.id), None)
-        words = site.questions.words_on(recorded.id) if recorded else ()
+        words = site.past.words_on(recorded.id) if recorded else ()
     except UserError as error:
         return "plan.html", {**shown, "error": str(error)}
     if recorded is None:
@@ -102,6 +103,26 @@ def undo(site: Site, request: Request, view: View) -> Shown:
     }
 
 
+@viewed()
+def room(site: Site, request: Request, view: View) -> Shown:
+    """What would let a VM start that no host takes."""
+    one = found(request, "VM", view.snapshot.vms)
+    if one.host is not None:
+        raise Refusal(409, f"VM {one.name} runs already.")
+    _check_engine(view)
+    answer = site.questions.room(view, site.made, one)
+    document = msgspec.to_builtins(answer.plan)
+    steps = document["steps"]
+    return "room.html", {
+        "vm": one,
+        "cluster": view.snapshot.cluster_by_id[one.cluster],
+        "answer": answer,
+        "document": document,
+        "numbered": list(enumerate(steps, 1)),
+        "drawing": _drawing(steps),
+    }
+
+
 def _check_engine(view: View) -> None:
     """Raise `Refusal` while the engine is away: a plan of old is worth nothing."""
     if view.error is not None:
@@ -121,7 +142,7 @@ def _left_alone(request: Request, view: View, cluster: Cluster) -> list[Any]:
 def _former(site: Site, request: Request, cluster: Cluster) -> PlanRecord | None:
     """The plan that the address names; it must be of this cluster."""
     word = request.query_params.get("plan", "")
-    record = site.questions.plan_named(word) if word else None
+    record = site.past.plan_named(word) if word else None
     if word and (record is None or record.cluster != cluster.id):
         raise Refusal(404, f"Cluster {cluster.name} has no plan {word} on record.")
     return record

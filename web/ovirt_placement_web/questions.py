@@ -7,10 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any, TypeVar
 
+from ovirt_enforcer.on_request.documents import RoomFound
 from ovirt_placement.answers import sections
 from ovirt_placement.answers.conflicts import ConflictsDocument, conflicts
+from ovirt_placement.answers.decisions.record import record_of
 from ovirt_placement.answers.doctor.answer import DoctorDocument, doctor
 from ovirt_placement.answers.enforcement import enforcement
 from ovirt_placement.answers.freshness import dated
@@ -20,9 +23,9 @@ from ovirt_placement.answers.ha_check_domains import Domains
 from ovirt_placement.answers.keys.listing import KeysListDocument, keys_list
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument, keys_of_host
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument, keys_of_vm
+from ovirt_placement.answers.last_decisions import LastDecisionsDocument, last_decisions
 from ovirt_placement.answers.local_proxy import of_machine
 from ovirt_placement.answers.plans.course import leads_to
-from ovirt_placement.answers.sentences import listed
 from ovirt_placement.answers.status import StatusDocument, status
 from ovirt_placement.answers.violations import ViolationsDocument, violations
 from ovirt_placement.answers.what_if import WhatIfDocument, what_if
@@ -31,24 +34,20 @@ from ovirt_placement.answers.why import WhyDocument, why
 from ovirt_placement.config import Config
 from ovirt_placement.forecast.course import course
 from ovirt_placement.model import Cluster, Host, Vm
-from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
 from ovirt_placement.store.database import StoreUnmade
-from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.keys import KeyPlace, KeyStore
-from ovirt_placement.store.user_actions import UserAction, UserActionStore
 from ovirt_placement_web.cluster_map import MapDocument, cluster_map
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.made_plans import MadePlan, MadePlans
 
 #: How long the store may take to answer.
-_STORE_SECONDS = 2.0
+STORE_SECONDS = 2.0
 #: What hangs on more than the state, the store and the proxy say, is asked again after so long.
 _BRIEF_SECONDS = 2.0
 #: How much work an HA check does: a second or two for 500 hosts.
 _HA_STEPS = 20_000
 #: Answers that are remembered.
 _MOST_ANSWERS = 500
-_MONTH = 30 * 86400.0
 
 _Answer = TypeVar("_Answer")
 
@@ -87,8 +86,10 @@ class _Entry:
 class Questions:
     """Asks the library; each method raises `UserError` with what is not known."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, record: Path | None = None) -> None:
+        """`record` is the proxy's of its decisions, where its configuration on this machine does not say."""
         self._config = config
+        self._record = record
         self._remembered = Remembered()
         #: The last examination, and when it was made, in seconds since the epoch.
         self.examined: tuple[DoctorDocument, float] | None = None
@@ -208,57 +209,22 @@ class Questions:
 
         return self._remembered.ask(view.number, "keys", ask, _BRIEF_SECONDS)
 
-    def history(self, seconds: float) -> tuple[PlanRecord, ...]:
-        """Plans of this many seconds, the latest first."""
-        try:
-            with closing(self._store(HistoryStore)) as store:
-                found: tuple[PlanRecord, ...] = store.plans(since_seconds=seconds)
-                return found[::-1]
-        except StoreUnmade:
-            return ()
-
-    def waiting(self, cluster: Cluster) -> WaitingPlan | None:
-        """The plan of a cluster that waits for a person's word."""
-        try:
-            with closing(self._store(ApprovalStore)) as store:
-                waiting: tuple[WaitingPlan, ...] = store.waiting()
-        except StoreUnmade:
-            return None
-        return next((one for one in waiting if one.cluster == cluster.id), None)
-
-    def plan_named(self, plan: str) -> PlanRecord | None:
-        """A plan as it was written down; None where it was not."""
-        try:
-            with closing(self._store(HistoryStore)) as store:
-                found: tuple[PlanRecord, ...] = store.plans_named(plan)
-        except StoreUnmade:
-            return None
-        return next((one for one in found if one.id == plan), None)
-
-    def words_on(self, plan: str) -> tuple[UserAction, ...]:
-        """What people have said to a plan, the oldest first."""
-        try:
-            with closing(self._store(UserActionStore)) as store:
-                actions: tuple[UserAction, ...] = store.actions(since_seconds=_MONTH)
-        except StoreUnmade:
-            return ()
-        return tuple(one for one in actions if one.plan == plan)
-
     def planned(self, view: View, plans: MadePlans, cluster: Cluster, staying: Mapping[str, str]) -> MadePlan:
         """A plan as of now, in which some VMs stay where they are."""
         question = "planned", cluster.id, frozenset(staying)
         return self._remembered.ask(view.number, question, lambda: plans.plan(cluster, staying))
 
-    def changed(self, former: str, present: str | None) -> str:
-        """What has become of a plan that somebody looked at, as sentences."""
-        if present is None:
-            return "the plan does not wait any more: it was approved of, or its cluster needs none now."
-        before, after = (_moves(self.plan_named(plan)) for plan in (former, present))
-        gone = [move for move in before if move not in after]
-        new = [move for move in after if move not in before]
-        text = f"the cluster has changed, and plan {present} waits in its place."
-        text += f" No longer in it: {listed(gone)}." if gone else ""
-        return text + (f" New in it: {listed(new)}." if new else "")
+    def last_decisions(self, view: View, vm: Vm) -> LastDecisionsDocument:
+        """What the proxy answered last about a VM. Raises `NoRecord` where its record cannot be read."""
+
+        def ask() -> LastDecisionsDocument:
+            return last_decisions(view.snapshot, vm, self._record or record_of(self._config.engine.name))
+
+        return self._remembered.ask(view.number, ("last", vm.id), ask, _BRIEF_SECONDS)
+
+    def room(self, view: View, plans: MadePlans, vm: Vm) -> RoomFound:
+        """Which migrations let a VM start that no host takes."""
+        return self._remembered.ask(view.number, ("room", vm.id), lambda: plans.room(view.snapshot, vm))
 
     def examine(self) -> None:
         """Examine all again, once for all who ask meanwhile."""
@@ -275,13 +241,7 @@ class Questions:
 
     def _store(self, part: Callable[..., Any]) -> Any:
         where, engine = self._config.store.url, self._config.engine.name
-        return part(where, engine=engine, patience_seconds=_STORE_SECONDS, create=False)
-
-
-def _moves(plan: PlanRecord | None) -> list[str]:
-    """The migrations of a plan, as a person reads them."""
-    steps = () if plan is None else plan.document.get("steps", ())
-    return [f"{vm['name']} to {step['to']['name']}" for step in steps for vm in step["vms"]]
+        return part(where, engine=engine, patience_seconds=STORE_SECONDS, create=False)
 
 
 def _some(view: View, cluster: Cluster | None) -> tuple[Cluster, ...]:

@@ -18,6 +18,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.user_tokens import UserTokens
 from ovirt_placement_web.keeper import Keeper, View
 from ovirt_placement_web.made_plans import MadePlans
+from ovirt_placement_web.past import Past
 from ovirt_placement_web.questions import Questions
 from ovirt_placement_web.sessions import Session, Sessions, Streams, Throttle
 from ovirt_placement_web.settings import WebSettings
@@ -51,6 +52,7 @@ class Site:
     tokens: UserTokens
     questions: Questions
     made: MadePlans
+    past: Past
     templates: jinja2.Environment
 
     @property

@@ -1,18 +1,21 @@
-"""Makes a plan for a person in a process of its own, so that nobody else waits for it."""
+"""Plans for a person in a process of its own, so that nobody else waits for it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import msgspec
 
 from ovirt_enforcer import configured
+from ovirt_enforcer.on_request.documents import RoomFound
 from ovirt_enforcer.on_request.planning import planned
 from ovirt_enforcer.on_request.question import Asked
+from ovirt_enforcer.on_request.room import room_for
 from ovirt_enforcer.subprocess_call import Call, CallFailed, preload
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
@@ -25,6 +28,8 @@ _WAIT_SECONDS = 1.0
 #: What is asked goes without the state, which goes along in fewer bytes.
 _NO_STATE = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
 
+Result = TypeVar("Result")
+
 
 def prepare() -> None:
     """Have the first plan of this process wait for less."""
@@ -35,8 +40,17 @@ def planned_apart(found: Asked, cluster: str, seconds: float, staying: Mapping[s
     """The plan of a cluster as `planned` makes it, by the configured strategy. Raises `UserError`."""
     name = catalogue.DEFAULT if found.settings is None else configured.strategy_name(found.settings)
     question = _Question(replace(found, snapshot=_NO_STATE), cluster, name, seconds, staying)
+    return _called(_planned, (msgspec.msgpack.encode(found.snapshot), question), seconds)
+
+
+def room_apart(snapshot: Snapshot, vm: Vm, seconds: float) -> RoomFound:
+    """Which migrations let a VM start, as `room_for` finds them. Raises `UserError`."""
+    return _called(_room, (msgspec.msgpack.encode(snapshot), vm.id, seconds), seconds)
+
+
+def _called(function: Callable[..., Result], arguments: tuple[Any, ...], seconds: float) -> Result:
     until = time.monotonic() + seconds + _GRACE_SECONDS
-    call = Call(_planned, (msgspec.msgpack.encode(found.snapshot), question), seconds + _GRACE_SECONDS)
+    call = Call(function, arguments, seconds + _GRACE_SECONDS)
     try:
         while call.answer is not None and time.monotonic() < until and not call.answer.poll(_WAIT_SECONDS):
             pass
@@ -62,3 +76,9 @@ def _planned(snapshot: bytes, question: _Question) -> Plan:
     found = replace(question.found, snapshot=msgspec.msgpack.decode(snapshot, type=Snapshot))
     strategy, deadline = catalogue.strategy(question.strategy), Deadline.after(question.seconds)
     return planned(found, question.cluster, strategy, deadline, question.staying)
+
+
+def _room(snapshot: bytes, vm: str, seconds: float) -> RoomFound:
+    """Be the process."""
+    state = msgspec.msgpack.decode(snapshot, type=Snapshot)
+    return room_for(state, state.vm_by_id[vm], seconds)

@@ -1,0 +1,109 @@
+"""A VM that does not run: what the proxy answered last about it, and what would make room for it."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from ovirt_enforcer.cli.main import main as enforcer
+from ovirt_placement.store.placement_rules import RuleChange, RuleStore
+from tests.builders import APART, cluster, group, host, rule, snapshot, vm
+from tests.proxy.running import RunningProxy, eventually, running, write_plugins
+from tests.web.running import HOSTILE, Page, paged
+
+PLUGINS = """
+class Picky:
+    def do_filter(self, hosts, vm, args):
+        return [host for host in hosts if host != "h1"]
+"""
+
+#: The waiting VM fits on neither host as things are; on beta it does once its guest has left.
+STATE = snapshot(
+    cluster("c1", ha_reservation=True),
+    host("h1", cluster="c1", name="alpha", memory_mb=16384, free_mb=4096),
+    host("h2", cluster="c1", name="beta", memory_mb=16384, free_mb=4096),
+    vm("keeps", "h1", cluster="c1", needs_mb=8192, migratable=False),
+    vm("guest", "h2", cluster="c1", needs_mb=2048),
+    vm("front", "h1", cluster="c1", ha=True, ha_priority=50, needs_mb=512),
+    vm("back", "h1", cluster="c1", ha=True, ha_priority=50, needs_mb=512, name=HOSTILE),
+    vm("waits", cluster="c1", needs_mb=5120, name="waiting"),
+    group("g1", APART, "waits keeps", cluster="c1", name="strangers"),
+)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    folder = tmp_path_factory.mktemp("page")
+    after = rule("front-after-back", "restart_after", "front", other_vms="back", cluster="c1")
+    with closing(RuleStore(f"sqlite:///{folder}/store.db", engine="default")) as store:
+        store.change(lambda _: RuleChange(put=(after,)), changed_by="ann")
+    with paged(folder, STATE, web=f'decisions = "{folder}/decisions.jsonl"') as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def proxy(page: Page) -> Iterator[RunningProxy]:
+    folder = write_plugins(page.folder / "plugins", units=PLUGINS)
+    with running(folder, config=f'[decisions]\nfile = "{page.folder}/decisions.jsonl"\n') as found:
+        yield found
+
+
+def shown(page: Page, path: str) -> str:
+    """What a reader sees, with single spaces."""
+    answer = page.ask(path, cookie=page.session())
+    assert answer.status == 200, answer.text
+    assert "<img" not in answer.text
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", answer.text)).split())
+
+
+def test_without_a_record_the_page_says_why(page: Page) -> None:
+    """Asked first: no proxy has run yet that would have written one."""
+    assert "That is not known: " in shown(page, "/vm/guest")
+
+
+def test_what_the_proxy_answered_last_stands_with_the_vm(page: Page, proxy: RunningProxy) -> None:
+    with proxy.client() as client:
+        client.runFilters(["Picky"], ["h1", "h2"], "waits", {})
+    record = page.folder / "decisions.jsonl"
+    eventually(lambda: record.exists() and b'"waits"' in record.read_bytes())
+    heading = re.compile(r"runFilters \([\d.]+ ms, request [\w-]+\): 1 of 2 hosts passed")
+    page.until(lambda: heading.search(shown(page, "/vm/waits")) is not None)
+    text = shown(page, "/vm/waits")
+    assert "alpha dropped no reason is recorded Picky beta passed" in text
+    assert "Its record has no decision about this VM." in shown(page, "/vm/guest")
+
+
+def test_a_vm_that_starts_nowhere_leads_to_what_would_make_room(
+    page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "What would make room for it" in shown(page, "/vm/waits")
+    text = shown(page, "/vm/waits/room")
+    enforcer(["make-room", "waiting", "--config", str(page.folder / "placement.toml")])
+    printed = capsys.readouterr().out
+    assert "VM waiting can start on host beta after 1 migration" in printed
+    assert "It can start on beta after these migrations of other VMs:" in text
+    assert "1 guest from beta to alpha makes room" in text
+    assert "The plan of its cluster" in shown(page, "/vm/waits")
+
+
+def test_a_vm_that_runs_needs_no_room(page: Page) -> None:
+    assert "What would make room for it" not in shown(page, "/vm/guest")
+    assert page.ask("/vm/guest/room", cookie=page.session()).status == 409
+    assert page.ask("/vm/nothing/room", cookie=page.session()).status == 404
+
+
+def test_the_restart_order_is_shown_with_what_the_engine_does_not_wait_for(page: Page) -> None:
+    named = HOSTILE.replace("\u202e", "\\u202e")
+    text = shown(page, "/ha/c1")
+    order = text.partition("Restart order")[2].partition("What must not fail")[0]
+    assert re.search(rf"50 {re.escape(named)} , front", order) or f"50 {named}, front" in order
+    assert "may restart too early by" in order
+    assert "front-after-back" in order
+    own = shown(page, "/vm/front")
+    assert "restart priority 50; if alpha fails, front is number 2 of 2 to restart" in own
+    assert f"front is to restart after {named}" in own
+    assert "Restart restart priority" not in shown(page, "/vm/guest")
