@@ -15,7 +15,7 @@ from tests import builders as build
 
 from .damage import damaged
 
-_TOKENS = (b"\x00" * 8, b"\xff" * 8, b"OVPLACE6", b"\x91", b"\xdd\xff\xff\xff\xff", b"\xc1")
+_TOKENS = (b"\x00" * 8, b"\xff" * 8, b"OVPLACE7", b"\x91", b"\xdd\xff\xff\xff\xff", b"\xc1")
 
 
 @cache

@@ -99,9 +99,9 @@ def _cluster_of(event: EngineEvent, known: Snapshot) -> str | None:
 
 
 def _stored(snapshot: Snapshot) -> tuple[object, ...]:
-    """Placement keys and rules, and hosts that are emptied."""
+    """Placement keys and rules with whom they search, and hosts that are emptied."""
     keys = (snapshot.placement_keys, snapshot.frozen_keys, snapshot.sticky_copies)
-    return (*keys, snapshot.placement_rules, snapshot.draining_hosts)
+    return (*keys, snapshot.placement_rules, snapshot.member_searches, snapshot.draining_hosts)
 
 
 def _facts(snapshot: Snapshot, ours: Collection[str]) -> dict[str, set[Hashable]]:

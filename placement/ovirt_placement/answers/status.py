@@ -39,6 +39,8 @@ class StateSource(Struct, frozen=True):
     store_answers: bool | None = None
     #: Since the disks, network interfaces and owners that keys refer to were last read of all VMs.
     details_age_seconds: float | None = None
+    #: Since the engine last answered all searches of placement rules.
+    searches_age_seconds: float | None = None
     #: Of the latest decisions that later ones counted with before the engine showed what came of them.
     expected_hosts: Outcomes | None = None
     #: Why nothing newer is known, or nothing at all.
@@ -161,6 +163,7 @@ def of_known(config: Config, found: KnownState) -> KnownParts:
         keys_age_seconds=published.keys_age_seconds,
         store_answers=published.store_answers,
         details_age_seconds=published.details_age_seconds,
+        searches_age_seconds=published.searches_age_seconds,
         expected_hosts=outcomes(config),
         error=found.error,
     )
@@ -223,6 +226,8 @@ def _source_text(source: StateSource) -> str:
         ages.append(f"statistics {source.statistics_age_seconds:.0f} s ago")
     if source.details_age_seconds is not None:
         ages.append(f"what keys refer to {source.details_age_seconds:.0f} s ago")
+    if source.searches_age_seconds is not None:
+        ages.append(f"searches of rules {source.searches_age_seconds:.0f} s ago")
     return f"{text}: {', '.join(ages)}."
 
 

@@ -13,7 +13,7 @@ from ovirt_placement.model.infrastructure import (
     VnicProfile,
 )
 from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, StickyCopy
-from ovirt_placement.model.placement_rules import PlacementRule, RuleDomain
+from ovirt_placement.model.placement_rules import MemberSearch, PlacementRule, RuleDomain
 from ovirt_placement.model.snapshot import Pending, Snapshot
 from ovirt_placement.model.struct import Struct
 from ovirt_placement.model.vm import Disk, Nic, Vm
@@ -27,6 +27,7 @@ __all__ = [
     "Disk",
     "FrozenKeys",
     "Host",
+    "MemberSearch",
     "Network",
     "Nic",
     "Pending",

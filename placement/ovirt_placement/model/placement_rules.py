@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
 from ovirt_placement.model.struct import Struct
 
 #: What the id of every placement rule begins with: no id of the engine does.
 ID_PREFIX = "rule:"
 #: What a word begins with that names several VMs or hosts at once.
-TAG, GROUP, LABEL = "tag:", "group:", "label:"
+TAG, GROUP, LABEL, SEARCH = "tag:", "group:", "label:", "search:"
+
+#: What a search looks for.
+SearchOf = Literal["vms", "hosts"]
+
+
+class MemberSearch(Struct, frozen=True):
+    """A search of the engine that a rule names, and who it finds."""
+
+    of: SearchOf
+    text: str
+    #: Ids; null as long as the engine has not answered it.
+    found: tuple[str, ...] | None = None
+    #: Why it has no answer, or none that is new; empty if it has.
+    problem: str = ""
 
 
 class RuleDomain(Struct, frozen=True):
@@ -21,8 +38,8 @@ class RuleDomain(Struct, frozen=True):
 class PlacementRule(Struct, frozen=True):
     """One rule; its kind says which of the fields count, and what they mean (docs/placement-rules.md).
 
-    VMs and hosts stand as they were named: by name or id, `tag:`, `group:` (an affinity group) or `label:`
-    (an affinity label). Who these are is looked up in each state.
+    VMs and hosts stand as they were named: by name or id, `tag:`, `group:` (an affinity group), `label:` (an
+    affinity label) or `search:` (of the engine). Who these are is looked up in each state.
     """
 
     #: Its name; an engine has one rule of each name.
@@ -68,3 +85,14 @@ class PlacementRule(Struct, frozen=True):
     def names_host_tags(self) -> bool:
         """Whether the tags of hosts say what its hosts or domains are."""
         return bool(self.domain_tags) or any(word.startswith(TAG) for word in self.hosts)
+
+    @property
+    def searches(self) -> Iterator[tuple[SearchOf, str]]:
+        """What of the engine it has searched, and by which text."""
+        domains = (host for domain in self.domains for host in domain.hosts)
+        yield from (("vms", text) for text in _searched((*self.vms, *self.other_vms)))
+        yield from (("hosts", text) for text in _searched((*self.hosts, *domains)))
+
+
+def _searched(words: Iterable[str]) -> Iterator[str]:
+    return (word.removeprefix(SEARCH) for word in words if word.startswith(SEARCH))

@@ -10,7 +10,7 @@ import msgspec
 from ovirt_placement.model.affinity import AffinityGroup, AffinityLabel
 from ovirt_placement.model.infrastructure import Cluster, DataCenter, Host, Network, VnicProfile
 from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, StickyCopy
-from ovirt_placement.model.placement_rules import PlacementRule
+from ovirt_placement.model.placement_rules import MemberSearch, PlacementRule
 from ovirt_placement.model.struct import Struct
 from ovirt_placement.model.vm import Vm
 
@@ -44,6 +44,8 @@ class Snapshot(
     frozen_keys: tuple[FrozenKeys, ...] = ()
     sticky_copies: tuple[StickyCopy, ...] = ()
     placement_rules: tuple[PlacementRule, ...] = ()
+    #: Who the searches find that placement rules name.
+    member_searches: tuple[MemberSearch, ...] = ()
     #: Ids of hosts that are emptied for maintenance: no VM is placed there.
     draining_hosts: tuple[str, ...] = ()
 

@@ -11,14 +11,16 @@ from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.rules.check import rules_check_together
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.inventory.on_demand.searches import read_searches, searches_of
 from ovirt_placement.model import Snapshot
 
 
 def examine_rules(connection: EngineConnection, snapshot: Snapshot) -> Iterator[Finding]:
-    """A finding for each mistake; tags are read where a rule goes by them."""
+    """A finding for each mistake; tags are read, and searches asked, where a rule goes by them."""
     rules = snapshot.placement_rules
     if any(rule.names_vm_tags or rule.names_host_tags for rule in rules):
         snapshot = replace(read_snapshot(connection, devices=True), placement_rules=rules)
+    snapshot = replace(snapshot, member_searches=read_searches(connection, searches_of(rules)))
     check = rules_check_together(snapshot)
     for one in check.problems:
         yield Finding(

@@ -9,7 +9,10 @@ from ovirt_placement.model import RuleDomain
 from ovirt_placement.rules.placement_rules.capacity import COUNTED
 from ovirt_service.errors import UserError
 
-_WORDS = "names or ids, tag:NAME, group:NAME (an affinity group) or label:NAME (an affinity label)"
+_WORDS = (
+    "names or ids, tag:NAME, group:NAME (an affinity group), label:NAME (an affinity label) or search:SEARCH"
+    " (of the engine)"
+)
 _NUMBERS = {
     "most": "the most VMs, vCPUs or MiB",
     "least": "the least number of failure domains",

@@ -12,6 +12,7 @@ from ovirt_placement import config, inventory
 from ovirt_placement.cli.question import PATIENCE_SECONDS, read_state
 from ovirt_placement.cli.store import opened
 from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory.on_demand.searches import read_searches, searches_of
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.placement_rules import RuleStore, SetRule
@@ -44,14 +45,20 @@ def stored_rules(args: argparse.Namespace) -> tuple[SetRule, ...]:
 def read_engine(args: argparse.Namespace, rules: Iterable[PlacementRule]) -> Snapshot:
     """The engine's state with all that these rules may name.
 
-    What the inventory publishes lacks tags as long as no rule names any: then the engine itself is read.
+    What the inventory publishes lacks tags and who searches find as long as no rule names any: then the
+    engine itself is asked.
     """
-    loaded = config.load(args.config)
-    if not any(rule.names_vm_tags or rule.names_host_tags for rule in rules):
-        return inventory.snapshot(config=loaded, max_age=0.0, deadline=PATIENCE_SECONDS)
+    loaded, every = config.load(args.config), tuple(rules)
+    tagged = any(rule.names_vm_tags or rule.names_host_tags for rule in every)
+    searches = searches_of(every)
+    found = None if tagged else inventory.snapshot(config=loaded, max_age=0.0, deadline=PATIENCE_SECONDS)
+    if found is not None and not searches:
+        return found
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import connect
     from ovirt_placement.engine.reading.topology import read_snapshot
 
     with connect(loaded.engine) as connection:
-        return read_snapshot(connection, statistics=True, devices=True)
+        if found is None:
+            found = read_snapshot(connection, statistics=True, devices=True)
+        return replace(found, member_searches=read_searches(connection, searches))

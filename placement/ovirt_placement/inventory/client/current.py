@@ -15,7 +15,7 @@ from ovirt_placement import config as configuration
 from ovirt_placement.config import Config, EngineSettings, StoreSettings
 from ovirt_placement.inventory.client.asking import Services
 from ovirt_placement.inventory.client.direct import DirectReader
-from ovirt_placement.inventory.client.keys import levels, names_host_tags
+from ovirt_placement.inventory.client.keys import levels, names_host_tags, searches
 from ovirt_placement.inventory.client.overlay import IntentOverlay, KeyOverlay
 from ovirt_placement.inventory.expected import current as expected
 from ovirt_placement.inventory.expected import places
@@ -248,7 +248,14 @@ def _direct(config: Config, max_age: float, until: float, measured: Measured) ->
     keys = _keys(config)
     records = keys.look()
     try:
-        found = reader.read(max_age, until, levels(records), measured, host_tags=names_host_tags(records))
+        found = reader.read(
+            max_age,
+            until,
+            levels(records),
+            measured,
+            host_tags=names_host_tags(records),
+            searches=searches(records),
+        )
     except UserError as error:
         raise NoSnapshot(f"no snapshot: {error}") from error
     except OSError as error:  # no descriptors are left, say: it may pass

@@ -10,11 +10,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
 from ovirt_placement.inventory.client.turns import turn
 from ovirt_placement.inventory.on_demand.details import referred
+from ovirt_placement.inventory.on_demand.searches import NO_SEARCHES, KnownSearches, Wanted, read_searches
 from ovirt_placement.inventory.on_demand.statistics import (
     Measured,
     needed,
@@ -57,6 +60,8 @@ class DirectReader:
         self._details = NO_DETAILS
         self._measured = Measured.NOTHING
         self._host_tags = False
+        self._searched = NO_SEARCHES
+        self._searches = KnownSearches()
 
     def read(
         self,
@@ -66,11 +71,12 @@ class DirectReader:
         measured: Measured = Measured.FOR_RESERVATION,
         *,
         host_tags: bool = False,
+        searches: Wanted = NO_SEARCHES,
     ) -> Snapshot | None:
         """Return a snapshot no older than this, waiting for one until this moment of `time.monotonic`.
 
-        It holds what placement keys on these levels refer to, the tags of hosts if asked for, and what is to
-        be measured. None if it takes longer. Raises what the reading raised.
+        It holds what placement keys on these levels refer to, the tags of hosts if asked for, what is to be
+        measured, and who the searches find. None if it takes longer. Raises what the reading raised.
         """
         with self._changed:
             oldest, wanted = now() - max_age, referred(key_levels)
@@ -80,10 +86,11 @@ class DirectReader:
                 or wanted not in self._details
                 or self._measured < measured
                 or self._host_tags < host_tags
+                or searches - self._searched
             ):
                 if not self._reading:
                     self._reading = True
-                    asked = (wanted, measured, host_tags)
+                    asked = (wanted, measured, host_tags, searches)
                     threading.Thread(target=self._read, args=asked, daemon=True).start()
                 awaited = self._readings
                 while self._readings == awaited:
@@ -98,13 +105,13 @@ class DirectReader:
         with self._changed:
             return None if self._snapshot is None else (self._snapshot, self._read_at)
 
-    def _read(self, details: Detail, measured: Measured, host_tags: bool) -> None:
+    def _read(self, details: Detail, measured: Measured, host_tags: bool, searches: Wanted) -> None:
         began = now()
         snapshot, error = None, None
         try:
             with turn(self._folder):
                 began = now()
-                snapshot = self._read_all(details, measured, host_tags)
+                snapshot = self._read_all(details, measured, host_tags, searches)
         except Exception as caught:  # whatever it is, those who wait must learn of it
             error = caught
         with self._changed:
@@ -114,9 +121,10 @@ class DirectReader:
             if snapshot is not None:
                 self._snapshot, self._read_at = snapshot, began
                 self._details, self._measured, self._host_tags = details, measured, host_tags
+                self._searched = searches
             self._changed.notify_all()
 
-    def _read_all(self, details: Detail, measured: Measured, host_tags: bool) -> Snapshot:
+    def _read_all(self, details: Detail, measured: Measured, host_tags: bool, searches: Wanted) -> Snapshot:
         # The SDK takes long to load and is not needed where somebody publishes.
         from ovirt_placement.engine.connection.client import connect
         from ovirt_placement.engine.reading.vm_details import detailed
@@ -128,7 +136,11 @@ class DirectReader:
         wanted = needed(found.clusters, tagged=self._tagged, host_tags=host_tags, measured=measured)
         if wanted:
             found = with_statistics(found, read_statistics(self._connection, wanted))
-        return consistent(detailed(self._connection, found, details)) if details else found
+        if details:
+            found = consistent(detailed(self._connection, found, details))
+        self._searches.want(searches)
+        self._searches.put(read_searches(self._connection, searches))
+        return replace(found, member_searches=self._searches.found)
 
     def _read_topology(self, connection: EngineConnection) -> Snapshot:
         """Read it, and once more where it suddenly lacks most of what was there."""

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.inventory.client.stored import loaded
 from ovirt_placement.inventory.on_demand.details import VM_TAGS
+from ovirt_placement.inventory.on_demand.searches import NO_SEARCHES, Wanted, searches_of
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER
 from ovirt_service.errors import UserError
@@ -68,6 +69,11 @@ def levels(records: KeyRecords | None) -> frozenset[str]:
 def names_host_tags(records: KeyRecords | None) -> bool:
     """Say whether a placement rule goes by the tags of hosts."""
     return records is not None and any(rule.names_host_tags for rule in records.rules)
+
+
+def searches(records: KeyRecords | None) -> Wanted:
+    """The searches that placement rules name."""
+    return NO_SEARCHES if records is None else searches_of(records.rules)
 
 
 class KeyReader:

@@ -10,11 +10,11 @@ from ovirt_placement.inventory.published import sections
 from ovirt_placement.inventory.published.boot import boot_id
 from ovirt_placement.inventory.published.sections import Section
 
-MAGIC = b"OVPLACE6"
+MAGIC = b"OVPLACE7"
 #: Magic, the machine's boot, the version, the checksum of the table.
 HEADER = struct.Struct(">8s16sQQ")
 #: The moments, which move on while the content stays; their checksum follows.
-MOMENTS = struct.Struct(">6d")
+MOMENTS = struct.Struct(">7d")
 _CHECKSUM = struct.Struct(">Q")
 MOMENTS_OFFSET = HEADER.size
 TABLE_OFFSET = MOMENTS_OFFSET + MOMENTS.size + _CHECKSUM.size

@@ -42,6 +42,8 @@ class Moments(NamedTuple):
     #: When all that placement keys refer to was last read of all VMs; what events reported since is there,
     #: too.
     details_at: float = _NEVER
+    #: When the engine last answered all searches for members of placement rules.
+    searches_at: float = _NEVER
 
     @property
     def as_of(self) -> float:
@@ -97,6 +99,11 @@ class Publication:
     def details_age_seconds(self) -> float | None:
         """How long ago disks, interfaces or owners of all VMs were read; None if not all are there."""
         return _age(self.moments.details_at)
+
+    @property
+    def searches_age_seconds(self) -> float | None:
+        """How long ago the searches of placement rules were answered; None if not all were."""
+        return _age(self.moments.searches_at)
 
 
 def _age(moment: float) -> float | None:

@@ -11,6 +11,7 @@ from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.engine.reading.events import EngineEvent, read_events
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.on_demand.needs import Needs
+from ovirt_placement.inventory.on_demand.searches import NO_SEARCHES
 from ovirt_placement.inventory.published.publication import Moments
 from ovirt_placement.inventory.service.effects import (
     ENGINE_STARTED,
@@ -25,7 +26,7 @@ from ovirt_placement.inventory.service.rereads import Rereads, Subject, SubjectK
 from ovirt_placement.inventory.service.starts import Heard, reported_start
 from ovirt_placement.inventory.service.unknown_vms import UnknownVms
 from ovirt_placement.inventory.service.view import Reading, View
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import MemberSearch, Snapshot
 
 #: This many events are asked for at a time; if more have happened, all is read again.
 PAGE = 1000
@@ -73,6 +74,12 @@ class Follower:
         self.key_levels: frozenset[str] = frozenset()
         #: Whether placement rules go by the tags of hosts; may be set between two turns.
         self.host_tags = False
+        #: What placement rules have the engine search; may be set between two turns.
+        self.searches = NO_SEARCHES
+        #: Since this moment searches must have been answered: others are wanted, or something has changed.
+        self.searches_needed = _NEVER
+        self._more_searches_at = _NEVER
+        self._searches_at = _NEVER
         #: Since this moment details must have been read: others are wanted, or events were missed.
         self.details_needed = _NEVER
         self._more_details_at = _NEVER
@@ -92,12 +99,20 @@ class Follower:
     def moments(self) -> Moments:
         complete = self._view.details_wanted and self._details_at >= self._more_details_at
         details_at = self._details_at if complete else _NEVER
-        return Moments(self._read_at, self._whole_at, self._statistics_at, details_at=details_at)
+        answered = self._view.searches_wanted and self._searches_at >= self._more_searches_at
+        searches_at = self._searches_at if answered else _NEVER
+        return Moments(
+            self._read_at,
+            self._whole_at,
+            self._statistics_at,
+            details_at=details_at,
+            searches_at=searches_at,
+        )
 
     @property
     def needs(self) -> Needs:
         """What the larger readings must take in, besides the topology."""
-        return Needs(self._view.statistics_needed, self._view.details_wanted)
+        return Needs(self._view.statistics_needed, self._view.details_wanted, self._view.searches_wanted)
 
     def snapshot(self) -> Snapshot:
         """Return the view as it is; the same object until something changes."""
@@ -116,6 +131,7 @@ class Follower:
             self._feed = None
         self._view.host_tags = self.host_tags
         self._want_details(began)
+        self._want_searches(began)
         for event in self._news(began):
             self._hear(event, began)
         self._absorb(self._clock())
@@ -137,6 +153,11 @@ class Follower:
             self.details_needed = self._more_details_at = now
         self._view.want_details(wanted)
 
+    def _want_searches(self, now: float) -> None:
+        if self.searches - self._view.searches_wanted:
+            self.searches_needed = self._more_searches_at = now
+        self._view.want_searches(self.searches)
+
     def _news(self, began: float) -> tuple[EngineEvent, ...]:
         if (feed := self._feed) is not None:
             page = read_events(self._connection, after=feed.after, at_most=PAGE, but=feed.known)
@@ -151,7 +172,7 @@ class Follower:
 
     def _distrust(self, now: float) -> None:
         """Have everything read again: what happened before this moment may have been missed."""
-        self.whole_needed = self.details_needed = now
+        self.whole_needed = self.details_needed = self.searches_needed = now
         self._rereading.policies.forget()
 
     def _hear(self, event: EngineEvent, now: float) -> None:
@@ -160,6 +181,8 @@ class Follower:
             self._distrust(now)
         if event.code in TAGS_CHANGED and Detail.OWNER in self._view.details_wanted:
             self.details_needed = now
+        if event.code in TAGS_CHANGED or any(True for _ in reported_by(event)):
+            self.searches_needed = now
         before = None if event.vm is None else self._view.vm(event.vm)
         self._view.report(event, now)
         for reported in reported_by(event):
@@ -197,6 +220,8 @@ class Follower:
                 self._statistics_at = reading.began
             if reading.details is not None:
                 self._take_note_of(reading.details.read, reading.began, now)
+            if reading.searches is not None:
+                self._take_note_of_searches(reading.searches, reading.began, now)
             if reading.whole is not None:
                 self._whole_at = max(self._whole_at, reading.began)
                 for event in self._history:
@@ -209,3 +234,10 @@ class Follower:
             self._details_at = began
         else:
             self.details_needed = now
+
+    def _take_note_of_searches(self, answers: Iterable[MemberSearch], began: float, now: float) -> None:
+        """The same for searches."""
+        if self._view.searches_wanted <= {(one.of, one.text) for one in answers}:
+            self._searches_at = began
+        else:
+            self.searches_needed = now

@@ -1,4 +1,4 @@
-"""Makes the larger readings: of everything, of all hosts, of statistics, of details of all VMs."""
+"""Makes the larger readings: everything, all hosts, statistics, details of all VMs, searches."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ovirt_placement.engine.reading.requests import whole_answers
 from ovirt_placement.engine.reading.topology import read_as_reported, read_hosts
 from ovirt_placement.inventory.on_demand.details import read_details
 from ovirt_placement.inventory.on_demand.needs import Needs
+from ovirt_placement.inventory.on_demand.searches import read_searches
 from ovirt_placement.inventory.on_demand.statistics import read_statistics
 from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
@@ -42,4 +43,6 @@ def read(connection: EngineConnection, scope: ReconciliationScope, needs: Needs,
             return Reading(began, hosts=read_hosts(connection))
     if scope is ReconciliationScope.DETAILS:
         return Reading(began, details=read_details(connection, needs.details))
+    if scope is ReconciliationScope.SEARCHES:
+        return Reading(began, searches=read_searches(connection, needs.searches))
     return Reading(began, statistics=read_statistics(connection, needs.statistics))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ovirt_placement.inventory.client.keys import as_recorded, levels
+from ovirt_placement.inventory.client.keys import as_recorded, levels, searches
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.on_demand.needs import Needs
 from ovirt_placement.inventory.published.publication import Moments, now
@@ -24,8 +24,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Complaint
 
-#: So long the first publication waits for the details that placement keys refer to: a decision without them
-#: may put a VM where it must not be, but without a publication there is none.
+#: So long the first publication waits for the details that keys refer to, and for who searches find: a
+#: decision without them may put a VM where it must not be, but without a publication there is none.
 _FIRST_DETAILS_SECONDS = 10.0
 _NEVER = float("-inf")
 #: How often the file is compared with what was written: nobody decides without it for longer.
@@ -141,6 +141,8 @@ class Publisher:
 
 
 def _lacks_details(moments: Moments, keys: WatchedKeys) -> bool:
-    """Whether what keys refer to is still to be read, and worth waiting for."""
+    """Whether what keys and rules refer to is still to be read, and worth waiting for."""
     late = now() > moments.whole_at + _FIRST_DETAILS_SECONDS
-    return bool(referred(levels(keys.records))) and moments.details_at == _NEVER and not late
+    undetailed = bool(referred(levels(keys.records))) and moments.details_at == _NEVER
+    unanswered = bool(searches(keys.records)) and moments.searches_at == _NEVER
+    return (undetailed or unanswered) and not late

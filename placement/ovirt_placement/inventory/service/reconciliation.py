@@ -15,6 +15,7 @@ class ReconciliationScope(Enum):
     HOSTS = auto()  # memory and CPU, which no event reports
     STATISTICS = auto()
     DETAILS = auto()  # disks, network interfaces and owners of VMs
+    SEARCHES = auto()  # who the searches of placement rules find
 
 
 _NEVER = float("-inf")
@@ -37,6 +38,7 @@ class Reconciliation:
             ReconciliationScope.HOSTS: settings.hosts_interval_seconds,
             ReconciliationScope.STATISTICS: settings.statistics_interval_seconds,
             ReconciliationScope.DETAILS: settings.details_interval_seconds,
+            ReconciliationScope.SEARCHES: settings.vms_interval_seconds,
         }
         self._intervals = {scope: intervals[scope] for scope in scopes}
         self._first = scopes[0]
@@ -94,4 +96,6 @@ def _needed(scope: ReconciliationScope, needs: Needs) -> bool:
     """Whether there is anything to read; of the topology always."""
     if scope is ReconciliationScope.STATISTICS:
         return bool(needs.statistics)
+    if scope is ReconciliationScope.SEARCHES:
+        return bool(needs.searches)
     return scope is not ReconciliationScope.DETAILS or bool(needs.details)

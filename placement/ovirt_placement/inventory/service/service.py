@@ -8,16 +8,16 @@ import signal
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TypeVar
 
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
-from ovirt_placement.inventory.client.keys import levels, names_host_tags
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.inventory.client.keys import levels, names_host_tags, searches
 from ovirt_placement.inventory.expected import current as expected
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
 from ovirt_placement.inventory.published.protocol import Refresh
 from ovirt_placement.inventory.published.publication import now
 from ovirt_placement.inventory.published.writer import Writer
+from ovirt_placement.inventory.service.asking import Asking
 from ovirt_placement.inventory.service.attempts import LONGEST_PAUSE_SECONDS, Attempts, in_thread
 from ovirt_placement.inventory.service.connections import Connections, connections
 from ovirt_placement.inventory.service.directory import owned
@@ -31,15 +31,15 @@ from ovirt_placement.inventory.service.publisher import PublicationState, Publis
 from ovirt_placement.inventory.service.readers import Readers
 from ovirt_placement.inventory.service.reconciliation import Reconciliation, ReconciliationScope
 from ovirt_service import metrics as metrics_page
-from ovirt_service.errors import UserError
 from ovirt_service.progress import Progress
-from ovirt_service.saying import Said
 from ovirt_service.systemd import Notifier
 
 #: How often the store is looked at for placement keys, besides when somebody waits for that.
 _LOOK_SECONDS = 0.25
 #: So often at most is the engine asked for VMs that readers ask for and nobody knows.
 _SEEK_SECONDS = 0.25
+#: Searches are answered at most so often, however much happens.
+_SEARCH_PAUSE_SECONDS = 1.0
 #: systemd must know by then that it has started: it must be there when an engine that is away comes back.
 _READY_SECONDS = 20.0
 #: A turn may make this many requests, each of which takes as long as it may, before it is believed to hang.
@@ -51,8 +51,6 @@ _PATIENCE = 5.0
 _SWITCH_SECONDS = 0.0005
 
 _NEVER = float("-inf")
-
-_Result = TypeVar("_Result")
 
 _log = logging.getLogger(__name__)
 
@@ -122,7 +120,7 @@ class _Service:
         self._readers = Readers(publisher, metrics, self._want, self._awaited, self._knows)
         self._larger = LargerReadings()
         self._following, self._looking = Attempts(), Attempts()
-        self._reading, self._detailing = Attempts(), Attempts()
+        self._reading, self._detailing, self._searching = Attempts(), Attempts(), Attempts()
         heard, late = partial(expected.heard, config=config), self._following.want_from_any_thread
         self._follower = Follower(engine.feed, now, heard, tagged=config.ha.tagged, came_late=late)
         self._reconciliation = Reconciliation(
@@ -133,9 +131,10 @@ class _Service:
             patience=_PATIENCE,
         )
         self._details = Reconciliation(config.inventory, ReconciliationScope.DETAILS)
+        self._searches = Reconciliation(config.inventory, ReconciliationScope.SEARCHES)
         self._key_watch = KeyWatch(config.store, config.engine.name)
         self._needs = NOTHING
-        self._said = Said()
+        self._asking = Asking(notifier, lambda: bool(publisher.version))
         self._sought = asyncio.Event()
         #: When the turn began that is under way.
         self._turning_since = _NEVER
@@ -148,9 +147,12 @@ class _Service:
         server = await self._readers.listen(self._directory)
         reading = self._keep_reading(self._engine.bulk, self._reading, self._reconciliation)
         detailing = self._keep_reading(self._engine.slow, self._detailing, self._details)
+        searching = self._keep_reading(
+            self._engine.slow, self._searching, self._searches, _SEARCH_PAUSE_SECONDS
+        )
         following = self._keep_following(), self._keep_looking(), self._keep_seeking()
         whole = self._publisher.keep_whole()
-        loops = [asyncio.create_task(each) for each in (*following, reading, detailing, whole)]
+        loops = [asyncio.create_task(each) for each in (*following, reading, detailing, searching, whole)]
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -173,12 +175,14 @@ class _Service:
             began = self._following.begin()
             with self._metrics.readings.labels("turn").time():
                 self._turning_since = began
-                state = await self._attempt(self._following, self._turn)
+                state = await self._asking.attempt(self._following, self._turn)
                 self._turning_since = _NEVER
             if self._reconciliation.demand(self._follower.whole_needed):
                 self._reading.wanted.set()
             if self._details.demand(self._follower.details_needed):
                 self._detailing.wanted.set()
+            if self._searches.demand(self._follower.searches_needed):
+                self._searching.wanted.set()
             if state is not None:
                 self._publisher.state = state
                 self._need(state.needs)
@@ -187,7 +191,7 @@ class _Service:
             self._follower.unknown_vms.looked(sought, began)
             await self._readers.report()
             if state is not None:
-                await self._attempt(self._following, self._follower.follow_up)
+                await self._asking.attempt(self._following, self._follower.follow_up)
             if not self._following.wanted.is_set():
                 self._garbage.collect(began)
             await self._following.pause(began + self._pace.interval(now()) - now())
@@ -196,6 +200,8 @@ class _Service:
         while True:
             began = self._looking.begin()
             self._publisher.keys = await in_thread(partial(self._key_watch.look, began))
+            if searches(self._publisher.keys.records) - self._follower.searches:
+                self._following.wanted.set()
             # A turn that began a moment ago publishes them as well: who waits needs one version, not two.
             if self._turning_since < now() - _LOOK_SECONDS:
                 await self._publish()
@@ -211,7 +217,7 @@ class _Service:
             await asyncio.sleep(_SEEK_SECONDS)
 
     async def _keep_reading(
-        self, connection: EngineConnection, attempts: Attempts, due: Reconciliation
+        self, connection: EngineConnection, attempts: Attempts, due: Reconciliation, rest: float = 0.0
     ) -> None:
         while True:
             began, needs = attempts.begin(), self._needs
@@ -219,47 +225,25 @@ class _Service:
             if scope is not None:
                 reading = partial(self._larger.read, connection, scope, needs, began)
                 with self._metrics.readings.labels(scope.name.lower()).time():
-                    found = await self._attempt(attempts, reading)
+                    found = await self._asking.attempt(attempts, reading)
                 if found is not None:
                     due.done(scope, began)
                     self._follower.hand_in(found)
                     self._following.wanted.set()
                 await self._readers.report()
+                await asyncio.sleep(rest)
             await attempts.pause(due.pause(now(), self._needs))
 
     async def _publish(self) -> None:
-        await self._publisher.publish(wait_for_details=not self._detailing.failures)
-
-    async def _attempt(self, attempts: Attempts, ask: Callable[[], _Result]) -> _Result | None:
-        """Ask the engine in a thread; None if that failed. Raises what no waiting can heal at the start."""
-        try:
-            result = await in_thread(ask)
-        except UserError as error:
-            if not self._publisher.version and not isinstance(error, EngineAway):
-                raise
-            self._failed(attempts, str(error))
-        except Exception as error:
-            _log.exception("reading the engine failed")
-            self._failed(attempts, f"reading the engine failed: {error}")
-        else:
-            attempts.failures = 0
-            others = self._following.failures + self._reading.failures + self._detailing.failures
-            if not others and self._said.is_over("engine"):
-                _log.info("the engine answers again")
-            return result
-        return None
-
-    def _failed(self, attempts: Attempts, text: str) -> None:
-        if self._said.is_news("engine"):
-            _log.warning("%s; asking again until it answers", text)
-        attempts.error = text
-        attempts.failures += 1
-        self._notifier.ready()  # it serves and tries: more cannot be expected of it now
+        await self._publisher.publish(
+            wait_for_details=not (self._detailing.failures or self._searching.failures)
+        )
 
     def _turn(self) -> PublicationState:
         follower = self._follower
         records = self._publisher.keys.records
         follower.key_levels, follower.host_tags = levels(records), names_host_tags(records)
+        follower.searches = searches(records)
         follower.turn()
         snapshot = follower.snapshot() if follower.believable else None
         return PublicationState(snapshot, follower.moments, follower.needs)
@@ -269,6 +253,7 @@ class _Service:
             self._needs = needs
             self._reading.wanted.set()
             self._detailing.wanted.set()
+            self._searching.wanted.set()
 
     def _want(self, question: Refresh) -> None:
         """Have read soon what answers a reader, and what others will ask for after it."""

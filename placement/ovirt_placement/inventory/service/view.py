@@ -12,6 +12,7 @@ from ovirt_placement.engine.reading.consistency import Consistency
 from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.on_demand.details import Details, KnownDetails
+from ovirt_placement.inventory.on_demand.searches import KnownSearches, Wanted
 from ovirt_placement.inventory.on_demand.statistics import Needed, Statistics, needed
 from ovirt_placement.inventory.service.crashes import Crashes
 from ovirt_placement.inventory.service.rereads import Subject, SubjectKind
@@ -23,6 +24,7 @@ from ovirt_placement.model import (
     AffinityLabel,
     Cluster,
     Host,
+    MemberSearch,
     Network,
     Snapshot,
     Vm,
@@ -42,6 +44,7 @@ class Reading:
     hosts: tuple[Host, ...] | None = None
     statistics: Statistics | None = None
     details: Details | None = None
+    searches: tuple[MemberSearch, ...] | None = None
 
 
 class View:
@@ -60,6 +63,7 @@ class View:
         self._frame: Snapshot | None = None
         self._statistics = Statistics()
         self._details = KnownDetails()
+        self._searches = KnownSearches()
         self._targets = MigrationTargets()
         self._crashes = Crashes()
         self._host_ids: dict[str, str] = {}
@@ -91,6 +95,16 @@ class View:
         if wanted != self._details.wanted:
             self._details.want(wanted)
             self._lay_over()
+
+    @property
+    def searches_wanted(self) -> Wanted:
+        return self._searches.wanted
+
+    def want_searches(self, wanted: Wanted) -> None:
+        """Keep the answers to no other searches than these."""
+        if wanted != self._searches.wanted:
+            self._searches.want(wanted)
+            self._made = None
 
     def vms_named(self, names: Collection[str]) -> tuple[str, ...]:
         return tuple(vm.id for vm in self._vms.records.values() if vm.name in names) if names else ()
@@ -162,6 +176,8 @@ class View:
         if reading.details is not None:
             self._details.put_all(reading.details, span)
             self._lay_over()
+        if reading.searches is not None:
+            self._searches.put(reading.searches)
         hosts = reading.hosts if reading.whole is None else reading.whole.hosts
         if hosts is not None:
             measured = {host.id: self._statistics.of_host(host) for host in hosts}
@@ -190,6 +206,7 @@ class View:
                 affinity_labels=self._labels.records.get("", ()),
                 networks=self._details.networks,
                 vnic_profiles=self._details.vnic_profiles,
+                member_searches=self._searches.found,
             )
             self._made = self._consistency.of(with_failover_hosts(reported))
         return self._made

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from ovirt_placement.lookups.index import Earlier, continued, once_per_snapshot
 from ovirt_placement.model import PlacementRule, Snapshot
+from ovirt_placement.model.placement_rules import SEARCH
 from ovirt_placement.rules.placement_rules.capacity import COUNTED
 from ovirt_placement.rules.placement_rules.capacity import KIND as KIND_OF_SUMS
 from ovirt_placement.rules.placement_rules.kind import PlacementConstraint
 from ovirt_placement.rules.placement_rules.kinds import EVERY_KIND, KINDS
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
+
+#: What says in a search how its answer is sorted and cut; not within quotation marks.
+_ORDERED = re.compile(r"(?:^|\s)(?:sortby\b|page\s*\d*\s*$)", re.IGNORECASE)
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 def constraints_in(snapshot: Snapshot, cluster: str) -> Iterator[PlacementConstraint]:
@@ -39,7 +45,16 @@ def mistakes(rule: PlacementRule) -> Iterator[str]:
         yield f"a rule of the kind {kind.name} needs domains or domain_tags"
     if not kind.weaker and not (rule.enforcing and rule.continuous):
         yield f"a rule of the kind {kind.name} is neither soft nor satisfied in the end only"
+    yield from _wrong_searches(rule)
     yield from _wrong_numbers(rule)
+
+
+def _wrong_searches(rule: PlacementRule) -> Iterator[str]:
+    for _, text in rule.searches:
+        if not text.strip():
+            yield f"{SEARCH} needs what to search for"
+        elif _ORDERED.search(_QUOTED.sub("", text)):
+            yield f"{SEARCH}{text}: a search for members takes neither sortby nor page"
 
 
 def _wrong_numbers(rule: PlacementRule) -> Iterator[str]:
@@ -52,8 +67,9 @@ def _wrong_numbers(rule: PlacementRule) -> Iterator[str]:
 
 
 def is_in_force(found: Resolved) -> bool:
-    """Whether a rule counts: it is enabled, and nothing is wrong with it."""
-    return found.rule.enabled and found.cluster is not None and next(mistakes(found.rule), None) is None
+    """Whether a rule counts: it is enabled, it is known who its members are, and nothing is wrong with it."""
+    known = found.cluster is not None and found.members_known
+    return found.rule.enabled and known and next(mistakes(found.rule), None) is None
 
 
 @once_per_snapshot

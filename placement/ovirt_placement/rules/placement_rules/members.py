@@ -9,10 +9,12 @@ from typing import TypeVar
 
 from ovirt_placement.lookups.index import Earlier, continued
 from ovirt_placement.model import Cluster, Host, PlacementRule, Snapshot, Vm
-from ovirt_placement.model.placement_rules import GROUP, LABEL, TAG
+from ovirt_placement.model.placement_rules import GROUP, LABEL, SEARCH, TAG, MemberSearch, SearchOf
 from ovirt_placement.model.record import Record
 
 Named = TypeVar("Named", Vm, Host, Cluster)
+
+_SEVERAL = (TAG, GROUP, LABEL, SEARCH)
 
 
 class Resolved(Record, frozen=True):
@@ -28,6 +30,8 @@ class Resolved(Record, frozen=True):
     domain_of: Mapping[str, str] = {}
     #: What it names that is not there, or not clear, in sentences.
     problems: tuple[str, ...] = ()
+    #: Whether the engine has answered all of its searches: else nobody knows who it is about.
+    members_known: bool = True
 
 
 @continued
@@ -42,7 +46,7 @@ def resolved_rules(snapshot: Snapshot, earlier: Earlier | None) -> tuple[Resolve
 def _nothing_else_is_named(snapshot: Snapshot, earlier: Earlier) -> bool:
     """Whether every word means the same in both: then VMs only moved, or hosts have other figures."""
     before = earlier.snapshot
-    frame = ("placement_rules", "clusters", "affinity_groups", "affinity_labels")
+    frame = ("placement_rules", "clusters", "affinity_groups", "affinity_labels", "member_searches")
     if any(getattr(before, part) is not getattr(snapshot, part) for part in frame):
         return False
     if not snapshot.placement_rules:
@@ -78,6 +82,7 @@ def _resolved(names: _Names, rule: PlacementRule) -> Resolved:
         hosts,
         names.domains(rule, cluster, problems),
         tuple(problems),
+        all(names.found_by(*search) is not None for search in rule.searches),
     )
 
 
@@ -91,7 +96,7 @@ class _Names:
         """Ids of VMs of the cluster, each once, in the order of the words; what is wrong goes to the list."""
         found: dict[str, None] = {}
         for word in words:
-            if word.startswith((TAG, GROUP, LABEL)):
+            if word.startswith(_SEVERAL):
                 meant = self._several_vms(word, problems)
             else:
                 meant = self._one(word, "VM", self._vms_called.get((cluster, word), ()), problems)
@@ -105,7 +110,7 @@ class _Names:
         """The same of hosts."""
         found: dict[str, None] = {}
         for word in words:
-            if word.startswith((TAG, GROUP, LABEL)):
+            if word.startswith(_SEVERAL):
                 meant = self._several_hosts(word, problems)
             else:
                 meant = self._one(word, "host", _called(word, self.snapshot.hosts), problems)
@@ -142,7 +147,9 @@ class _Names:
         known = self.snapshot.vm_by_id
         kind, name = _parted(word)
         found: Sequence[str]
-        if kind == TAG:
+        if kind == SEARCH:
+            found = self._searched("vms", name, problems)
+        elif kind == TAG:
             found = self._vms_tagged.get(name, ())
         elif kind == GROUP:
             groups = _called_group(name, self.snapshot)
@@ -151,14 +158,16 @@ class _Names:
             labels = [label for label in self.snapshot.affinity_labels if name in (label.id, label.name)]
             found = labels[0].vms if labels else ()
         found = [vm for vm in found if vm in known]
-        if not found:
+        if not found and (kind != SEARCH or self.found_by("vms", name) is not None):
             problems.append(f"{word} names no VM")
         return found
 
     def _several_hosts(self, word: str, problems: list[str]) -> Sequence[str]:
         kind, name = _parted(word)
         found: Sequence[str]
-        if kind == TAG:
+        if kind == SEARCH:
+            found = self._searched("hosts", name, problems)
+        elif kind == TAG:
             found = [host.id for host in self.snapshot.hosts if name in host.tags]
         elif kind == GROUP:
             groups = _called_group(name, self.snapshot)
@@ -167,9 +176,21 @@ class _Names:
             labels = [label for label in self.snapshot.affinity_labels if name in (label.id, label.name)]
             found = labels[0].hosts if labels else ()
         found = [host for host in found if host in self.snapshot.host_by_id]
-        if not found:
+        if not found and (kind != SEARCH or self.found_by("hosts", name) is not None):
             problems.append(f"{word} names no host")
         return found
+
+    def found_by(self, of: SearchOf, text: str) -> tuple[str, ...] | None:
+        """Who a search finds, in any cluster; None as long as the engine has not answered it."""
+        known = self._searches.get((of, text))
+        return None if known is None else known.found
+
+    def _searched(self, of: SearchOf, text: str, problems: list[str]) -> Sequence[str]:
+        known = self._searches.get((of, text))
+        problem = "the engine has not answered it yet" if known is None else known.problem
+        if problem:
+            problems.append(f"{SEARCH}{text}: {problem}")
+        return self.found_by(of, text) or ()
 
     def _one(
         self, word: str, kind: str, called: Sequence[Vm] | Sequence[Host], problems: list[str]
@@ -181,6 +202,10 @@ class _Names:
 
     def _cluster(self, cluster: str) -> str:
         return self.snapshot.cluster_by_id[cluster].name
+
+    @cached_property
+    def _searches(self) -> Mapping[tuple[str, str], MemberSearch]:
+        return {(one.of, one.text): one for one in self.snapshot.member_searches}
 
     @cached_property
     def _vms_called(self) -> Mapping[tuple[str, str], Sequence[Vm]]:

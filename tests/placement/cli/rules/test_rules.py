@@ -58,6 +58,28 @@ def test_a_vm_that_gets_the_tag_later_joins(live: LiveEngine) -> None:
     assert sorted(one["record"]["vms"]) == ["db1", "web1", "web2", "web3"]
 
 
+def test_members_are_searched_for(live: LiveEngine) -> None:
+    words = ("search:name=web* and name!=web3", "--most", "1")
+    assert "breaking it" not in live.run(0, *ADD, *words, "--what-if")[0]
+    live.run(0, *ADD, *words)
+    live.run(0, "rules", "add", "own", "--kind", "exclusive_hosts", "--cluster", "blue",
+             "--vms", "search:tag=web", "--hosts", "search:name=h1")  # fmt: skip
+    out, _ = live.run(0, "rules", "show")
+    assert "  VMs (search:name=web* and name!=web3): web1, web2\n  violated\n" in out
+    assert "  VMs (search:tag=web): web1, web2, web3\n  hosts (search:name=h1): h1\n  satisfied" in out
+    assert "placement rule few" in live.run(1, "violations")[0]
+
+
+def test_a_rule_whose_search_the_engine_cannot_parse_is_not_in_force(live: LiveEngine) -> None:
+    live.run(0, "rules", "add", "own", "--kind", "exclusive_hosts", "--cluster", "blue",
+             "--vms", "search:name~web", "--hosts", "h1", "--force")  # fmt: skip
+    out, _ = live.run(0, "rules", "show", "own")
+    assert "  not in force\n  search:name~web: the engine cannot parse it" in out
+    assert "own" not in live.run(0, "violations")[0]
+    found = [one["sentence"] for one in live.data(1, "doctor")["findings"]]
+    assert any("own: search:name~web: the engine cannot parse it" in each for each in found)
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -65,6 +87,14 @@ def test_a_vm_that_gets_the_tag_later_joins(live: LiveEngine) -> None:
         (("tag:nothing", "--most", "1"), "placement rule few: tag:nothing names no VM; --force"),
         (("web1",), "placement rule few: a rule of the kind at_most_per_host needs most"),
         (("web1", "--most", "0"), "placement rule few: most: 0 is less than 1"),
+        (("search:name~web", "--most", "1"), "few: search:name~web: the engine cannot parse it: it finds"),
+        (
+            ("search:name=nobody", "--most", "1"),
+            "placement rule few: search:name=nobody names no VM; --force",
+        ),
+        (("search:name=web* sortby name", "--most", "2"), "takes neither sortby nor page"),
+        (("search:name=web* page 2", "--most", "2"), "takes neither sortby nor page"),
+        (("search:", "--most", "2"), "search: needs what to search for"),
         (("tag:web", "db1", "--most", "1"), "4 VMs cannot run with at most 1 on each of 3 hosts"),
     ],
 )
