@@ -24,6 +24,7 @@ from ovirt_enforcer.actions.migrate_vm.origin import Origins
 from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.maintenance.drains import DrainWatch
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns
+from ovirt_enforcer.maintenance.upgrade_flag import UpgradeFlags
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leading import Leader
@@ -242,7 +243,13 @@ def daemon_of(
         Origins(connection),
         config.ha,
         MaintenanceRuns(
-            maintenance, store, host_executor, announcements, settings.maintenance, notifications
+            maintenance,
+            store,
+            host_executor,
+            announcements,
+            settings.maintenance,
+            UpgradeFlags(connection),
+            notifications,
         ),
     )
     whole: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)

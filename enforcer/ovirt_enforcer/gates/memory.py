@@ -20,6 +20,8 @@ from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.intents import Store
+from ovirt_placement.store.maintenance import MaintenanceStore
+from ovirt_placement.store.maintenance_run import upgrade_id
 from ovirt_placement.store.pauses import PauseStore
 from ovirt_placement.store.violated_rules import ViolatedRuleStore
 
@@ -63,6 +65,7 @@ class Memory:
         self._approvals = ApprovalStore(
             url, engine=engine, patience_seconds=patience_seconds, create=create, epoch=epoch
         )
+        self._runs = MaintenanceStore(url, engine=engine, patience_seconds=patience_seconds, create=create)
         self._violated = ViolatedRuleStore(
             url, engine=engine, patience_seconds=patience_seconds, create=create, epoch=epoch
         )
@@ -80,6 +83,7 @@ class Memory:
             approvals=self._approvals.approvals(),
             resumed=self._pauses.resumed(),
             tagged_vms=self._tagged() if self._settings.exclude_tag else frozenset(),
+            own_upgrades=frozenset(upgrade_id(run.id) for run in self._runs.active()),
         )
         still_open = tuple(intent for intent in under_way if intent.id not in ended)
         return Gates(self._settings, remembered, still_open, self._clock(), self._renewed)
@@ -117,5 +121,5 @@ class Memory:
         return self._approvals.offer(plan.cluster, plan.id, moves(plan), reads, refusal_seconds=lasts)
 
     def close(self) -> None:
-        for part in (self._intents, self._pauses, self._approvals, self._violated):
+        for part in (self._intents, self._pauses, self._approvals, self._runs, self._violated):
             part.close()

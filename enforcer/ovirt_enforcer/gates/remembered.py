@@ -27,3 +27,5 @@ class Remembered:
     resumed: Mapping[str, float] = field(default_factory=dict)
     #: Ids of VMs that bear the tag `exclude_tag`: snapshots have no tags of VMs.
     tagged_vms: frozenset[str] = frozenset()
+    #: Correlation ids of the upgrades that are maintenance runs of ours.
+    own_upgrades: frozenset[str] = frozenset()

@@ -16,6 +16,7 @@ from ovirt_enforcer.gates.host_action import HostAction
 from ovirt_enforcer.maintenance.decision import Ask, Decision, End, Enter, RunHook, Scene, Wait, decide
 from ovirt_enforcer.maintenance.homes import WayHome, brings_back, not_back, way_home
 from ovirt_enforcer.maintenance.hooks import HookResult, Hooks
+from ovirt_enforcer.maintenance.upgrade_flag import UpgradeFlags, flags_without_run
 from ovirt_enforcer.maintenance.vms_around import arriving, down, leaving, lost
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
@@ -73,6 +74,7 @@ class MaintenanceRuns:
         executor: HostExecutor,
         announcements: HaAnnouncementStore,
         settings: MaintenanceSettings,
+        flags: UpgradeFlags,
         notifications: Notifications = Notifications(),  # noqa: B008 - nobody is notified
     ) -> None:
         self._store = store
@@ -80,6 +82,7 @@ class MaintenanceRuns:
         self._executor = executor
         self._announcements = announcements
         self._settings = settings
+        self._flags = flags
         self._notifications = notifications
         self._hooks = Hooks()
 
@@ -97,11 +100,20 @@ class MaintenanceRuns:
                     found[run.cluster] = way
         return found
 
+    def hide_ended(self, runs: Iterable[MaintenanceRun], snapshot: Snapshot) -> None:
+        """Have no upgrade shown any more whose run has ended; `runs` are those under way."""
+        left = flags_without_run(snapshot, runs)
+        known = {run.id for run in self._store.runs()} if left else ()
+        for cluster, run_id in left:
+            if run_id in known:
+                self._flags.finish(cluster, run_id)
+
     def reconcile(self, run: MaintenanceRun, seen: Seen, outcome: PlanOutcome) -> bool:
         """Do what is next in a run; whether more may follow soon, rather than in a while.
 
         `outcome` is what came of the last plan of its cluster. Raises what an executor raises.
         """
+        self._flags.show(run)
         host = next((one for one in run.hosts if one.phase not in ENDED), None)
         if host is None:
             return self._bring_back(run, seen.snapshot, outcome)
@@ -245,6 +257,7 @@ class MaintenanceRuns:
 
     def _end(self, run: MaintenanceRun, state: RunState, message: str) -> None:
         self._store.end(run.id, state, message)
+        self._flags.finish(run.cluster, run.id)
         level = logging.WARNING if state is RunState.FAILED else logging.INFO
         _log.log(level, "maintenance run %s of cluster %s: %s: %s", run.id, run.cluster_name, state, message)
         kind = NoticeKind.MAINTENANCE_FAILED if state is RunState.FAILED else NoticeKind.MAINTENANCE_ENDED

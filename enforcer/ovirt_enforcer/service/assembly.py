@@ -19,6 +19,7 @@ from ovirt_enforcer.ha_monitor.ledger import Ledger
 from ovirt_enforcer.ha_monitor.metrics import HaMetrics
 from ovirt_enforcer.maintenance.drains import DrainWatch
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns
+from ovirt_enforcer.maintenance.upgrade_flag import UpgradeFlags
 from ovirt_enforcer.notifications.notifications import notifications_of
 from ovirt_enforcer.placement_key_records.keeper import KeyRecorder
 from ovirt_enforcer.placement_key_records.memberships import MembershipKeeper
@@ -155,6 +156,7 @@ class Service:
                 host_executor,
                 self._stores.ha_announcements,
                 self.settings.maintenance,
+                UpgradeFlags(connection),
                 notifications,
             ),
         )

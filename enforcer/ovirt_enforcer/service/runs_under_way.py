@@ -54,6 +54,7 @@ class RunsUnderWay:
 
     def take(self, look: Look) -> Iterator[MaintenanceRun]:
         """Those that are due, as they were before the engine was read."""
+        self._parts.maintenance.hide_ended(self._runs, look.snapshot)
         if self.due > self._parts.clock():
             return
         self.due = self._parts.clock() + self._parts.settings.interval_seconds if self._runs else math.inf

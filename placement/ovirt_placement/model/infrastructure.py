@@ -32,6 +32,8 @@ class Cluster(Struct, frozen=True):
     compatibility: str = "4.7"
     count_threads_as_cores: bool = False
     upgrade_mode: bool = False
+    #: The correlation id of who began the upgrade that is under way, or the last one.
+    upgrade_correlation_id: str | None = None
     #: Factors of the engine's own weight units, by name.
     policy: dict[str, int] = {}
     memory_overcommit_percent: int = 100

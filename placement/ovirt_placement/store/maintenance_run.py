@@ -9,6 +9,14 @@ import msgspec
 
 from ovirt_placement.model.maintenance import Return
 
+#: What the correlation id of a cluster's upgrade begins with that is a run; the id of the run follows.
+UPGRADE_OF_RUN: Final = "maintenance-"
+
+
+def upgrade_id(run_id: str) -> str:
+    """The correlation id by which the engine knows the upgrade that a run is."""
+    return f"{UPGRADE_OF_RUN}{run_id}"
+
 
 class RunState(StrEnum):
     """How a run stands."""

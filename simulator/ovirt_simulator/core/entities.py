@@ -55,9 +55,8 @@ class Cluster(model.Cluster, frozen=True):
     others: Mapping[str, str] = MappingProxyType({})
     #: The id of the scheduling policy; what it enables stands there, not in `scheduling_policy`.
     policy_id: str = ""
-    #: While `upgrade_mode`: how far it is, in percent, and the correlation id of who began it.
+    #: While `upgrade_mode`: how far it is, in percent.
     upgrade_percent: int = 0
-    upgrade_correlation_id: str | None = None
     #: The ids of its networks, with whether its hosts must have them; None for all networks that there are.
     networks: dict[str, bool] | None = None
     #: The id of its MAC pool; None for the default one.

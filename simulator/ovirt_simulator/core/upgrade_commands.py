@@ -23,10 +23,17 @@ class UpgradeCommands:
         self._state = backend.state
 
     def start(self, cluster_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Mark the cluster: the engine's own affinity enforcement and its like leave it alone."""
+        """Mark the cluster, unless it is marked already."""
         with self._backend.lock:
+            cluster = self._known(cluster_id)
+            if cluster.upgrade_mode:
+                self._backend.audit_log.log(
+                    EventCode.USER_START_CLUSTER_UPGRADE_FAILED, caller, cluster=cluster
+                )
+                text = f"Failed to set upgrade running flag on cluster '{cluster_id}'."
+                raise Rejected(Message("CLUSTER_UPGRADE_RUNNING", text))
             return self._change(
-                self._known(cluster_id),
+                cluster,
                 EventCode.USER_START_CLUSTER_UPGRADE,
                 caller,
                 upgrade_mode=True,
@@ -55,7 +62,7 @@ class UpgradeCommands:
             return self._change(cluster, code, caller, upgrade_percent=percent)
 
     def finish(self, cluster_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Take the mark away."""
+        """Take the mark away, also one that another made; whose it was stays."""
         with self._backend.lock:
             return self._change(
                 self._known(cluster_id),
@@ -63,7 +70,6 @@ class UpgradeCommands:
                 caller,
                 upgrade_mode=False,
                 upgrade_percent=0,
-                upgrade_correlation_id=None,
             )
 
     def _known(self, cluster_id: str) -> Cluster:

@@ -31,6 +31,12 @@ def limited(**limits: int) -> EnforcerSettings:
 def test_a_cluster_that_is_upgraded_is_left_alone() -> None:
     parts = (*PARTS, cluster(upgrade_mode=True))
     assert closed(gates(), *parts) == ("cluster_upgrade", "the cluster is being upgraded")
+    own, others = (
+        (*PARTS, cluster(upgrade_mode=True, upgrade_correlation_id=by)) for by in ("maintenance-1", "x")
+    )
+    asked = gates(own_upgrades=frozenset({"maintenance-1"}))
+    assert admitted(asked, *own)
+    assert closed(asked, *others)[0] == closed(gates(), *own)[0] == "cluster_upgrade"
 
 
 @pytest.mark.parametrize("host_id", ["h1", "h2"])

@@ -151,6 +151,14 @@ class Stage:
                     if daemon.due:
                         break
 
+    def look(self) -> None:
+        """Let another daemon look once, whatever is under way."""
+        with (
+            connect(self.config.engine) as connection,
+            daemon_of(self.config, connection, self.clock, patience_seconds=2.0) as daemon,
+        ):
+            daemon.cycle()
+
     def clock(self) -> float:
         return self.now
 

@@ -16,7 +16,7 @@ from ovirt_placement.store.maintenance_run import HostPhase, RunState, Work
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
 from ovirt_simulator.http.disturbances import Disturbance
-from tests.builders import APART, TOGETHER, group, host, snapshot, vm
+from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.maintenance.stage import Killed, Killer, Stage, stage
 from tests.simulator.core import engines
 
@@ -48,6 +48,11 @@ def began(played: Stage, **request: Any) -> Stage:
     return played
 
 
+def upgrade_shown(played: Stage) -> tuple[bool, str | None]:
+    cluster = played.engine.snapshot().clusters[0]
+    return cluster.upgrade_mode, cluster.upgrade_correlation_id
+
+
 def assert_well_ended(played: Stage) -> None:
     assert played.run.state is RunState.DONE, (played.run.message, phases(played))
     assert phases(played) == ["done", "done"]
@@ -56,6 +61,7 @@ def assert_well_ended(played: Stage) -> None:
     assert not any(one.draining for one in played.run.hosts)
     assert played.violated == set()
     assert played.most_away == 1
+    assert upgrade_shown(played) == (False, "maintenance-run")
     for name in ("h1", "h2"):
         codes = Counter(played.codes(name))
         assert (codes[_DEACTIVATED], codes[_UPGRADED]) == (1, 1), codes
@@ -85,6 +91,44 @@ def test_a_host_that_does_not_come_back_ends_the_run_and_the_next_is_not_touched
         assert "host h1: it does not come back" in played.run.message
         assert phases(played) == ["working", "waiting"]
         assert _DEACTIVATED not in played.codes("h2")
+
+
+def test_it_is_shown_as_an_upgrade_with_how_far_it_is(tmp_path: Path) -> None:
+    with stage(tmp_path, STATE) as played:
+        began(played).play(LONG, reached=lambda: phases(played)[0] == "working")
+        assert upgrade_shown(played) == (True, "maintenance-run")
+        played.engine.upgrades.finish(CLUSTER)  # as after a restart of the engine
+        played.play(LONG, reached=lambda: phases(played)[1] == "working")
+        assert played.engine.queries.cluster(CLUSTER).upgrade_percent == 50
+        played.play(LONG)
+        assert_well_ended(played)
+
+
+def test_an_upgrade_by_somebody_else_holds_it_and_is_nobodys_but_theirs(tmp_path: Path) -> None:
+    with stage(tmp_path, STATE) as played:
+        played.engine.upgrades.start(CLUSTER)
+        began(played).play(60.0)
+        assert phases(played) == ["waiting", "waiting"]
+        assert "the cluster is being upgraded" in played.run.hosts[0].message
+        assert upgrade_shown(played)[0]
+        played.store.order("run", RunState.STOPPING, after=[RunState.RUNNING], set_by="ada")
+        played.play(LONG)
+        assert played.run.state is RunState.STOPPED
+        assert upgrade_shown(played)[0]
+
+
+def test_a_run_that_fails_is_shown_no_more_and_one_that_cannot_be_shown_goes_on(tmp_path: Path) -> None:
+    with stage(tmp_path, STATE, {"maintenance": {"return_seconds": 300}}) as played:
+        played.server.disturbances.add(Disturbance(path="clusters/.*/upgrade", status=500, times=None))
+        began(played).play(LONG, reached=lambda: phases(played)[1] == "draining")
+        assert upgrade_shown(played) == (False, None)
+        played.server.disturbances.clear()
+        played.engine.faults.next_upgrades(UpgradeFault(stay_away=True), host_id="h2")
+        played.play(LONG, reached=lambda: phases(played)[1] == "working")
+        assert upgrade_shown(played) == (True, "maintenance-run")
+        played.play(LONG)
+        assert played.run.state is RunState.FAILED
+        assert not upgrade_shown(played)[0]
 
 
 def test_a_pinned_vm_is_stopped_by_consent_and_runs_again_on_its_host(tmp_path: Path) -> None:
@@ -193,6 +237,7 @@ def killed_and_started_again(folder: Path, state: Snapshot, fatal: list[int]) ->
                 continue
             assert not killer.dead
         played.play(LONG)
+        played.look()  # one that was killed at the very end leaves the flag of the upgrade to the next
         return played
 
 

@@ -81,9 +81,13 @@ def test_a_cluster_is_upgraded(server: Server, sdk: Connection, engine: Engine) 
     assert status == 400
     assert detail is not None
     assert "correlation id does not match" in detail
+    # Only one can be under way; whose the last one was stays.
+    status, detail = upgrade(server, "start", correlation_id="b")
+    assert (status, detail) == (400, "[Failed to set upgrade running flag on cluster 'cluster1'.]")
     assert upgrade(server, "finish") == (200, None)
     assert shown() == (False, 0)
-    assert codes(engine) == [892, 896, 894]
+    assert service.get().upgrade_correlation_id == "a"
+    assert codes(engine) == [892, 896, 893, 894]
     assert request(f"{server.api_url}/clusters/nowhere/upgrade", "POST", "<action/>").status == 404
 
 

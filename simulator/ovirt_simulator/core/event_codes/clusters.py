@@ -82,6 +82,11 @@ class ClusterEvents:
         "normal",
         "Successfully set upgrade running flag on Host cluster {cluster} by {user}",
     )
+    USER_START_CLUSTER_UPGRADE_FAILED = EventType(
+        893,
+        "error",
+        "Failed to set upgrade running flag on Host cluster {cluster} by {user}",
+    )
     USER_FINISH_CLUSTER_UPGRADE = EventType(
         894,
         "normal",

@@ -95,6 +95,9 @@ def _configuration(record: Cluster) -> str:
         ),
         text("threads_as_cores", record.count_threads_as_cores),
         _shown(record, "trusted_service", "tunnel_migration"),
+        ""
+        if record.upgrade_correlation_id is None
+        else text("upgrade_correlation_id", record.upgrade_correlation_id),
         text("upgrade_in_progress", record.upgrade_mode),
         text("upgrade_percent_complete", record.upgrade_percent),
         version(record.compatibility),
