@@ -21,6 +21,7 @@ from ovirt_placement.rules.placement_rules.kind import (
     PlacementKind,
     common,
 )
+from ovirt_placement.rules.placement_rules.lost import without_lost
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.reasons import ReasonKind
 
@@ -64,7 +65,7 @@ class SameDomain(PlacementConstraint, frozen=True, kw_only=True):
             for host in placement.destinations(peer)
             if host in self.domain_of
         }
-        host_now = placement.runs_on(vm)
+        host_now = placement.runs_on(vm) if vm in self.vms else None
         home = None if host_now is None else self.domain_of.get(host_now)
 
         def against(host: str) -> Against | None:
@@ -79,7 +80,7 @@ class SameDomain(PlacementConstraint, frozen=True, kw_only=True):
 
 
 def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> SameDomain:
-    return SameDomain(vms=vms, domain_of=found.domain_of, **common(found))
+    return SameDomain(vms=without_lost(snapshot, vms), domain_of=found.domain_of, **common(found))
 
 
 KIND = PlacementKind(
