@@ -16,6 +16,7 @@ from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.maintenance import maintenance_record
 from ovirt_placement.answers.maintenance_runs import run_lines, runs_change, runs_document
 from ovirt_placement.cli.arguments import add_change, add_command
 from ovirt_placement.cli.login import login_name
@@ -199,9 +200,13 @@ def _planned(
     options = MaintenanceOptions(stopped=frozenset(stop_vms), domains=domains, explained=False)
     plan = plan_maintenance(snapshot, [host.id for host in hosts], options, Deadline.after(_SECONDS))
     if plan.blocked:
-        names = " ".join(snapshot.host_by_id[one.host].name for one in plan.blocked)
+        left = maintenance_record(plan, None, snapshot).without_round
+        why = "; ".join(
+            f"{one.host.name}: {', '.join(obstacle.text for obstacle in one.obstacles)}" for one in left
+        )
+        names = " ".join(one.host.name for one in left)
         raise UserError(
-            f"no migrations were found that empty {names}: ovirt-enforcer maintenance plan {names} says what"
-            " is in the way; --in-order begins without a plan"
+            f"no round for {why}; ovirt-enforcer maintenance plan {names} says what would help; --in-order"
+            " begins without a plan"
         )
     return [snapshot.host_by_id[host] for host in plan.hosts]
