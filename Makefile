@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # What runs, without what tests and lints it.
 RUNS := $(VENV)/.runs
+# With the page besides.
+PAGE := $(VENV)/.page
 VECTORS ?= tests/data/vectors
 # The folder with the engine's compiled classes.
 ENGINE ?=
@@ -26,13 +28,16 @@ export PYTHONDONTWRITEBYTECODE :=
 run-tests = $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and not timing" $(2) \
 	&& $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and timing" $(2)
 
-.PHONY: help demo test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
+.PHONY: help demo page test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-demo: $(RUNS) ## a simulated engine, violated rules, and their repair (SEED=n, KEEP=1)
+demo: $(if $(KEEP),$(PAGE),$(RUNS)) ## a simulated engine, violated rules, and their repair (SEED=n, KEEP=1)
 	@$(BIN)/python -m demo $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep)
+
+page: $(PAGE) ## the page of a large simulated cluster (HOSTS=n, VMS=n, SEED=n)
+	@$(BIN)/python -m demo.page $(if $(HOSTS),--hosts $(HOSTS)) $(if $(VMS),--vms $(VMS)) $(if $(SEED),--seed $(SEED))
 
 test: $(READY) ## all tests but the slow ones
 	$(call run-tests,not slow)
@@ -91,6 +96,11 @@ $(RUNS): setup.cfg pyproject.toml setup.py simulator/setup.cfg packaging/check-s
 	@echo "Installing what it needs into $(VENV); that takes a minute or two."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --editable simulator
+	@touch $@
+
+$(PAGE): $(RUNS)
+	@echo "Installing what the page needs into $(VENV)."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[web]' --editable simulator
 	@touch $@
 
 $(READY): $(RUNS)

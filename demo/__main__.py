@@ -18,10 +18,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="draws another cluster (SEED=n)")
     parser.add_argument("--keep", action="store_true", help="leave it running until Ctrl-C (KEEP=1)")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
     folder = Path(tempfile.mkdtemp(prefix="ovirt-placement-demo-"))
     try:
-        return _report(Story(folder, arguments.seed), keep=arguments.keep)
+        return _report(Story(folder, arguments.seed, kept=arguments.keep), keep=arguments.keep)
     except KeyboardInterrupt:
         return 0 if arguments.keep else 130
     finally:
@@ -41,7 +41,7 @@ def _report(story: Story, *, keep: bool) -> int:
     return 0
 
 
-def _interrupt(*_: object) -> None:
+def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 

@@ -4,53 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import ovirtsdk4
 
 from demo import cluster, tables, words
-from demo.processes import PATIENCE_SECONDS, Processes, ProcessFailed, address
-from ovirt_placement.model import state_file
+from demo.processes import PATIENCE_SECONDS, ProcessFailed, address
+from demo.stage import PASSWORD, TIME_SCALE, USER, Stage
+from ovirt_placement.config import DEFAULT_ENGINE
+from ovirt_placement.store.approvals import ApprovalStore
 
-PASSWORD = "demo"  # noqa: S105 - a throw-away engine on loopback
-USER = "admin@internal"
 #: Exit statuses of commands that answer: nothing is violated, or something is, and what can be done about it.
 _ANSWERS = (0, 1, 3, 4)
 PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
-#: Simulated seconds a second: a migration takes a moment instead of half a minute.
-TIME_SCALE = 20
 #: Codes of the engine's events.
 MIGRATION_STARTED, MIGRATION_DONE = 62, 63
 
-_CONFIGURATION = """\
-[engine]
-url = "{url}/ovirt-engine/api"
-username = "{user}"
-password_file = "{folder}/password"
-
-[inventory]
-directory = "{folder}/inventory"
-interval_seconds = 0.5
-
-[store]
-url = "sqlite:///{folder}/store.db"
-
-[enforcer]
-mode = "{mode}"
-interval_seconds = 1
-"""
-
 
 class Story:
-    """The processes of one demonstration and the words that go with them."""
+    """One demonstration and the words that go with it; one that is kept has a page, and waits for a word."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.folder = folder
-        self.seed = seed
-        self.configuration = folder / "ovirt-placement.toml"
-        self.processes = Processes(folder, {"OVIRT_PLACEMENT_CONFIG": str(self.configuration)})
-        self.url = ""
+    def __init__(self, folder: Path, seed: int, *, kept: bool) -> None:
+        self._stage = Stage(folder, seed)
+        self._kept = kept
+        self.processes = self._stage.processes
         self.proxy_url = ""
 
     def report(self) -> None:
@@ -65,21 +43,23 @@ class Story:
         self.what_now()
 
     def open(self) -> None:
-        _say(f"A cluster, drawn with seed {self.seed}; simulator, inventory and proxy start.")
-        state = self.folder / "state.json"
-        state.write_bytes(state_file.dumps(cluster.draw(self.seed)))
+        heading = f"A cluster, drawn with seed {self._stage.seed}; simulator, inventory and proxy start."
+        if not self._kept:
+            _say(heading)
+            self._open()
+            return
+        self._open()
+        print(self._stage.start_page(), flush=True)  # its address is the first line of all
+        _say(heading)
+
+    def _open(self) -> None:
         # The engine asks the proxy for its units once, when it starts: so the proxy is there first.
-        self._configure("observe", url="http://127.0.0.1:1")
+        self._stage.configure("observe", url="http://127.0.0.1:1")
         self.proxy_url = address(
             self._start("ovirt-scheduler-proxy", "run", "--plugins", str(PLUGINS), "--listen", "127.0.0.1:0")
         )
-        ready = self._start(
-            "ovirt-simulator", "run", "--state", str(state), "--listen", "127.0.0.1:0",
-            "--proxy", self.proxy_url, "--time-scale", str(TIME_SCALE), "--password", PASSWORD,
-            "--seed", str(self.seed),
-        )  # fmt: skip
-        self.url = address(ready)
-        self._configure("observe", url=self.url)
+        self._stage.start_engine(cluster.draw(self._stage.seed), proxy=self.proxy_url)
+        self._stage.configure("observe")
         self._start("ovirt-placement", "inventory", "run")
 
     def before(self) -> None:
@@ -107,15 +87,27 @@ class Story:
         print(self._output("ovirt-enforcer", "plan"))
 
     def repair(self) -> None:
-        _say('The enforcer, with mode = "enforce", in four steps.')
-        self._configure("enforce", url=self.url)
+        mode = "approve" if self._kept else "enforce"
+        _say(f'The enforcer, with mode = "{mode}", in four steps.')
+        self._stage.configure(mode)
         self._start("ovirt-enforcer", "run")
+        if self._kept:
+            self._wait_for_a_word()
         self._until(lambda: not self.read().violated_groups, "all rules to be satisfied")
         self._until(self._migrations_ended, "the last migration to end")
         self._until(self._is_proved, "the enforcer to find every rule satisfied")
         placement = self.read()
         violated, groups = len(placement.violated_groups), len(placement.members_of_group)
         print(tables.folded(words.steps(self._enforcer_log(), violated, groups)))
+
+    def _wait_for_a_word(self) -> None:
+        """Until somebody has approved of the plan, nothing is migrated."""
+        with closing(ApprovalStore(self._stage.store, engine=DEFAULT_ENGINE)) as store:
+            self._until(lambda: bool(store.waiting()), "a plan to wait for approval")
+            print(words.approve(store.waiting()[0].plan, self._stage.configuration), flush=True)
+            while not store.approvals():
+                self.processes.check()
+                time.sleep(0.5)
 
     def after(self) -> None:
         _say("After: every rule is satisfied.")
@@ -134,7 +126,7 @@ class Story:
 
     @contextmanager
     def connection(self) -> Iterator[ovirtsdk4.Connection]:
-        connection = ovirtsdk4.Connection(f"{self.url}/ovirt-engine/api", USER, PASSWORD)
+        connection = ovirtsdk4.Connection(f"{self._stage.url}/ovirt-engine/api", USER, PASSWORD)
         try:
             yield connection
         finally:
@@ -144,14 +136,14 @@ class Story:
         """How to talk to what still runs."""
         return "\n".join(
             [
-                words.questions(self.configuration, self.folder / "state.json"),
+                words.questions(self._stage.configuration, self._stage.state),
                 "",
-                'The enforcer stays in mode = "enforce": what you violate in the engine, it repairs.',
+                'The enforcer stays in mode = "approve": it repairs what you violate, if you approve.',
                 f"The engine's clock runs {TIME_SCALE} times as fast as yours.",
                 "",
                 f"  proxy:  {self.proxy_url}",
-                f"  logs:   {self.folder}",
-                f"  API:    {self.url}/ovirt-engine/api (user {USER}, password {PASSWORD})",
+                f"  logs:   {self._stage.folder}",
+                f"  API:    {self._stage.url}/ovirt-engine/api (user {USER}, password {PASSWORD})",
             ]
         )
 
@@ -174,16 +166,8 @@ class Story:
         placement = self.read()
         print(tables.hosts_table(placement), tables.groups_table(placement), sep="\n\n")
 
-    def _configure(self, mode: str, url: str) -> None:
-        password = self.folder / "password"
-        password.touch(mode=0o600)
-        password.write_text(PASSWORD)
-        self.configuration.write_text(
-            _CONFIGURATION.format(url=url, user=USER, folder=self.folder, mode=mode)
-        )
-
     def _start(self, *arguments: str) -> str:
-        return self.processes.start(arguments[0], arguments)
+        return self._stage.start(*arguments)
 
     def _output(self, *arguments: str) -> str:
         completed = self.processes.run(arguments)

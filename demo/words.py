@@ -21,7 +21,7 @@ SATISFIED = "every rule is satisfied."
 WHAT_NOW = """\
 Three commands to try:
 
-  make demo KEEP=1                                           # leaves it running, for questions
+  make demo KEEP=1                                           # leaves it running, with a page
   .venv/bin/ovirt-simulator generate --hosts 4 --vms 40 --groups 20 --seed 3 > cluster.json
   .venv/bin/ovirt-enforcer plan --state cluster.json         # which migrations repair its rules
 
@@ -62,6 +62,20 @@ def steps(log: str, violated: int, groups: int) -> str:
             "Step 4, proof: the enforcer reads the cluster again, and the engine judges its groups itself.",
             *_indented(line for line in lines if line.endswith(SATISFIED)),
             *_indented([f"The engine's API: {violated} of {groups} affinity groups are violated."]),
+        ]
+    )
+
+
+def approve(plan: str, configuration: Path) -> str:
+    """How to let the plan be carried out that waits."""
+    return "\n".join(
+        [
+            f"Plan {plan} waits: both rules remain violated until you approve of it, on the page (cluster",
+            f"{cluster.CLUSTER}, Plan, Approve of this plan) or in another shell:",
+            "",
+            f"  export OVIRT_PLACEMENT_CONFIG={configuration}",
+            f"  .venv/bin/ovirt-enforcer approve {plan}",
+            "",
         ]
     )
 

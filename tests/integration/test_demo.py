@@ -4,11 +4,13 @@ Reads the API with the standard library alone, so that it shares nothing with th
 """
 
 import base64
+import http.client
 import os
 import re
 import signal
 import subprocess
 import sys
+import urllib.parse
 import urllib.request
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -69,6 +71,7 @@ def kept_demo(seed: int, folder: Path) -> Iterator[tuple[Api, psutil.Process, st
         lines = []
         for line in demo.stdout:
             lines.append(line)
+            approve(line, lines)
             found = re.search(r"API: +(\S+) \(user (\S+), password (\S+)\)", line)
             if found:
                 yield Api(*found.groups()), psutil.Process(demo.pid), "".join(lines)
@@ -81,14 +84,41 @@ def kept_demo(seed: int, folder: Path) -> Iterator[tuple[Api, psutil.Process, st
         demo.wait(30)
 
 
+def approve(line: str, before: list[str]) -> None:
+    """Say the word that a demonstration waits for which is kept, by the command that it offers."""
+    offered = re.match(r"  \.venv/bin/ovirt-enforcer (approve \S+)$", line)
+    if offered:
+        (config,) = re.findall(r"export (OVIRT_PLACEMENT_CONFIG)=(\S+)", before[-2])
+        command = [Path(sys.executable).parent / "ovirt-enforcer", *offered[1].split()]
+        subprocess.run(command, env={**os.environ, config[0]: config[1]}, check=True, capture_output=True)
+
+
+def logs_in(reported: str) -> bool:
+    """Whether the page of the first line lets the user in that stands there."""
+    found = re.match(r"The page: (\S+) \(log in as (\S+) with the password (\S+)\)\n", reported)
+    assert found, reported[:300]
+    url, name, password = found.groups()
+    form = urllib.parse.urlencode({"name": name, "password": password})
+    where = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(where.netloc, timeout=30)
+    headers = {"Origin": f"http://{where.netloc}", "Content-Type": "application/x-www-form-urlencoded"}
+    connection.request("POST", f"{where.path}log-in", form, headers)
+    answer = connection.getresponse()
+    connection.close()
+    return answer.status == 303 and "__Secure-ovirt-placement=" in answer.headers["Set-Cookie"]
+
+
 def wide_lines(reported: str) -> list[str]:
-    return [line for line in reported.splitlines() if len(line) > 100]
+    """But those that name a file: how long its name is, the test says."""
+    lines = [line for line in reported.splitlines() if not line.startswith("  export ")]
+    return [line for line in lines if len(line) > 100]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ends_with_every_rule_satisfied_and_no_needless_migration(seed: int, tmp_path: Path) -> None:
     with kept_demo(seed, tmp_path) as (api, demo, reported):
         assert wide_lines(reported.partition("=== It keeps running")[0]) == []
+        assert logs_in(reported)
         host_of_vm = api.host_of_vm()
         name_of_vm = {vm.get("id"): vm.findtext("name") for vm in api.get("vms")}
         for group in api.get("clusters/production/affinitygroups"):
@@ -221,6 +251,39 @@ def test_it_installs_what_runs_and_says_so() -> None:
     assert "[" not in install
     assert "--quiet" in install
     assert "Installing what it needs" in planned
+
+
+def test_a_kept_one_installs_the_page_besides() -> None:
+    planned = subprocess.run(
+        ["make", "--dry-run", "--always-make", "demo", "KEEP=1"],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    installs = [line for line in planned.splitlines() if " pip install " in line]
+    assert [("'.[web]'" in line, "--quiet" in line) for line in installs] == [(False, True), (True, True)]
+
+
+@pytest.mark.slow
+def test_the_page_of_a_large_cluster_says_where_it_is(tmp_path: Path) -> None:
+    page = subprocess.Popen(
+        [sys.executable, "-m", "demo.page", "--hosts", "20", "--vms", "200"],
+        cwd=CHECKOUT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        lines = [page.stdout.readline() for _ in range(4)]
+        assert logs_in(lines[0])
+        assert lines[1].startswith("20 hosts and 200 VMs.")
+    finally:
+        page.send_signal(signal.SIGINT)
+        page.stdout.read()
+        assert page.wait(60) == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_installation_is_one_line() -> None:

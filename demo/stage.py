@@ -1,0 +1,76 @@
+"""What demonstrations run: a simulated engine, our services and the page, on free ports of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from demo.processes import Processes, address
+from ovirt_placement.model import Snapshot, state_file
+
+PASSWORD = "demo"  # noqa: S105 - a throw-away engine on loopback
+USER = "admin@internal"
+#: Simulated seconds a second: a migration takes a moment instead of half a minute.
+TIME_SCALE = 20
+
+_CONFIGURATION = """\
+[engine]
+url = "{url}/ovirt-engine/api"
+username = "{user}"
+password_file = "{folder}/password"
+
+[inventory]
+directory = "{folder}/inventory"
+interval_seconds = 0.5
+
+[store]
+url = "{store}"
+
+[enforcer]
+mode = "{mode}"
+interval_seconds = 1
+
+[web]
+listen = "127.0.0.1:0"
+"""
+
+
+class Stage:
+    """The processes of one demonstration, and what they are configured by."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder = folder
+        self.state = folder / "state.json"
+        self.configuration = folder / "ovirt-placement.toml"
+        self.processes = Processes(folder, {"OVIRT_PLACEMENT_CONFIG": str(self.configuration)})
+        self.store = f"sqlite:///{folder}/store.db"
+        self.url = ""
+        self.seed = seed
+
+    def configure(self, mode: str, url: str = "") -> None:
+        """Write the configuration, for the engine at this address, else the one that runs."""
+        password = self.folder / "password"
+        password.touch(mode=0o600)
+        password.write_text(PASSWORD)
+        self.configuration.write_text(
+            _CONFIGURATION.format(
+                url=url or self.url, user=USER, folder=self.folder, store=self.store, mode=mode
+            )
+        )
+
+    def start_engine(self, state: Snapshot, *, proxy: str = "") -> None:
+        """Start a simulated engine in this state, which asks the proxy if there is one."""
+        self.state.write_bytes(state_file.dumps(state))
+        ready = self.start(
+            "ovirt-simulator", "run", "--state", str(self.state), "--listen", "127.0.0.1:0",
+            "--time-scale", str(TIME_SCALE), "--password", PASSWORD, "--seed", str(self.seed),
+            *(("--proxy", proxy) if proxy else ()),
+        )  # fmt: skip
+        self.url = address(ready)
+
+    def start_page(self) -> str:
+        """Start the page; return where it is and how to log in, in a line."""
+        url = address(self.start("ovirt-placement-web", "run"))
+        return f"The page: {url} (log in as {USER} with the password {PASSWORD})"
+
+    def start(self, *arguments: str) -> str:
+        return self.processes.start(arguments[0], arguments)
