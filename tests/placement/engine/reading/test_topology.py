@@ -58,6 +58,7 @@ def expected_cluster(element: ET.Element) -> dict[str, Any]:
         "compatibility": f"{element.findtext('version/major')}.{element.findtext('version/minor')}",
         "count_threads_as_cores": element.findtext("threads_as_cores") == "true",
         "upgrade_mode": element.findtext("upgrade_in_progress") == "true",
+        "upgrade_correlation_id": element.findtext("upgrade_correlation_id"),
         "policy": {},
         "memory_overcommit_percent": int(element.findtext("memory_policy/over_commit/percent", "")),
         "cpu_overcommit_percent": 100,
