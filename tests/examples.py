@@ -9,10 +9,10 @@ EXAMPLES = int(os.environ.get("EXAMPLES", "30"))
 
 
 def examples(of_hundred: int) -> int:
-    """The number for a property that draws so many when others draw 100."""
+    """The number for a property that draws this many when others draw 100."""
     return max(5, of_hundred * EXAMPLES // 100)
 
 
 def seeds(of_hundred: int) -> range:
-    """Seeds for a test that plays so many stories when properties draw 100 examples."""
+    """Seeds for a test that plays this many stories when properties draw 100 examples."""
     return range(max(1, of_hundred * EXAMPLES // 100))

@@ -88,7 +88,7 @@ class Planners(Protocol):
 def plan_of(
     snapshot: Snapshot, question: PlanQuestion, simulation_seconds: float = _SIMULATION_SECONDS
 ) -> Plan:
-    """Make a plan here and now; trying out what it leads to takes so many seconds at most."""
+    """Make a plan here and now; trying out what it leads to takes `simulation_seconds` at most."""
     deadline = Deadline.after(question.deadline)
     plan = make_plan(
         snapshot,

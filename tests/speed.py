@@ -1,0 +1,27 @@
+"""How long work may take here: CPU seconds of a fast machine, times how much longer this one takes."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+
+#: What a fast machine takes for a million additions, in CPU seconds.
+_FAST_SECONDS = 0.05
+
+
+def cpu_seconds(on_a_fast_machine: float) -> float:
+    """CPU seconds after which work has gone wrong on this machine."""
+    return on_a_fast_machine * _times_slower()
+
+
+@cache
+def _times_slower() -> float:
+    return max(1.0, min(_million_additions() for _ in range(3)) / _FAST_SECONDS)
+
+
+def _million_additions() -> float:
+    began = time.process_time()
+    total = 0
+    for number in range(1_000_000):
+        total += number
+    return time.process_time() - began
