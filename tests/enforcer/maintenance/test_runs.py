@@ -254,15 +254,16 @@ def points_of(folder: Path) -> list[str]:
 PARTS = 4
 
 
+@dies
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS + 1))]
 )
-def test_killed_at_a_point_it_goes_on(part: int, tmp_path: Path) -> None:
-    """In part 0 at some requests, in the others at commits of writes and around requests."""
+def test_killed_at_every_point_it_goes_on(part: int, tmp_path: Path) -> None:
+    """In part 0 at some requests, in the others at every commit of a write and around every request."""
     (tmp_path / "undisturbed").mkdir()
     points = points_of(tmp_path / "undisturbed")
     decisive = [number for number, point in enumerate(points, 1) if "POST" in point]
-    chosen = decisive[::48] if part == 0 else range(part, len(points) + 1, 6 * PARTS)
+    chosen = decisive[::48] if part == 0 else range(part, len(points) + 1, PARTS)
     for fatal in chosen:
         folder = tmp_path / str(fatal)
         folder.mkdir()
@@ -275,7 +276,7 @@ def test_killed_at_a_point_it_goes_on(part: int, tmp_path: Path) -> None:
 
 @dies
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(30))
 def test_killed_ten_times_at_random_it_goes_on(seed: int, tmp_path: Path) -> None:
     dice = random.Random(seed)
     played = killed_and_started_again(tmp_path, STATE, [dice.randint(1, 8) for _ in range(10)])
