@@ -86,7 +86,7 @@ class Stage:
     def until(self, condition: Callable[[], object]) -> None:
         """Wait; what was said by then shows why without success."""
         try:
-            eventually(condition, 40)
+            eventually(condition, 180)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story}") from None
 

@@ -165,8 +165,8 @@ def command(*arguments: str, environment: dict[str, str] | None = None) -> subpr
         return completed(main, arguments, Path(folder, "log"), {**os.environ, **(environment or {})})
 
 
-def eventually(condition: Any, seconds: float = 60.0) -> None:
-    """Wait until the condition holds; what a test cannot wait for otherwise."""
+def eventually(condition: Any, seconds: float = 180.0) -> None:
+    """Wait until the condition holds, on a busy machine as well; what a test cannot wait for otherwise."""
     pause = threading.Event()
     for _ in range(int(seconds / 0.02)):
         if condition():

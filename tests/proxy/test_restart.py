@@ -49,7 +49,7 @@ def test_no_connection_is_refused_and_no_call_lost_by_a_restart(tmp_path: Path) 
                 eventually(lambda: len(answered) > before + 20)
                 begun = tmp_path / "begun"
                 hanging = clients.submit(proxy.filters, ["Hang"], ["h1"], {"begun": str(begun)})
-                eventually(begun.exists, 10)
+                eventually(begun.exists)
                 begun.unlink()
                 proxy.process.send_signal(signal.SIGTERM)
                 assert proxy.process.wait(30) == 0, proxy.log

@@ -84,7 +84,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield made
 
 
-_MIGRATIONS = 600
+_MIGRATIONS = 300
 
 
 @pytest.mark.slow
