@@ -283,7 +283,8 @@ def test_the_page_of_a_large_cluster_says_where_it_is(tmp_path: Path) -> None:
         page.send_signal(signal.SIGINT)
         page.stdout.read()
         assert page.wait(60) == 0
-    assert list(tmp_path.iterdir()) == []
+    # An enforcer that is ended while it starts to plan may leave the folder that multiprocessing has made.
+    assert [one for one in tmp_path.iterdir() if not one.name.startswith("pymp-")] == []
 
 
 def test_an_installation_is_one_line() -> None:
