@@ -103,14 +103,20 @@ class Construction:
             simple = gathered(part, self.placement, self.candidates, headroom=False)
             if simple is None and sum(map(len, domains.values())) > _MOST_OFFERED:
                 simple = repaired(self.placement, part.violated)
-        solved = None if simple else solve(self.placement, self.candidates, domains, deadline)
+        # Of VMs and hosts that are alike the solver finds no such bound by itself, as of an even spread.
+        least = self._perfect(part)
+        solved = None if simple else solve(self.placement, self.candidates, domains, deadline, least=least)
         if solved is not None or simple is not None:
             put(self.placement, solved.where if solved is not None else simple or {})
         value = self._value(part, solved)
-        perfect = (*(0 for _ in value[:-1]), least_migrations(part.violated, self._start))
-        if value <= perfect or narrow:
-            return Built(part, value, perfect)
-        return Built(part, value, max(perfect, self._bound(part, deadline)))
+        if value <= least or narrow:
+            return Built(part, value, least)
+        return Built(part, value, max(least, self._bound(part, deadline)))
+
+    def _perfect(self, part: Part) -> Value:
+        """What no end of a part is better than: nothing violated, with the fewest migrations that take."""
+        nothing = (0,) * (length_of_value(self.problem) - 1)
+        return (*nothing, least_migrations(part.violated, self._start))
 
     def _bound(self, part: Part, deadline: Deadline) -> Value:
         """What the part could reach if there were room for it everywhere."""

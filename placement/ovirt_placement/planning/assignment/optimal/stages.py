@@ -19,6 +19,8 @@ _MOST_WEIGHT = 1_000_000
 _SEED = 1
 #: Units of work that one run may take where there is no deadline, each a second or so.
 _WORK = 60.0
+#: Above every objective.
+_HIGHEST = 2**60
 #: How long it may take to notice that planning is to stop, in seconds.
 _WATCH_SECONDS = 0.05
 
@@ -110,10 +112,13 @@ class Stages:
             if isinstance(objective, int):
                 proven += len(group) if proven == group[0] else 0
                 continue
-            if group[-1] < len(least) and values[: group[0]] == list(least[: group[0]]):
+            known = group[-1] < len(least) and values[: group[0]] == list(least[: group[0]])
+            if known:
                 self._model.cp.add(objective >= self._joined(group, least))
             self._hint(where, asked)
             self._model.cp.minimize(objective)
+            if known:
+                self._stop_at(self._joined(group, least))
             status = self._run(deadline)
             if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
                 break
@@ -179,6 +184,11 @@ class Stages:
             value, part = divmod(value, self._stages[number].most + 1)
             parts.append(part)
         return parts[::-1]
+
+    def _stop_at(self, least: int) -> None:
+        """End with the first that is so good: by the constraint alone the solver does not see that."""
+        objective = self._model.cp.proto.objective
+        objective.domain.extend([least - round(objective.offset), _HIGHEST])
 
     def _hint(self, where: Mapping[str, str], asked: Mapping[str, int]) -> None:
         self._model.cp.clear_hints()  # type: ignore[no-untyped-call]
