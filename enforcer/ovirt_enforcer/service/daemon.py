@@ -157,7 +157,7 @@ class Daemon:
         said, self._said = self._said, self._parts.memory.words()
         if said is not None and said != self._said:
             self.wake_all()
-        self._runs.listen()
+        self._runs.learn()
 
     def _lead(self, epoch: int) -> None:
         """Begin again where another may have led meanwhile; 0 to lead no more."""

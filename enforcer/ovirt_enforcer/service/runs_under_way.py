@@ -28,8 +28,8 @@ class RunsUnderWay:
         #: When they are to be looked at, by the daemon's clock; never if there are none.
         self.due = math.inf
 
-    def listen(self) -> None:
-        """Look at once where somebody began, paused, resumed or stopped one. Raises `StoreAway`."""
+    def learn(self) -> None:
+        """Read them; look at once if one was begun, paused, resumed or stopped. Raises `StoreAway`."""
         before, self._runs = self._runs, self._parts.maintenance.active()
         if {(run.id, run.state) for run in before} != {(run.id, run.state) for run in self._runs}:
             self.due = self._parts.clock()
@@ -40,7 +40,7 @@ class RunsUnderWay:
 
     def marked(self, read: Callable[[], Snapshot]) -> Snapshot:
         """What is read of the engine now, with the hosts that are marked as of before. Raises `StoreAway`."""
-        self._runs = self._parts.maintenance.active()
+        self.learn()
         return replace(read(), draining_hosts=draining(self._runs))
 
     @property
