@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ovirt_placement.engine.connection.failures import EngineAway
+from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
 from ovirt_placement.engine.connection.user_tokens import Refused
 from ovirt_placement.engine.reading.rights import read_rights
 from ovirt_placement.model import Cluster
@@ -68,9 +68,21 @@ def cluster_of(request: Request, asked: Asked) -> Cluster:
 
 
 async def carried_out(
-    asked: Asked, cluster: Cluster, act: str, carry_out: Callable[[str], None], *, plan: str = ""
+    asked: Asked,
+    cluster: Cluster,
+    act: str,
+    carry_out: Callable[[str], None],
+    *,
+    plan: str = "",
+    permit: str = PERMIT,
+    on: str = "",
+    back: str = "",
 ) -> Response:
-    """Ask the engine whether this person may still do it, do it, and note what came of it."""
+    """Ask the engine whether this person may still do it, do it, and note what came of it.
+
+    It takes the permit on the cluster. `on` is what it is done to, where that is not the cluster; then the
+    page `back` is shown.
+    """
     correlation_id = f"placement-{uuid.uuid4()}"
 
     def note(outcome: str) -> None:
@@ -79,28 +91,31 @@ async def carried_out(
                 who=asked.session.rights.user_name,
                 address=asked.address,
                 act=act,
-                on=f"cluster {cluster.name} ({cluster.id})",
+                on=on or f"cluster {cluster.name} ({cluster.id})",
                 plan=plan[:_LONGEST_REASON],
                 outcome=outcome,
                 correlation_id=correlation_id,
             )
         )
 
-    await _permitted(asked, cluster, note)
+    await _permitted(asked, cluster, permit, note)
     try:
         await run_in_threadpool(carry_out, asked.session.rights.user_name)
     except Stale as stale:
         note(f"refused: {stale}")
         raise Refusal(409, f"Nothing was changed: {stale}") from None
+    except EngineFault as fault:
+        note(f"refused by the engine: {fault}")
+        raise Refusal(409, f"The engine refuses it: {fault}.") from None
     except UserError as error:
         note(f"failed: {error}")
         raise Refusal(503, f"Nothing was changed: {error}.") from None
     note("done")
-    view = "plan" if plan else "cluster"
-    return RedirectResponse(f"{asked.site.root}/{view}/{cluster.id}", 303)
+    view = back or f"/{'plan' if plan else 'cluster'}/{cluster.id}"
+    return RedirectResponse(f"{asked.site.root}{view}", 303)
 
 
-async def _permitted(asked: Asked, cluster: Cluster, note: Callable[[str], None]) -> None:
+async def _permitted(asked: Asked, cluster: Cluster, permit: str, note: Callable[[str], None]) -> None:
     """Raise `Refusal` unless the engine says now that this person may do it there."""
     try:
         rights = await run_in_threadpool(read_rights, asked.site.tokens, asked.session.token)
@@ -113,9 +128,9 @@ async def _permitted(asked: Asked, cluster: Cluster, note: Callable[[str], None]
         note("refused: the engine takes the token no more")
         raise Refusal(401, "The engine has ended your session.") from None
     asked.session.rights = rights
-    if not rights.administrator or not rights.may(PERMIT, cluster.id, asked.site.keeper.view.snapshot):
-        note(f"refused: no {PERMIT} on the cluster")
-        raise Refusal(403, f"You have no permit {PERMIT} on cluster {cluster.name}.")
+    if not rights.administrator or not rights.may(permit, cluster.id, asked.site.keeper.view.snapshot):
+        note(f"refused: no {permit} on the cluster")
+        raise Refusal(403, f"You have no permit {permit} on cluster {cluster.name}.")
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.user_tokens import UserTokens
-from ovirt_placement_web import acts, api, drawn_pages, log_in, pages, plan_acts, plan_pages
+from ovirt_placement_web import acts, api, drawn_pages, group_acts, log_in, pages, plan_acts, plan_pages
 from ovirt_placement_web.events import EventStream
 from ovirt_placement_web.keeper import Keeper
 from ovirt_placement_web.made_plans import MadePlans
@@ -84,6 +84,11 @@ def _routes(site: Site) -> list[BaseRoute]:
         Route("/vm/{name}/room", plan_pages.room),
         Route("/host/{name}", pages.host),
         Route("/group/{name}", pages.group),
+        Route("/group/{name}/edit", group_acts.edit_form),
+        Route("/group/{name}/edit", group_acts.edit, methods=["POST"]),
+        Route("/group/{name}/remove", group_acts.remove, methods=["POST"]),
+        Route("/cluster/{name}/new-group", group_acts.add_form),
+        Route("/cluster/{name}/new-group", group_acts.add, methods=["POST"]),
         Route("/map/{name}", drawn_pages.cluster_map),
         Route("/map/{name}/table", drawn_pages.table),
         Route("/ha/{name}", drawn_pages.failures),

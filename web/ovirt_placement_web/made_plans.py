@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ovirt_enforcer import configured
-from ovirt_enforcer.on_request.apart import planned_apart, prepare, room_apart
+from ovirt_enforcer.on_request.apart import group_foreseen_apart, planned_apart, prepare, room_apart
 from ovirt_enforcer.on_request.documents import RoomFound
 from ovirt_enforcer.on_request.of_engine import of_engine
 from ovirt_enforcer.on_request.undoing import way_back
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.config import Config
-from ovirt_placement.model import Cluster, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
 from ovirt_placement.store.history import PlanRecord
 from ovirt_service.errors import UserError
 
@@ -82,6 +83,15 @@ class MadePlans:
         """Which migrations let a VM start that no host takes. Raises `UserError`."""
         with self._in_turn():
             return room_apart(snapshot, vm, _MOST_SECONDS)
+
+    def group_foreseen(
+        self, snapshot: Snapshot, group: AffinityGroup, conflicts: Sequence[str], *, gone: bool
+    ) -> WhatIfDocument:
+        """What would come of changing a group, if what is configured is repaired. Raises `UserError`."""
+        settings = self._config.section("enforcer", EnforcerSettings)
+        repair = configured.options(settings).repair
+        with self._in_turn():
+            return group_foreseen_apart(snapshot, group, conflicts, repair, _MOST_SECONDS, gone=gone)
 
     def known(self, plan: str) -> MadePlan | None:
         with self._lock:

@@ -28,6 +28,7 @@ from ovirt_placement.answers.restart_order import Restart, after_text, restart_t
 from ovirt_placement.answers.status import lines as status_lines
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.store.history import PlanRecord
+from ovirt_placement_web.group_form import state_of
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.log_in import to_log_in
 from ovirt_placement_web.site import Refusal, Site, check_query, site_of
@@ -153,6 +154,7 @@ def group(site: Site, request: Request, view: View) -> Shown:
         clashes += [*of_cluster.conflicts, *of_cluster.contradictions]
     return "group.html", {
         "group": listed[0],
+        "was": state_of(one),
         "clashes": [each for each in clashes if any(other.id == one.id for other in each.groups)],
         "violations": site.questions.violations(view, group=one.id).violations,
         "hosts_of": {at.vm.id: at.host for at in listed[0].running},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -11,15 +11,18 @@ import msgspec
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.on_request.documents import RoomFound
+from ovirt_enforcer.on_request.foreseen import group_foreseen
 from ovirt_enforcer.on_request.planning import planned
 from ovirt_enforcer.on_request.question import Asked
 from ovirt_enforcer.on_request.room import room_for
 from ovirt_enforcer.subprocess_call import Call, CallFailed, preload
-from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.answers.what_if import WhatIfDocument
+from ovirt_placement.model import AffinityGroup, Snapshot, Vm
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_service.errors import UserError
 
 #: A process that goes on for so much longer than its deadline hangs, and is ended.
@@ -46,6 +49,20 @@ def planned_apart(found: Asked, cluster: str, seconds: float, staying: Mapping[s
 def room_apart(snapshot: Snapshot, vm: Vm, seconds: float) -> RoomFound:
     """Which migrations let a VM start, as `room_for` finds them. Raises `UserError`."""
     return _called(_room, (msgspec.msgpack.encode(snapshot), vm.id, seconds), seconds)
+
+
+def group_foreseen_apart(
+    snapshot: Snapshot,
+    group: AffinityGroup,
+    conflicts: Sequence[str],
+    repair: frozenset[Repair],
+    seconds: float,
+    *,
+    gone: bool,
+) -> WhatIfDocument:
+    """What would come of changing a group, as `group_foreseen` finds it. Raises `UserError`."""
+    question = (group, tuple(conflicts), repair, seconds, gone)
+    return _called(_group_foreseen, (msgspec.msgpack.encode(snapshot), question), seconds)
 
 
 def _called(function: Callable[..., Result], arguments: tuple[Any, ...], seconds: float) -> Result:
@@ -76,6 +93,15 @@ def _planned(snapshot: bytes, question: _Question) -> Plan:
     found = replace(question.found, snapshot=msgspec.msgpack.decode(snapshot, type=Snapshot))
     strategy, deadline = catalogue.strategy(question.strategy), Deadline.after(question.seconds)
     return planned(found, question.cluster, strategy, deadline, question.staying)
+
+
+def _group_foreseen(
+    snapshot: bytes, question: tuple[AffinityGroup, tuple[str, ...], frozenset[Repair], float, bool]
+) -> WhatIfDocument:
+    """Be the process."""
+    group, conflicts, repair, seconds, gone = question
+    state = msgspec.msgpack.decode(snapshot, type=Snapshot)
+    return group_foreseen(state, group, conflicts, repair, seconds, gone=gone)
 
 
 def _room(snapshot: bytes, vm: str, seconds: float) -> RoomFound:

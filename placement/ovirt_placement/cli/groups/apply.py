@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.groups.change import groups_change, lines
 from ovirt_placement.answers.groups.group import DescribedGroup, described_group
+from ovirt_placement.answers.groups.members import MEMBERS, find_member
 from ovirt_placement.answers.groups.ordering import GroupOrder, in_order
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.groups.asking import connected, read, recorded_change
 from ovirt_placement.cli.groups.foreseen import foreseen_all
-from ovirt_placement.cli.groups.members import MEMBERS, find_member
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, group_file
 from ovirt_placement.model.group_file import GroupEntry, GroupFile, Polarity

@@ -15,10 +15,10 @@ from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.groups.change import GroupChangeDocument, group_change, text
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.answers.groups.group import described_group
+from ovirt_placement.answers.groups.members import MEMBERS, find_member, table_of
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.groups.asking import connected, known, read, recorded_change, refuse
 from ovirt_placement.cli.groups.foreseen import foreseen, foreseen_without
-from ovirt_placement.cli.groups.members import MEMBERS, find_member, table_of
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_service.errors import UserError

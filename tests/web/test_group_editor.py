@@ -1,0 +1,144 @@
+"""Affinity groups are changed on the page: foreseen first, then by the engine in the person's name."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from ovirt_placement.cli.main import main as placement
+from ovirt_placement.store.user_actions import UserActionStore
+from ovirt_simulator.core.built_in_roles import BY_NAME
+from ovirt_simulator.core.entities import user_id
+from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
+from tests.web.running import HOSTILE, Page, paged
+
+STATE = snapshot(
+    cluster("c1"),
+    cluster("c2"),
+    host("h1", cluster="c1", name="alpha"),
+    host("h2", cluster="c1", name="beta"),
+    host("h3", cluster="c2"),
+    vm("a", "h1", cluster="c1", name="db-1"),
+    vm("b", "h1", cluster="c1", name="db-2"),
+    vm("x", "h2", cluster="c1", name=HOSTILE),
+    group("g1", APART, "a x", cluster="c1", name="databases"),
+    group("g2", TOGETHER, "a b", cluster="c1", name="pair"),
+)
+
+
+@pytest.fixture
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with paged(tmp_path_factory.mktemp("page"), STATE) as found:
+        yield found
+
+
+def fields(page: Page, cookie: str, path: str) -> dict[str, str]:
+    """What a browser would send of the form at this address, without its last button."""
+    text = page.ask(path, cookie=cookie).text
+    form = text.partition('<form class="log-in"')[2].partition("</form>")[0]
+    sent = dict(re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]*)"', form))
+    sent |= {
+        name: found.lstrip("\n") for name, found in re.findall(r'<textarea id="(\w+)"[^>]*>([^<]*)', form)
+    }
+    for name, options in re.findall(r'<select id="(\w+)"[^>]*>(.*?)</select>', form):
+        sent[name] = re.findall(r"<option selected>(\w+)", options)[0]
+    sent |= dict.fromkeys(re.findall(r'type="checkbox" name="(\w+)" checked', form), "on")
+    return {name: html.unescape(value) for name, value in sent.items()}
+
+
+def words(text: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def members(page: Page, name: str) -> set[str]:
+    (found,) = (one for one in page.engine.queries.affinity_groups("c1") if one.name == name)
+    return set(found.vms)
+
+
+def test_a_change_is_foreseen_as_the_command_foresees_it_and_then_made_by_the_engine(
+    page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cookie = page.session()
+    form = fields(page, cookie, "/group/g1/edit")
+    hostile = HOSTILE.replace("\u202e", "\\u202e")  # by its code, and found again by that
+    assert form["vms"] == f"db-1\n{hostile}"
+    assert (form["vms_rule"], form["hosts_rule"], "vms_enforcing" in form) == ("negative", "disabled", True)
+    # Nothing is changed by looking.
+    form["vms"] = "db-2\n" + hostile
+    form["name"] = "data"
+    looked = page.ask("/group/g1/edit", cookie=cookie, form=form)
+    assert looked.status == 200
+    assert members(page, "databases") == {"a", "x"}
+    changes = ["--name", "data", "--remove-vm", "db-1", "--add-vm", "db-2", "--what-if"]
+    placement(["groups", "edit", "databases", *changes, "--config", str(page.folder / "placement.toml")])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed in words(looked.text)
+    assert "<img" not in looked.text
+    answer = page.ask("/group/g1/edit", cookie=cookie, form={**form, "do": "yes"})
+    assert (answer.status, answer.headers["location"]) == (303, "/ovirt-placement/group/g1")
+    assert members(page, "data") == {"b", "x"}
+    with closing(UserActionStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+        (action,) = store.actions(since_seconds=600)
+    assert (action.kind, action.login, action.state) == ("group_edit", "admin@internal-authz", "done")
+    assert "name data" in action.details
+    line = json.loads(page.audit().splitlines()[-1])
+    assert (line["act"], line["outcome"]) == ("group edit", "done")
+    assert "databases" in line["on"]
+    # What was looked at before that is refused.
+    stale = page.ask("/group/g1/edit", cookie=cookie, form={**form, "do": "yes"})
+    assert stale.status == 409
+    assert "somebody has changed this group since you looked at it" in stale.text
+
+
+def test_what_clashes_is_named_and_cannot_be_done(page: Page) -> None:
+    cookie = page.session()
+    form = fields(page, cookie, "/cluster/c1/new-group") | {"name": "clash", "vms": "db-1\ndb-2"}
+    form |= {"vms_rule": "negative", "vms_enforcing": "on"}
+    looked = page.ask("/cluster/c1/new-group", cookie=cookie, form=form)
+    assert "The engine would refuse it: " in looked.text
+    assert "pair" in looked.text.partition('id="foreseen"')[2]
+    assert 'name="do"' not in looked.text
+    # By hand it is the engine's to refuse.
+    answer = page.ask("/cluster/c1/new-group", cookie=cookie, form={**form, "do": "yes"})
+    assert answer.status == 409
+    assert "The engine refuses it" in answer.text
+    assert {one.name for one in page.engine.queries.affinity_groups("c1")} == {"databases", "pair"}
+
+
+def test_groups_are_added_and_removed_by_who_may(page: Page) -> None:
+    cookie, reader = page.session(), page.session("reader@internal")
+    assert "New affinity group" not in page.ask("/cluster/c1", cookie=reader).text
+    assert "What if it is removed" not in page.ask("/group/g1", cookie=reader).text
+    form = fields(page, cookie, "/cluster/c1/new-group") | {"name": "more", "vms": "db-2"}
+    assert page.ask("/cluster/c1/new-group", cookie=cookie, form=form | {"do": "yes"}).status == 303
+    assert members(page, "more") == {"b"}
+    granted = page.engine.access.grant(BY_NAME["ClusterAdmin"].id, user_id("reader@internal"), cluster="c2")
+    own = {**form, "name": "mine", "csrf": page.csrf(reader), "do": "yes"}
+    assert page.ask("/cluster/c1/new-group", cookie=reader, form=own).status == 403
+    page.engine.access.revoke(granted.id)
+    gone = {"csrf": page.csrf(cookie), "was": fields(page, cookie, "/group/g2/edit")["was"]}
+    looked = page.ask("/group/g2/remove", cookie=cookie, form=gone)
+    assert "violates no rule, and costs no migrations" in looked.text
+    assert page.ask("/group/g2/remove", cookie=cookie, form=gone | {"do": "yes"}).status == 303
+    assert "pair" not in {one.name for one in page.engine.queries.affinity_groups("c1")}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("vms", "nothing", "VMs: there is no VM"),
+        ("priority", "nan", "A priority is a number"),
+        ("vms_rule", "both", "A rule is disabled, positive or negative"),
+    ],
+)
+def test_what_means_nothing_is_refused(page: Page, field: str, value: str, said: str) -> None:
+    cookie = page.session()
+    form = fields(page, cookie, "/group/g1/edit") | {field: value}
+    answer = page.ask("/group/g1/edit", cookie=cookie, form=form)
+    assert answer.status == 400
+    assert said in html.unescape(answer.text)
