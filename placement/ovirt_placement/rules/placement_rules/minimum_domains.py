@@ -21,7 +21,6 @@ from ovirt_placement.rules.placement_rules.kind import (
     PlacementKind,
     common,
 )
-from ovirt_placement.rules.placement_rules.lost import without_lost
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.reasons import ReasonKind
 
@@ -61,7 +60,7 @@ class MinimumDomains(PlacementConstraint, frozen=True, kw_only=True):
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """Against domains that others are in already, as long as there are too few."""
         others = count_others(self.vms, vm, placement, self.domain_of, unconfirmed)
-        host_now = placement.runs_on(vm) if vm in self.vms else None
+        host_now = placement.runs_on(vm)
         home = None if host_now is None else self.domain_of.get(host_now)
         needed = min(self.least, others.running + others.unknown + 1)
 
@@ -88,12 +87,7 @@ class MinimumDomains(PlacementConstraint, frozen=True, kw_only=True):
 
 
 def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> MinimumDomains:
-    return MinimumDomains(
-        vms=without_lost(snapshot, vms),
-        least=found.rule.least or 0,
-        domain_of=found.domain_of,
-        **common(found),
-    )
+    return MinimumDomains(vms=vms, least=found.rule.least or 0, domain_of=found.domain_of, **common(found))
 
 
 KIND = PlacementKind(

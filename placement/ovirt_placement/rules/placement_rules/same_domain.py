@@ -21,7 +21,6 @@ from ovirt_placement.rules.placement_rules.kind import (
     PlacementKind,
     common,
 )
-from ovirt_placement.rules.placement_rules.lost import without_lost
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.reasons import ReasonKind
 
@@ -65,7 +64,7 @@ class SameDomain(PlacementConstraint, frozen=True, kw_only=True):
             for host in placement.destinations(peer)
             if host in self.domain_of
         }
-        host_now = placement.runs_on(vm) if vm in self.vms else None
+        host_now = placement.runs_on(vm)
         home = None if host_now is None else self.domain_of.get(host_now)
 
         def against(host: str) -> Against | None:
@@ -80,7 +79,7 @@ class SameDomain(PlacementConstraint, frozen=True, kw_only=True):
 
 
 def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> SameDomain:
-    return SameDomain(vms=without_lost(snapshot, vms), domain_of=found.domain_of, **common(found))
+    return SameDomain(vms=vms, domain_of=found.domain_of, **common(found))
 
 
 KIND = PlacementKind(

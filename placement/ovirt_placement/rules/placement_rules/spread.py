@@ -25,7 +25,6 @@ from ovirt_placement.rules.placement_rules.kind import (
     PlacementKind,
     common,
 )
-from ovirt_placement.rules.placement_rules.lost import without_lost
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.reasons import ReasonKind
 
@@ -78,7 +77,7 @@ class Spread(PlacementConstraint, frozen=True, kw_only=True):
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """Against domains that would have too many, and against leaving one that would have too few."""
         others = count_others(self.vms, vm, placement, self.domain_of, unconfirmed)
-        host_now = placement.runs_on(vm) if vm in self.vms else None
+        host_now = placement.runs_on(vm)
         home = None if host_now is None else self.domain_of.get(host_now)
         before = self._skew(others, home)
 
@@ -129,7 +128,7 @@ class Spread(PlacementConstraint, frozen=True, kw_only=True):
 
 def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Spread:
     return Spread(
-        vms=without_lost(snapshot, vms),
+        vms=vms,
         max_skew=found.rule.max_skew or 0,
         min_domains=found.rule.min_domains or 0,
         domain_of=found.domain_of,

@@ -43,7 +43,6 @@ def in_domains(rule: PlacementRule, state: Snapshot, members: At) -> bool:
     if rule.kind == "at_most_per_domain":
         places = [domain.get(host, host) for host in members.values()]
         return all(places.count(place) <= (rule.most or 0) for place in places)
-    members = {vm: host for vm, host in members.items() if not has_failed(state, host)}
     if rule.kind == "minimum_domains":
         found = {domain[host] for host in members.values() if host in domain}
         return len(found) >= min(rule.least or 0, len(members))
@@ -58,11 +57,6 @@ def in_domains(rule: PlacementRule, state: Snapshot, members: At) -> bool:
     counts = {one: sum(domain[host] == one for host in members.values()) for one in eligible}
     lowest = 0 if len(eligible) < (rule.min_domains or 0) else min(counts.values(), default=0)
     return all(count - lowest <= (rule.max_skew or 0) for count in counts.values())
-
-
-def has_failed(state: Snapshot, host: str) -> bool:
-    """Whether nobody can say that the VMs that are shown on a host run."""
-    return state.host_by_id[host].status in {"non_responsive", "down", "reboot", "kdumping"}
 
 
 def eligible_domains(rule: PlacementRule, state: Snapshot) -> set[str]:
@@ -132,9 +126,6 @@ def lets_in_domain(rule: PlacementRule, state: Snapshot, at: At, vm: str, host: 
     here, home = domain.get(host, host), domain.get(at.get(vm, ""))
     if rule.kind == "at_most_per_domain":
         return elsewhere.count(here) + 1 <= (rule.most or 0)
-    at = {one: there for one, there in at.items() if not has_failed(state, there)}
-    elsewhere = [domain.get(at[one], at[one]) for one in members if one in at and one != vm]
-    home = domain.get(at.get(vm, ""))
     known = [one for one in elsewhere if one in domain.values()]
     if rule.kind == "minimum_domains":
         new = host in domain and here not in known
