@@ -1,4 +1,4 @@
-"""How long work may take here: CPU seconds of a fast machine, times how much longer this one takes."""
+"""How long work may take here: seconds of a fast machine, times how much longer this one takes."""
 
 from __future__ import annotations
 
