@@ -42,7 +42,7 @@ page: $(PAGE) ## the page of a large simulated cluster (HOSTS=n, VMS=n, SEED=n)
 test: $(READY) ## all tests but the slow ones
 	$(call run-tests,not slow)
 
-test-slow: $(READY) ## the slow tests: packages, the engine's Java client, bursts over 50 seeds
+test-slow: $(READY) ## the slow tests: packages, the engine's Java client, bursts over 30 seeds
 	$(call run-tests,slow)
 
 test-properties: $(READY) ## the properties, with many more examples than make test draws (EXAMPLES=n)

@@ -11,7 +11,7 @@ from tests.faults.catalogue import FAULTS
 from tests.faults.clusters import drawn
 from tests.faults.stage import stage
 
-SEEDS = range(3)
+SEEDS = range(2)
 #: It is in the quick suite.
 QUICK = ("500 after acting", 0)
 

@@ -41,7 +41,7 @@ def test_more_starts_than_threads_while_nothing_is_fresh() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [20, 200])
-@pytest.mark.parametrize("starts", [10, 24, 40, 100, 400])
+@pytest.mark.parametrize("starts", [24, 400])
 @pytest.mark.parametrize("max_age", [None, 0.001], ids=["as usual", "nothing is fresh"])
 def test_storms(starts: int, threads: int, max_age: float | None) -> None:
     check(run_with_ours(draw(starts), threads, PATIENCE_SECONDS, max_age=max_age))

@@ -134,7 +134,9 @@ def test_at_whatever_statement_it_is_followed_by_another_all_is_reported_once(
     with world(tmp_path / "unhurt") as found:
         points = [*dict.fromkeys(lived_through(found))]
     assert {*POINTS, SENT} <= {*points}
-    for number, where in enumerate(points[points.index("before INSERT INTO leases") :]):
+    chosen = points[points.index("before INSERT INTO leases") :]
+    # To be stopped and woken takes longer, and is much the same around a statement.
+    for number, where in enumerate(chosen if deadly else chosen[::3]):
         with world(tmp_path / str(number)) as found:
             assert where in lived_through(found, where, deadly=deadly)
 
