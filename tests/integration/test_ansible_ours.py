@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from os import environ
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -79,6 +80,19 @@ def results(url: str, folder: Path, environment: dict[str, str]) -> Results:
     )
 
 
+class Names(NamedTuple):
+    """What the engine has once all modules have run."""
+
+    groups: set[str]
+    policies: set[str]
+
+
+@pytest.fixture(scope="module")
+def names(results: Results, engine: Engine) -> Names:
+    groups, policies = engine.queries.affinity_groups("c1"), engine.queries.scheduling_policies()
+    return Names({one.name for one in groups}, {one.name for one in policies})
+
+
 CHANGES = {
     "keys": ("try keys", "set keys", "set keys again"),
     "affinity_group": ("try a group", "add a group", "add a group again"),
@@ -111,11 +125,9 @@ def test_check_mode_shows_the_difference(results: Results, task: str, shown: str
     assert shown not in results[task]["diff"]["before"]
 
 
-def test_what_modules_did_is_in_the_engine_and_what_was_tried_is_not(
-    results: Results, engine: Engine
-) -> None:
-    assert {one.name for one in engine.queries.affinity_groups("c1")} == {"apart"}
-    assert "ovirt-placement" not in {one.name for one in engine.queries.scheduling_policies()}
+def test_what_modules_did_is_in_the_engine_and_what_was_tried_is_not(results: Results, names: Names) -> None:
+    assert names.groups == {"apart"}
+    assert "ovirt-placement" not in names.policies
     assert [one["name"] for one in results["set up"]["answer"]["after"][0]["clusters"]] == ["blue"]
 
 
@@ -144,9 +156,8 @@ def test_a_token_takes_the_place_of_the_password(results: Results) -> None:
     assert "refuses the token of OVIRT_TOKEN" in results["ask with a token that is none"]["msg"]
 
 
-def test_the_page_is_a_playbook(
-    url: str, folder: Path, environment: dict[str, str], results: Results
-) -> None:
+@pytest.mark.usefixtures("names")
+def test_the_page_is_a_playbook(url: str, folder: Path, environment: dict[str, str]) -> None:
     """It runs after the playbook of all modules, whose rules and keys are there."""
     page = (CHECKOUT / "docs" / "ansible.md").read_text()
     playbook = folder / "page.yml"
