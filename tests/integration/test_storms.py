@@ -11,9 +11,6 @@ from tests.integration.storms.figures import Figures
 from tests.integration.storms.running import run_with_ours
 from tests.speed import cpu_seconds
 
-#: These assertions depend on real time.
-pytestmark = pytest.mark.timing
-
 #: What 99 of 100 unit calls take at most on a fast machine, however late the engine is.
 P99_SECONDS = 1.5
 #: What a client waits for its start; a test of one storm ends within twice that.
