@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -29,7 +28,6 @@ Store = TypeVar("Store", bound=StoreAccess)
 #: Who may migrate the VMs of a cluster may pause their migrations, let them go on, and decide on a plan.
 PERMIT = "migrate_vm"
 _LONGEST_REASON = 500
-_STORE_SECONDS = 5.0
 
 
 class Stale(Exception):
@@ -131,11 +129,3 @@ async def _permitted(asked: Asked, cluster: Cluster, permit: str, note: Callable
     if not rights.administrator or not rights.may(permit, cluster.id, asked.site.keeper.view.snapshot):
         note(f"refused: no {permit} on the cluster")
         raise Refusal(403, f"You have no permit {permit} on cluster {cluster.name}.")
-
-
-@contextmanager
-def opened(asked: Asked, part: Callable[..., Store]) -> Iterator[Store]:
-    config = asked.site.config
-    store = part(config.store.url, engine=config.engine.name, patience_seconds=_STORE_SECONDS)
-    with closing(store):
-        yield store

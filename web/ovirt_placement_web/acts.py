@@ -6,8 +6,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from ovirt_placement.store.opening import opened
 from ovirt_placement.store.pauses import PauseStore
-from ovirt_placement_web.acting import asked_by, carried_out, cluster_of, opened
+from ovirt_placement_web.acting import asked_by, carried_out, cluster_of
 from ovirt_placement_web.site import Refusal
 
 _HOURS = {"1": 3600.0, "4": 4 * 3600.0, "24": 24 * 3600.0, "": None}
@@ -22,7 +23,7 @@ async def pause(request: Request) -> Response:
         raise Refusal(400, "This is not one of the times that can be chosen.")
 
     def carry_out(who: str) -> None:
-        with opened(asked, PauseStore) as store:
+        with opened(PauseStore, asked.site.config) as store:
             store.pause(
                 cluster.id, cluster_name=cluster.name, reason=asked.reason, set_by=who, seconds=_HOURS[hours]
             )
@@ -36,7 +37,7 @@ async def resume(request: Request) -> Response:
     cluster = cluster_of(request, asked)
 
     def carry_out(who: str) -> None:
-        with opened(asked, PauseStore) as store:
+        with opened(PauseStore, asked.site.config) as store:
             store.resume(cluster.id, set_by=who)
 
     return await carried_out(asked, cluster, "resume", carry_out)

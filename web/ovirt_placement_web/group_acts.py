@@ -18,8 +18,9 @@ from ovirt_placement.engine.connection.given_token import VARIABLE
 from ovirt_placement.engine.reading.topology import read_groups
 from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group, edit_group, remove_group
 from ovirt_placement.model import AffinityGroup, Cluster
+from ovirt_placement.store.opening import opened
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
-from ovirt_placement_web.acting import Asked, Stale, asked_by, carried_out, cluster_of, opened
+from ovirt_placement_web.acting import Asked, Stale, asked_by, carried_out, cluster_of
 from ovirt_placement_web.group_form import LISTS, GroupForm, empty, filled, meant, sent, state_of
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.pages import Shown, found, viewed
@@ -135,7 +136,7 @@ def _record_and_ask(asked: Asked, who: str, change: _Change, connection: EngineC
         subject=change.before.name or (change.after.name if change.after else ""),
         details=details,
     )
-    with opened(asked, UserActionStore) as store:
+    with opened(UserActionStore, asked.site.config) as store:
         number = store.begin(act)
         try:
             _ask(connection, change)

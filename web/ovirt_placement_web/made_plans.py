@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,6 +17,7 @@ from ovirt_enforcer.on_request.of_engine import of_engine
 from ovirt_enforcer.on_request.undoing import way_back
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
+from ovirt_placement.answers.plans.course import Document
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.config import Config
@@ -30,9 +31,6 @@ _MOST = 100
 _TURN_SECONDS = 30.0
 _ENGINE_SECONDS = 10.0
 _MOST_SECONDS = 30.0
-
-#: A plan as its document has it.
-Document = Mapping[str, Any]
 
 
 class MadePlan(NamedTuple):

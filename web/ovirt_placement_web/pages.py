@@ -35,7 +35,6 @@ from ovirt_placement_web.site import Refusal, Site, check_query, site_of
 from ovirt_service.errors import UserError
 
 _DAY = 86400.0
-MONTH = 30 * _DAY
 #: Of longer lists a page shows this many, and says how many there are.
 MOST_ROWS = 200
 _MOST_FOUND = 50

@@ -7,7 +7,8 @@ from starlette.responses import Response
 
 from ovirt_enforcer.on_request.orders import Misfits, order_looked_at
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement_web.acting import Asked, Stale, asked_by, carried_out, cluster_of, opened
+from ovirt_placement.store.opening import opened
+from ovirt_placement_web.acting import Asked, Stale, asked_by, carried_out, cluster_of
 from ovirt_placement_web.site import Refusal
 
 _GONE = "this plan was made too long ago, or before the page was restarted: have it made again"
@@ -20,7 +21,7 @@ async def approve(request: Request) -> Response:
     plan = asked.form.get("plan", "")
 
     def carry_out(who: str) -> None:
-        with opened(asked, ApprovalStore) as store:
+        with opened(ApprovalStore, asked.site.config) as store:
             # Where another one has come meanwhile, this one is not approved of either: it waits no more.
             if not _waits(store, cluster.id, plan) or store.approve(plan, set_by=who) is None:
                 raise _stale(asked, store, cluster.id, plan)
@@ -35,7 +36,7 @@ async def refuse(request: Request) -> Response:
     plan = asked.form.get("plan", "")
 
     def carry_out(who: str) -> None:
-        with opened(asked, ApprovalStore) as store:
+        with opened(ApprovalStore, asked.site.config) as store:
             refused = _waits(store, cluster.id, plan) and store.refuse(plan, set_by=who, reason=asked.reason)
             if not refused:
                 raise _stale(asked, store, cluster.id, plan)

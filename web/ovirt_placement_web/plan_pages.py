@@ -10,14 +10,15 @@ import msgspec
 from starlette.requests import Request
 
 from ovirt_enforcer.history.selecting import Wanted
-from ovirt_placement.answers.plans.course import timed, waiting_on
+from ovirt_placement.answers.plans.course import Document, timed, waiting_on
 from ovirt_placement.answers.plans.reading import NoPlan
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement.store.intents import IntentState
 from ovirt_placement_web.keeper import View
-from ovirt_placement_web.made_plans import Document, MadePlan, difference
-from ovirt_placement_web.pages import MONTH, Shown, found, reported, viewed
+from ovirt_placement_web.made_plans import MadePlan, difference
+from ovirt_placement_web.pages import Shown, found, reported, viewed
+from ovirt_placement_web.past import MONTH
 from ovirt_placement_web.sides import sides
 from ovirt_placement_web.site import Refusal, Site
 from ovirt_placement_web.timeline import Timeline, timeline

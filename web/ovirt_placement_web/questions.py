@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,14 +33,12 @@ from ovirt_placement.answers.why import WhyDocument, why
 from ovirt_placement.config import Config
 from ovirt_placement.forecast.course import course
 from ovirt_placement.model import Cluster, Host, Vm
-from ovirt_placement.store.database import StoreUnmade
-from ovirt_placement.store.keys import KeyPlace, KeyStore
+from ovirt_placement.store.keys import KeyPlace, KeyStore, SetKey
 from ovirt_placement_web.cluster_map import MapDocument, cluster_map
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.made_plans import MadePlan, MadePlans
+from ovirt_placement_web.stored import stored
 
-#: How long the store may take to answer.
-STORE_SECONDS = 2.0
 #: What hangs on more than the state, the store and the proxy say, is asked again after so long.
 _BRIEF_SECONDS = 2.0
 #: How much work an HA check does: a second or two for 500 hosts.
@@ -200,12 +197,9 @@ class Questions:
         """All that are set, by whom and when where the store says."""
 
         def ask() -> KeysListDocument:
-            try:
-                with closing(self._store(KeyStore)) as store:
-                    authors = {KeyPlace.of(one.key): one for one in store.all_keys()}
-            except StoreUnmade:
-                authors = {}
-            return keys_list(view.snapshot, authors)
+            nothing: tuple[SetKey, ...] = ()
+            every = stored(self._config, KeyStore, lambda store: store.all_keys(), nothing)
+            return keys_list(view.snapshot, {KeyPlace.of(one.key): one for one in every})
 
         return self._remembered.ask(view.number, "keys", ask, _BRIEF_SECONDS)
 
@@ -238,10 +232,6 @@ class Questions:
     def _ask(self, view: View, question: Hashable, make: Callable[[], _Answer]) -> _Answer:
         answer = self._remembered.ask(view.number, question, make)
         return dated(answer, None if view.error is None else view.age_seconds)  # type: ignore[type-var]
-
-    def _store(self, part: Callable[..., Any]) -> Any:
-        where, engine = self._config.store.url, self._config.engine.name
-        return part(where, engine=engine, patience_seconds=STORE_SECONDS, create=False)
 
 
 def _some(view: View, cluster: Cluster | None) -> tuple[Cluster, ...]:

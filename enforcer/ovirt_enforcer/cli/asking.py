@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ovirt_enforcer.on_request.question import Asked
 from ovirt_placement import config as configuration
+from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.model import state_file
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 
@@ -22,5 +23,5 @@ def asked(args: argparse.Namespace) -> Asked:
     # The SDK and SQLAlchemy take long to load: not for a state file.
     from ovirt_enforcer.on_request.of_engine import of_engine
 
-    found = of_engine(configuration.load(args.config))
+    found = of_engine(configuration.load(args.config), PATIENCE_SECONDS)
     return replace(found, options=replace(found.options, repair=args.repair)) if args.repair else found

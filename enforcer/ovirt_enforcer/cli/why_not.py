@@ -11,7 +11,7 @@ from ovirt_enforcer.on_request.question import Asked
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.finding import find
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.question import show_json
+from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.model import Vm
 from ovirt_placement.store.history import HistoryStore
@@ -42,7 +42,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     config = configuration.load(args.config)
-    found = of_engine(config)
+    found = of_engine(config, PATIENCE_SECONDS)
     vm = find(args.vm, "VM", found.snapshot.vms)
     answer = why_not(vm, _known(found, args, vm))
     if args.json:

@@ -14,9 +14,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.tagged import tagged_vms
 from ovirt_placement.store.database import StoreAway
-
-#: A person waits longer for a store that others write to than a placement can.
-STORE_SECONDS = 5.0
+from ovirt_placement.store.opening import PERSON_SECONDS
 
 
 @contextmanager
@@ -28,7 +26,7 @@ def current_gates(config: Config, connection: EngineConnection) -> Iterator[Gate
     settings = config.section("enforcer", EnforcerSettings)
     tag = settings.exclude_tag
     tagged = tagged_vms(connection, tag) if tag else frozenset[str]()
-    memory = Memory(config, patience_seconds=STORE_SECONDS, create=False, tagged=lambda: tagged)
+    memory = Memory(config, patience_seconds=PERSON_SECONDS, create=False, tagged=lambda: tagged)
     try:
         yield _gates(memory, settings, Remembered(tagged_vms=tagged))
     finally:

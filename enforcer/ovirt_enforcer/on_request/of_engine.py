@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ovirt_enforcer import configured
 from ovirt_enforcer.actions.migrate_vm.backoff import REACH_SECONDS, Backoff
 from ovirt_enforcer.actions.migrate_vm.origin import Origins
-from ovirt_enforcer.on_request.current_gates import STORE_SECONDS, current_gates
+from ovirt_enforcer.on_request.current_gates import current_gates
 from ovirt_enforcer.on_request.question import Asked
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
@@ -15,10 +15,14 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.intents import Intent, Store
+from ovirt_placement.store.opening import opened
 
 
-def of_engine(config: Config, patience_seconds: float = 120.0) -> Asked:
-    """By the configuration, what is known of the engine, and what is held back now. Raises `UserError`."""
+def of_engine(config: Config, patience_seconds: float) -> Asked:
+    """By the configuration, what is known of the engine, and what is held back now. Raises `UserError`.
+
+    `patience_seconds` is how long a state of the engine is waited for.
+    """
     settings = config.section("enforcer", EnforcerSettings)
     snapshot = inventory.snapshot(config=config, deadline=patience_seconds)
     with connect(config.engine) as connection, current_gates(config, connection) as gates:
@@ -37,10 +41,8 @@ def of_engine(config: Config, patience_seconds: float = 120.0) -> Asked:
 
 def _history(config: Config) -> Sequence[Intent]:
     """The migrations that have ended; none where there is no store that answers."""
-    intents = Store(config.store.url, engine=config.engine.name, patience_seconds=STORE_SECONDS, create=False)
     try:
-        return intents.history(within_seconds=REACH_SECONDS)
+        with opened(Store, config, create=False) as intents:
+            return intents.history(within_seconds=REACH_SECONDS)
     except StoreAway:
         return ()
-    finally:
-        intents.close()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from typing import Any
 
 from ovirt_enforcer.gates.approval import moves
-from ovirt_enforcer.on_request.current_gates import STORE_SECONDS
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import inventory
 from ovirt_placement.answers.plans.obstacles import misfit_text
@@ -20,6 +18,7 @@ from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.opening import opened
 from ovirt_service.errors import UserError
 
 #: How long a person waits for the engine who has looked at a plan.
@@ -45,25 +44,20 @@ def check_orders(config: Config, snapshot: Snapshot, plans: Iterable[Plan]) -> N
 
 def check_running(config: Config) -> None:
     """Raise `UserError` if no enforcer leads that could carry anything out."""
-    where, engine = config.store.url, config.engine.name
     try:
-        with closing(LeaseStore(where, engine=engine, patience_seconds=STORE_SECONDS, create=False)) as store:
+        with opened(LeaseStore, config, create=False) as store:
             lease = store.read()
     except StoreUnmade:
         lease = None
     if lease is None or lease.left_seconds <= 0:
-        raise UserError(f"no enforcer runs for engine {engine}: start it with ovirt-enforcer run")
+        raise UserError(f"no enforcer runs for engine {config.engine.name}: start it with ovirt-enforcer run")
 
 
 def order(
     config: Config, documents: Sequence[Mapping[str, Any]], *, set_by: str, undoes: str | None = None
 ) -> None:
     """Have the enforcer carry out plans, given as documents; `undoes` is the one that they take back."""
-    where, engine = config.store.url, config.engine.name
-    with (
-        closing(HistoryStore(where, engine=engine, patience_seconds=STORE_SECONDS)) as history,
-        closing(ApprovalStore(where, engine=engine, patience_seconds=STORE_SECONDS)) as approvals,
-    ):
+    with opened(HistoryStore, config) as history, opened(ApprovalStore, config) as approvals:
         for document in documents:
             plan = plan_of(document)
             history.record_plan(plan.id, plan.cluster, document)

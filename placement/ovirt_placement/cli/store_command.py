@@ -12,10 +12,10 @@ from ovirt_placement.answers.store_change import StoreChangeDocument, StoreConte
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
-from ovirt_placement.cli.store import PATIENCE_SECONDS
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.store import backup
 from ovirt_placement.store.database import Database, StoreAway, StoreLost, StoreUnmade
+from ovirt_placement.store.opening import PERSON_SECONDS
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
@@ -171,7 +171,7 @@ def _recorded_by(args: argparse.Namespace, kind: UserActionKind, subject: str = 
 @contextmanager
 def _opened(args: argparse.Namespace, *, create: bool = True) -> Iterator[Database]:
     url = config.load(args.config).store.url
-    database = Database(url, patience_seconds=PATIENCE_SECONDS, create=create)
+    database = Database(url, patience_seconds=PERSON_SECONDS, create=create)
     try:
         yield database
     finally:

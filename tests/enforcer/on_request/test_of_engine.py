@@ -14,6 +14,6 @@ def test_a_target_that_was_refused_is_left_out_with_the_reason(tmp_path: Path) -
         made.engine.faults.next_migrations(MigrationFault(refuse=True), vm_id="a")
         with made.enforcing() as daemon:
             made.run(daemon, 2.0)
-        found = of_engine(made.config)
+        found = of_engine(made.config, 60.0)
     assert found.left_out.keys() == {("a", "h2")}
     assert found.left_out["a", "h2"].startswith("the engine refused to move it to h2: ")

@@ -1,0 +1,26 @@
+"""Reads parts of the store for a view: nothing where there is no store yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from ovirt_placement.config import Config
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.database import StoreUnmade
+from ovirt_placement.store.opening import opened
+
+#: How long the store may take to answer.
+_STORE_SECONDS = 2.0
+
+_Part = TypeVar("_Part", bound=StoreAccess)
+_Answer = TypeVar("_Answer")
+
+
+def stored(config: Config, part: type[_Part], ask: Callable[[_Part], _Answer], nothing: _Answer) -> _Answer:
+    """What a part of the store answers. Raises `UserError` while the store is away."""
+    try:
+        with opened(part, config, patience_seconds=_STORE_SECONDS, create=False) as store:
+            return ask(store)
+    except StoreUnmade:
+        return nothing
