@@ -83,7 +83,7 @@ class Memory:
             approvals=self._approvals.approvals(),
             resumed=self._pauses.resumed(),
             tagged_vms=self._tagged() if self._settings.exclude_tag else frozenset(),
-            own_upgrades=frozenset(upgrade_id(run.id) for run in self._runs.active()),
+            own_upgrades=frozenset(map(upgrade_id, self._runs.active_ids())),
         )
         still_open = tuple(intent for intent in under_way if intent.id not in ended)
         return Gates(self._settings, remembered, still_open, self._clock(), self._renewed)

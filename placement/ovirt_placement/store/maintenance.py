@@ -103,6 +103,12 @@ class MaintenanceStore(StoreAccess):
         with self._transaction() as rows:
             return _runs(rows, _in_states(ACTIVE))
 
+    def active_ids(self) -> tuple[str, ...]:
+        """List the ids of the runs that are under way."""
+        with self._transaction() as rows:
+            query = rows.select(maintenance_runs, maintenance_runs.c.id).where(_in_states(ACTIVE))
+            return tuple(rows.execute(query).scalars())
+
     def order(self, run_id: str, state: RunState, *, after: Sequence[RunState], set_by: str) -> bool:
         """Have a run paused, resumed or stopped if it is in one of these states; whether it was."""
         with self._transaction() as rows:
