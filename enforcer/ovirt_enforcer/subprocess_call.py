@@ -55,6 +55,11 @@ class Call(Generic[Result]):
         """Whether `result` has something to return."""
         return self.answer is not None and (self.answer.poll() or time.monotonic() >= self._until)
 
+    def wait(self) -> None:
+        """Until it is over; for who has nothing else to do."""
+        while self.answer is not None and not self.over():
+            self.answer.poll(max(0.0, self._until - time.monotonic()))
+
     def result(self) -> Result:
         """What the function returned, once the call is over. Raises `CallFailed`."""
         if self.answer is None or not self.answer.poll():

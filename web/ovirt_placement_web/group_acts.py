@@ -97,9 +97,8 @@ async def _foreseen_or_done(
 
 
 def _foreseen(site: Site, view: View, change: _Change, judgement: GroupJudgement) -> WhatIfDocument:
-    conflicts = (*judgement.refusals, *judgement.unchecked, *judgement.warnings)
-    meant_group = change.before if change.after is None else change.after
-    return site.made.group_foreseen(view.snapshot, meant_group, conflicts, gone=change.after is None)
+    gone, meant_groups = ((change.before,), ()) if change.after is None else ((), (change.after,))
+    return site.made.groups_foreseen(view.snapshot, gone=gone, meant=meant_groups, conflicts=judgement.all)
 
 
 async def _done(asked: Asked, change: _Change, form: GroupForm) -> Response:

@@ -11,7 +11,13 @@ from typing import NamedTuple
 import msgspec
 
 from ovirt_enforcer import configured
-from ovirt_enforcer.on_request.apart import group_foreseen_apart, planned_apart, prepare, room_apart
+from ovirt_enforcer.on_request.apart import (
+    GroupChange,
+    groups_foreseen_apart,
+    planned_apart,
+    prepare,
+    room_apart,
+)
 from ovirt_enforcer.on_request.documents import RoomFound
 from ovirt_enforcer.on_request.of_engine import of_engine
 from ovirt_enforcer.on_request.undoing import way_back
@@ -82,14 +88,19 @@ class MadePlans:
         with self._in_turn():
             return room_apart(snapshot, vm, _MOST_SECONDS)
 
-    def group_foreseen(
-        self, snapshot: Snapshot, group: AffinityGroup, conflicts: Sequence[str], *, gone: bool
+    def groups_foreseen(
+        self,
+        snapshot: Snapshot,
+        *,
+        gone: tuple[AffinityGroup, ...],
+        meant: tuple[AffinityGroup, ...],
+        conflicts: tuple[str, ...],
     ) -> WhatIfDocument:
-        """What would come of changing a group, if what is configured is repaired. Raises `UserError`."""
+        """What would come of changing groups, if what is configured is repaired. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
-        repair = configured.options(settings).repair
+        change = GroupChange(gone, meant, conflicts, configured.options(settings).repair)
         with self._in_turn():
-            return group_foreseen_apart(snapshot, group, conflicts, repair, _MOST_SECONDS, gone=gone)
+            return groups_foreseen_apart(snapshot, change, _MOST_SECONDS)
 
     def known(self, plan: str) -> MadePlan | None:
         with self._lock:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -11,11 +10,11 @@ import msgspec
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.on_request.documents import RoomFound
-from ovirt_enforcer.on_request.foreseen import group_foreseen
 from ovirt_enforcer.on_request.planning import planned
 from ovirt_enforcer.on_request.question import Asked
 from ovirt_enforcer.on_request.room import room_for
 from ovirt_enforcer.subprocess_call import Call, CallFailed, preload
+from ovirt_placement.answers.groups.foreseen import foreseen
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.model import AffinityGroup, Snapshot, Vm
 from ovirt_placement.planning.assignment import catalogue
@@ -27,11 +26,19 @@ from ovirt_service.errors import UserError
 
 #: A process that goes on for so much longer than its deadline hangs, and is ended.
 _GRACE_SECONDS = 15.0
-_WAIT_SECONDS = 1.0
 #: What is asked goes without the state, which goes along in fewer bytes.
 _NO_STATE = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
 
 Result = TypeVar("Result")
+
+
+class GroupChange(msgspec.Struct, frozen=True):
+    """Groups that are to be gone, and others as they are meant to be."""
+
+    gone: tuple[AffinityGroup, ...]
+    meant: tuple[AffinityGroup, ...]
+    conflicts: tuple[str, ...]
+    repair: frozenset[Repair]
 
 
 def prepare() -> None:
@@ -51,26 +58,15 @@ def room_apart(snapshot: Snapshot, vm: Vm, seconds: float) -> RoomFound:
     return _called(_room, (msgspec.msgpack.encode(snapshot), vm.id, seconds), seconds)
 
 
-def group_foreseen_apart(
-    snapshot: Snapshot,
-    group: AffinityGroup,
-    conflicts: Sequence[str],
-    repair: frozenset[Repair],
-    seconds: float,
-    *,
-    gone: bool,
-) -> WhatIfDocument:
-    """What would come of changing a group, as `group_foreseen` finds it. Raises `UserError`."""
-    question = (group, tuple(conflicts), repair, seconds, gone)
-    return _called(_group_foreseen, (msgspec.msgpack.encode(snapshot), question), seconds)
+def groups_foreseen_apart(snapshot: Snapshot, change: GroupChange, seconds: float) -> WhatIfDocument:
+    """What would come of a change of groups, as `foreseen` finds it. Raises `UserError`."""
+    return _called(_foreseen, (msgspec.msgpack.encode(snapshot), change, seconds), seconds)
 
 
 def _called(function: Callable[..., Result], arguments: tuple[Any, ...], seconds: float) -> Result:
-    until = time.monotonic() + seconds + _GRACE_SECONDS
     call = Call(function, arguments, seconds + _GRACE_SECONDS)
     try:
-        while call.answer is not None and time.monotonic() < until and not call.answer.poll(_WAIT_SECONDS):
-            pass
+        call.wait()
         return call.result()
     except CallFailed as error:
         raise UserError(f"no plan was made: {error}") from None
@@ -95,13 +91,12 @@ def _planned(snapshot: bytes, question: _Question) -> Plan:
     return planned(found, question.cluster, strategy, deadline, question.staying)
 
 
-def _group_foreseen(
-    snapshot: bytes, question: tuple[AffinityGroup, tuple[str, ...], frozenset[Repair], float, bool]
-) -> WhatIfDocument:
+def _foreseen(snapshot: bytes, change: GroupChange, seconds: float) -> WhatIfDocument:
     """Be the process."""
-    group, conflicts, repair, seconds, gone = question
-    state = msgspec.msgpack.decode(snapshot, type=Snapshot)
-    return group_foreseen(state, group, conflicts, repair, seconds, gone=gone)
+    state, deadline = msgspec.msgpack.decode(snapshot, type=Snapshot), Deadline.after(seconds)
+    return foreseen(
+        state, change.gone, change.meant, change.conflicts, repair=change.repair, deadline=deadline
+    )
 
 
 def _room(snapshot: bytes, vm: str, seconds: float) -> RoomFound:

@@ -35,6 +35,11 @@ class GroupJudgement:
     unchecked: tuple[str, ...]
     warnings: tuple[str, ...]
 
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Whatever is to be said of it, the worst first."""
+        return (*self.refusals, *self.unchecked, *self.warnings)
+
 
 def judge(snapshot: Snapshot, group: AffinityGroup) -> GroupJudgement:
     """Judge a group as it is to be, new or changed, among all others of the engine."""

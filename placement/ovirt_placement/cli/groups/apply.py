@@ -15,7 +15,7 @@ from ovirt_placement.answers.groups.members import MEMBERS, find_member
 from ovirt_placement.answers.groups.ordering import GroupOrder, in_order
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.groups.asking import connected, read, recorded_change
-from ovirt_placement.cli.groups.foreseen import foreseen_all
+from ovirt_placement.cli.groups.foreseen import foreseen
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, group_file
 from ovirt_placement.model.group_file import GroupEntry, GroupFile, Polarity
@@ -65,7 +65,7 @@ def _run(args: argparse.Namespace, *, removing: bool) -> int:
 
         def look() -> WhatIfDocument:
             conflicts = (*order.refusals, *order.warnings)
-            return foreseen_all(args, gone, [one.after for one in changing], conflicts)
+            return foreseen(args, gone=gone, meant=[one.after for one in changing], conflicts=conflicts)
 
         if (status := stops(args, look)) is not None:
             return status

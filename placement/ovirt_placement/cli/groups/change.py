@@ -18,7 +18,7 @@ from ovirt_placement.answers.groups.group import described_group
 from ovirt_placement.answers.groups.members import MEMBERS, find_member, table_of
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.groups.asking import connected, known, read, recorded_change, refuse
-from ovirt_placement.cli.groups.foreseen import foreseen, foreseen_without
+from ovirt_placement.cli.groups.foreseen import foreseen
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_service.errors import UserError
@@ -37,7 +37,9 @@ def add(args: argparse.Namespace) -> int:
 
     with connected(args) as connection:
         snapshot, group, judgement = _judged(args, connection, partial(_added, args))
-        if (status := stops(args, lambda: foreseen(args, group, judgement))) is not None:
+        if (
+            status := stops(args, lambda: foreseen(args, meant=[group], conflicts=judgement.all))
+        ) is not None:
             return status
         refuse("add", args.name, (*judgement.refusals, *judgement.unchecked))
         if not args.dry_run:
@@ -54,7 +56,9 @@ def edit(args: argparse.Namespace) -> int:
     with connected(args) as connection:
         snapshot, after, judgement = _judged(args, connection, partial(_edited, args))
         before = snapshot.group_by_id[after.id]
-        if (status := stops(args, lambda: foreseen(args, after, judgement))) is not None:
+        if (
+            status := stops(args, lambda: foreseen(args, meant=[after], conflicts=judgement.all))
+        ) is not None:
             return status
         description = _description(connection, before)
         if args.description == description:
@@ -74,7 +78,7 @@ def remove(args: argparse.Namespace) -> int:
     with connected(args) as connection:
         snapshot = known(args, connection)
         group = find(args.group, "affinity group", snapshot.affinity_groups)
-        if (status := stops(args, lambda: foreseen_without(args, group))) is not None:
+        if (status := stops(args, lambda: foreseen(args, gone=[group]))) is not None:
             return status
         was = described_group(group, snapshot, _description(connection, group))
         if not args.dry_run:
