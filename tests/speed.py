@@ -9,8 +9,8 @@ from functools import cache
 _FAST_SECONDS = 0.05
 
 
-def cpu_seconds(on_a_fast_machine: float) -> float:
-    """CPU seconds after which work has gone wrong on this machine."""
+def seconds_here(on_a_fast_machine: float) -> float:
+    """How long the same work may take on this machine."""
     return on_a_fast_machine * _times_slower()
 
 

@@ -13,7 +13,7 @@ from ovirt_placement.planning.plan import Step
 from tests.builders import APART, TOGETHER, group, host, needed_mb, snapshot, vm
 from tests.placement.planning.ordering.drawn import drawn
 from tests.placement.planning.ordering.oracle import Cluster, Request, Where
-from tests.speed import cpu_seconds
+from tests.speed import seconds_here
 
 GIB = 1024
 #: Some times what it takes.
@@ -149,7 +149,7 @@ def test_room_in_a_full_cluster_of_500_hosts_is_found_at_once() -> None:
     state = snapshot(*hosts, *vms, vm("new", needs_mb=6 * GIB))
     began = time.process_time()
     room = make_room(state, "new")
-    assert time.process_time() - began < cpu_seconds(PATIENCE_SECONDS)
+    assert time.process_time() - began < seconds_here(PATIENCE_SECONDS)
     assert room.host is not None
     assert room.plan.migrations == room.plan.at_least == 1
     assert room.plan.proven

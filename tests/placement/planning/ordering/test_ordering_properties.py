@@ -17,7 +17,7 @@ from tests.builders import CLUSTER
 from tests.placement.planning.ordering.drawn import drawn, of_size, reachable_end, walked_end
 from tests.placement.planning.ordering.oracle import Cluster, Request
 from tests.placement.planning.ordering.repair import MOVES, repair
-from tests.speed import cpu_seconds
+from tests.speed import seconds_here
 
 SEEDS = range(20)
 PER_SEED = 25
@@ -81,7 +81,7 @@ def test_238_migrations_among_10_000_vms_are_ordered_at_once() -> None:
     problem = pose(state, CLUSTER)
     began = time.process_time()
     found = order(problem, where, NEVER)
-    assert time.process_time() - began < cpu_seconds(PATIENCE_SECONDS)
+    assert time.process_time() - began < seconds_here(PATIENCE_SECONDS)
     assert migrations(found) == MOVES
     assert found.proven
     assert Cluster(state).replay(requests(found), random.Random(1)) is None
