@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, named_file
 from ovirt_placement.model.state_check import check
-from ovirt_service import bounded_file
 from ovirt_service.decoding import complaint
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
@@ -36,14 +35,7 @@ def load(path: Path) -> Snapshot:
 
     Raises `UserError` if it cannot be read, is no state file, or holds what cannot be; it names the place.
     """
-    try:
-        content = bounded_file.read(path, _MOST_MIB)
-    except OSError as error:
-        raise UserError(f"{path}: cannot read the state file: {error.strerror}") from None
-    try:
-        return loads(content)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    return named_file.load(path, "state file", _MOST_MIB, loads)
 
 
 def loads(content: bytes) -> Snapshot:

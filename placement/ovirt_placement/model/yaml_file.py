@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
+from ovirt_placement.model import named_file
+from ovirt_placement.model.named_file import Content
 from ovirt_placement.model.struct import Struct
-from ovirt_service import bounded_file
 from ovirt_service.decoding import complaint
 from ovirt_service.errors import UserError
 
@@ -25,23 +26,12 @@ class Formatted(Struct, frozen=True):
     format: int
 
 
-Content = TypeVar("Content")
 File = TypeVar("File", bound=Formatted)
 
 
 def load(path: Path, what: str, loads: Callable[[bytes], Content]) -> Content:
-    """Read a file and decode it; `what` it holds is named where it cannot be read.
-
-    Raises `UserError` with the name of the file if it cannot be read, or as `loads` does.
-    """
-    try:
-        content = bounded_file.read(path, _MOST_MIB)
-    except OSError as error:
-        raise UserError(f"{path}: cannot read the {what}: {error.strerror}") from None
-    try:
-        return loads(content)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    """Read a file of this kind, and raise `UserError`, as `named_file.load` does."""
+    return named_file.load(path, what, _MOST_MIB, loads)
 
 
 def decode(content: bytes, form: type[File], known_format: int) -> File:
