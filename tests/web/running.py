@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import time
@@ -138,6 +139,11 @@ def paged(
             yield page
     finally:
         server.close()
+
+
+def words(text: str) -> str:
+    """What a reader sees of a page, with single spaces."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
 
 
 @contextmanager

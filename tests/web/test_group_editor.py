@@ -15,7 +15,7 @@ from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_simulator.core.built_in_roles import BY_NAME
 from ovirt_simulator.core.entities import user_id
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
-from tests.web.running import HOSTILE, Page, paged
+from tests.web.running import HOSTILE, Page, paged, words
 
 STATE = snapshot(
     cluster("c1"),
@@ -49,10 +49,6 @@ def fields(page: Page, cookie: str, path: str) -> dict[str, str]:
         sent[name] = re.findall(r"<option selected>(\w+)", options)[0]
     sent |= dict.fromkeys(re.findall(r'type="checkbox" name="(\w+)" checked', form), "on")
     return {name: html.unescape(value) for name, value in sent.items()}
-
-
-def words(text: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
 
 
 def members(page: Page, name: str) -> set[str]:

@@ -22,7 +22,7 @@ from ovirt_placement.store.intents import Store
 from ovirt_placement.store.leases import LeaseStore
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.stored import prepared
-from tests.web.running import Page, paged
+from tests.web.running import Page, paged, words
 
 #: Only beta would do for one of the pair, and beta is full until its guest has left for gamma.
 STATE = snapshot(
@@ -71,11 +71,6 @@ def offered(page: Page) -> str:
     with closing(ApprovalStore(url(page), engine="default")) as store:
         store.offer("c1", plan, moves, "guest and db-1", refusal_seconds=0)
     return plan
-
-
-def words(text: str) -> str:
-    """What a reader sees, with single spaces."""
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
 
 
 def looked_at(page: Page, cookie: str, path: str) -> str:
