@@ -13,7 +13,7 @@ _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 #: What every process shows of itself.
 _PROCESS = (
     ("Memory", "process_resident_memory_bytes", "bytes"),
-    ("Processor time per second", "rate(process_seconds_here_total[$__rate_interval])", "short"),
+    ("Processor time per second", "rate(process_cpu_seconds_total[$__rate_interval])", "short"),
     ("Open files", "process_open_fds", "short"),
 )
 
@@ -91,7 +91,7 @@ def board_of(service: str) -> Board:
 
 
 def _of_job(expression: str, job: str) -> str:
-    name = "process_seconds_here_total" if "rate(" in expression else expression
+    name = "process_cpu_seconds_total" if "rate(" in expression else expression
     return expression.replace(name, f'{name}{{job="{job}", instance=~"$instance"}}')
 
 
