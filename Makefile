@@ -9,6 +9,8 @@ READY := $(VENV)/.ready
 RUNS := $(VENV)/.runs
 # With the page besides.
 PAGE := $(VENV)/.page
+# With what builds the documentation besides.
+SITE := $(VENV)/.site
 VECTORS ?= tests/data/vectors
 # The folder with the engine's compiled classes.
 ENGINE ?=
@@ -28,7 +30,7 @@ export PYTHONDONTWRITEBYTECODE :=
 run-tests = $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and not timing" $(2) \
 	&& $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and timing" $(2)
 
-.PHONY: help demo page test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
+.PHONY: help demo page site test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -84,6 +86,9 @@ engine-conformance: $(READY) ## our copies of the engine's units against the eng
 reference: $(READY) ## write what is made from the code: references, JSON Schema, man pages, completions
 	$(BIN)/python -m tests.docs.generated
 
+site: $(SITE) ## the documentation as HTML, below .work/site/html
+	$(BIN)/python -m release.site
+
 $(OLD_SQLITE): tests/old_sqlite.sh
 	tests/old_sqlite.sh $@
 
@@ -103,7 +108,12 @@ $(PAGE): $(RUNS)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[web]' --editable simulator
 	@touch $@
 
+$(SITE): $(RUNS)
+	@echo "Installing what builds the documentation into $(VENV)."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]' --editable simulator
+	@touch $@
+
 $(READY): $(RUNS)
 	@echo "Installing what tests and lint need into $(VENV); that takes some minutes."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]' --editable simulator
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,docs]' --editable simulator
 	@touch $@

@@ -105,7 +105,7 @@ def test_an_installed_wheel_has_all_that_a_user_needs(installed: Path) -> None:
         "share/doc/ovirt-placement/docs": CHECKOUT.glob("docs/*.*"),
         **{
             f"share/doc/ovirt-placement/docs/{folder}": CHECKOUT.glob(f"docs/{folder}/*")
-            for folder in ("developers", "enforcer", "placement-keys", "recipes")
+            for folder in ("developers", "enforcer", "pictures", "placement-keys", "recipes")
         },
         "share/doc/ovirt-placement/packaging": CHECKOUT.glob("packaging/*.toml"),
         "share/ovirt-placement/monitoring": CHECKOUT.glob("packaging/monitoring/*.yaml"),

@@ -22,9 +22,12 @@ _RECIPES = CHECKOUT / "docs" / "recipes"
 _SETUP = configparser.ConfigParser()
 _SETUP.read(CHECKOUT / "setup.cfg")
 #: Units of others, whom ours work with.
-_OTHERS_UNITS = {"ovirt-engine.service"}
+_OTHERS_UNITS = {"ovirt-engine.service", "fapolicyd.service"}
 _SYSTEMCTL = {"daemon-reload", "enable", "disable", "restart", "edit", "status"}
 _OTHERS_PACKAGES = {"ovirt-scheduler-proxy"}
+#: What hardened hosts build against the system's libraries: packages of PyPI, and what that takes.
+_BUILT = {"pycurl", "psycopg"}
+_BUILT_WITH = {"libcurl-devel", "openssl-devel", "libpq"}
 #: Files of which the installation says that an administrator makes them.
 _FOLDERS = {"/etc/ovirt-placement", "/etc/ovirt-scheduler-proxy"}
 _VARIABLES = {
@@ -79,8 +82,11 @@ def _systemd_analyze(words: list[str], root: Path) -> None:
 
 
 def _python(words: list[str], root: Path) -> None:
-    assert words[:2] == ["-m", "pip"], words
+    assert words[0] == "-m"
     assert _SETUP["options"]["python_requires"] == ">=3.11"
+    if words[1:] == ["venv", ".venv"]:
+        return
+    assert words[1] == "pip", words
     _pip(words[2:], root)
 
 
@@ -92,6 +98,9 @@ def _pip(words: list[str], root: Path) -> None:
         at = rest.index("--prefix")
         assert rest[at + 1] == "/usr"  # where the units look for their commands
         del rest[at : at + 2]
+    if rest and rest[-1] in _BUILT:
+        assert rest[:-1] in ([], ["--no-binary", rest[-1], "--force-reinstall"])
+        return
     (what,) = (word for word in rest if word != "--upgrade")
     found = re.fullmatch(r"([\w./-]+?)(?:\[(\w+)\])?", what)
     assert found, what
@@ -109,7 +118,11 @@ def _dnf(words: list[str], root: Path) -> None:
         assert {one for one in packages if one != "-y"} <= _OTHERS_PACKAGES
     else:
         # A Python of EL comes without pip.
-        assert {one for one in packages if one != "-y"} <= {*reported[1].split(), "python3.12-pip"}
+        assert {one for one in packages if one != "-y"} <= {
+            *reported[1].split(),
+            "python3.12-pip",
+            *_BUILT_WITH,
+        }
 
 
 def _install(words: list[str], root: Path) -> None:
@@ -190,7 +203,7 @@ def _echo(words: list[str], root: Path) -> None:
 def _curl(words: list[str], root: Path) -> None:
     option, file, url = words
     assert option == "-o"
-    assert str(Path(file).parent) in _FOLDERS
+    assert str(Path(file).parent) in {*_FOLDERS, "."}
     assert urlsplit(url).path == "/ovirt-engine/services/pki-resource"
 
 
@@ -221,6 +234,33 @@ def _read(words: list[str], root: Path) -> None:
     assert name in _VARIABLES
 
 
+def _fapolicyd_cli(words: list[str], root: Path) -> None:
+    """What is trusted is where pip installs, or our plugins."""
+    if words != ["--update"]:
+        assert words[:2] == ["--file", "add"]
+        (folder,) = words[2:]
+        plugins = f"/usr/{_plugins_folder()}/"
+        assert folder == plugins or re.fullmatch(r"/usr/lib(64)?/python3\.12/site-packages/", folder)
+
+
+def _plugins_folder() -> str:
+    (folder,) = (one for one in _SETUP["options.data_files"] if one.endswith("/plugins"))
+    return folder
+
+
+def _fagenrules(words: list[str], root: Path) -> None:
+    assert words == ["--load"]
+
+
+def _firewall_cmd(words: list[str], root: Path) -> None:
+    """What is opened is the port of the proxy's socket."""
+    if words != ["--reload"]:
+        option, rule = words
+        assert option == "--permanent"
+        (port,) = re.findall(r" port=(\d+) ", rule)
+        assert f"ListenStream=127.0.0.1:{port}\n" in (_PACKAGING / "ovirt-scheduler-proxy.socket").read_text()
+
+
 RULES: dict[str, Rule] = {
     "make": _make,
     "git": _git,
@@ -242,4 +282,7 @@ RULES: dict[str, Rule] = {
     "mv": _mv,
     "export": _export,
     "read": _read,
+    "fapolicyd-cli": _fapolicyd_cli,
+    "fagenrules": _fagenrules,
+    "firewall-cmd": _firewall_cmd,
 }

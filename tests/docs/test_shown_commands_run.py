@@ -34,6 +34,7 @@ STATE = snapshot(
     vm("web1", "host3", cluster="Default"),
     *(vm(name, cluster="Default") for name in ("web2", "web3", "big")),
     vm("db-1", "host4", cluster="Default"),
+    vm("db-3", cluster="Default"),
     host("node8", cluster="blue"),
     vm("db-2", cluster="blue", tags=("db",), ha=True),
     vm("web-4", cluster="blue", tags=("web",), ha=True),

@@ -1,0 +1,1 @@
+"""Tests of what is published: the documentation site, and the files of a release."""
