@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ovirt_placement.answers.keys.changing import SETTERS
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.foresight import add_foresight
 from ovirt_placement.cli.keys import change, check, explain, listing, prune, show
@@ -213,7 +214,7 @@ def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None
     parser.add_argument(
         "--as",
         dest="setter",
-        choices=change.SETTERS,
+        choices=SETTERS,
         default=default,
         help=f"whose key it is; else {default or 'the classes in the file say'}",
     )
