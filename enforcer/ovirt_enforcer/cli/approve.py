@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             approved = store.approve(args.plan, set_by=login_name())
     if approved is None:
-        raise UserError(_why_not(args.plan, waiting))
+        raise UserError(why_not(args.plan, waiting))
     settings = configuration.load(args.config).section("enforcer", EnforcerSettings)
     if args.json:
         show_json(approval_change(before, {approved.cluster: approved.plan}, approved.text, args.dry_run))
@@ -80,7 +80,7 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _why_not(plan: str, waiting: tuple[WaitingPlan, ...]) -> str:
+def why_not(plan: str, waiting: tuple[WaitingPlan, ...]) -> str:
     """A plan that does not wait was approved of already, or its cluster has changed since it was made."""
     others = ", ".join(one.plan for one in waiting)
     return f"plan {plan} does not wait, or not any more; {f'these do: {others}' if others else 'none does'}"

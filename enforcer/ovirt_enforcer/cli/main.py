@@ -24,6 +24,7 @@ _MODULES = {
     "maintenance": "ovirt_enforcer.cli.maintenance.command",
     "apply": "ovirt_enforcer.cli.apply",
     "approve": "ovirt_enforcer.cli.approve",
+    "refuse": "ovirt_enforcer.cli.refuse",
     "pause": "ovirt_enforcer.cli.pause",
     "resume": "ovirt_enforcer.cli.pause",
     "history": "ovirt_enforcer.cli.history",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.model.record import Record
-from ovirt_placement.store.approvals import Approval
+from ovirt_placement.store.approvals import Approval, WaitingPlan
 
 
 class ApprovedPlan(Record, frozen=True, omit_defaults=False):
@@ -35,4 +35,24 @@ def approval_change(
         before=tuple(ApprovedPlan(one.cluster, one.plan) for one in before if one.cluster in plans),
         after=tuple(ApprovedPlan(cluster, plan) for cluster, plan in plans.items()),
         text=text,
+    )
+
+
+class RefusalChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="refusal_change"):
+    """The plan that waited in a cluster, and waits no more: null afterwards."""
+
+    before: ApprovedPlan
+    after: None
+    #: The plan as an administrator reads it.
+    text: str
+
+
+def refusal_change(refused: WaitingPlan, dry_run: bool) -> RefusalChangeDocument:
+    """What refusing a plan changes."""
+    return RefusalChangeDocument(
+        changed=True,
+        dry_run=dry_run,
+        before=ApprovedPlan(refused.cluster, refused.plan),
+        after=None,
+        text=refused.text,
     )

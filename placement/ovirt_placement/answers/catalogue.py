@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement.answers.approvals import ApprovalChangeDocument
+from ovirt_placement.answers.approvals import ApprovalChangeDocument, RefusalChangeDocument
 from ovirt_placement.answers.conflicts import ConflictsDocument
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument
 from ovirt_placement.answers.decisions.refused import RefusedPlacementsDocument
@@ -72,6 +72,7 @@ DOCUMENTS = (
     MaintenanceChangeDocument,
     PausesChangeDocument,
     ApprovalChangeDocument,
+    RefusalChangeDocument,
     StoreChangeDocument,
 )
 

@@ -1,14 +1,16 @@
-"""`approve`: one plan that waits, by its id, and what waits."""
+"""`approve` and `refuse`: one plan that waits, by its id, and what waits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ovirt_enforcer.cli.main import main
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
+from ovirt_placement.store.user_actions import UserActionStore
 from tests.configuration import write_configuration
 from tests.placement.cli.documents import defined
 
@@ -69,6 +71,29 @@ def test_a_plan_that_does_not_wait_is_a_mistake(
         "ovirt-enforcer: plan p1 does not wait, or not any more; these do: p2\n"
     )
     assert store.approvals() == ()
+
+
+def test_a_refused_plan_waits_no_more_and_is_not_offered_again(
+    config: Path, store: ApprovalStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*arguments: str) -> int:
+        return main(["refuse", *arguments, "--config", str(config)])
+
+    assert refuse("p1") == 2
+    assert capsys.readouterr().err == "ovirt-enforcer: plan p1 does not wait, or not any more; none does\n"
+    store.offer("c1", "p1", MOVES, "Cluster blue: 1 migration.")
+    assert refuse("p1", "--reason", "backup\ntonight") == 0
+    assert capsys.readouterr().out == (
+        "Cluster blue: 1 migration.\n"
+        "Refused: it is not offered again for 8 h, unless the cluster needs another.\n"
+    )
+    assert store.waiting() == store.approvals() == ()
+    assert not store.offer("c1", "p1", MOVES, "", refusal_seconds=3600)
+    assert store.offer("c1", "p2", MOVES, "", refusal_seconds=3600)
+    with closing(UserActionStore(f"sqlite:///{tmp_path}/store.db", engine="default")) as actions:
+        (action,) = actions.actions(since_seconds=600)
+    assert (action.kind, action.plan, action.details) == ("refuse", "p1", ("backup\\ntonight",))
+    assert run(config, "p1") == 2  # it has no approval to give any more
 
 
 def test_one_of_a_plan_and_the_list_is_asked_for(config: Path) -> None:

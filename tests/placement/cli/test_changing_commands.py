@@ -247,6 +247,7 @@ CASES = (
         declarative=True,
     ),
     Case("ovirt-enforcer approve", ("p1",), _offered),
+    Case("ovirt-enforcer refuse", ("p1",), _offered),
     Case("ovirt-enforcer apply", ("{file}", "--yes"), _plan),
     Case("ovirt-enforcer maintenance run", ("south", "--in-order"), lambda stage: void(_leading(stage))),
     Case("ovirt-enforcer maintenance pause", (), _run_requested),

@@ -1,0 +1,61 @@
+"""`ovirt-enforcer refuse`: have a plan wait no more for a person's word, and say why."""
+
+from __future__ import annotations
+
+import argparse
+
+from ovirt_enforcer.cli.approve import why_not
+from ovirt_enforcer.cli.arguments import add_config
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement import config as configuration
+from ovirt_placement.answers.approvals import refusal_change
+from ovirt_placement.cli.arguments import add_change, add_command
+from ovirt_placement.cli.login import login_name
+from ovirt_placement.cli.question import show_json
+from ovirt_placement.cli.store import opened
+from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_service.errors import UserError
+from ovirt_service.legible import unbroken
+
+DESCRIPTION = """\
+Have a plan wait no more in mode approve: it is not carried out, and not offered again for as long as
+approval_hours says, unless its cluster needs another one. What was approved of already is not taken back.
+"""
+
+EXAMPLES = """\
+  ovirt-enforcer refuse 4f2a91c07d3e --reason "backup tonight"
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = add_command(
+        commands,
+        "refuse",
+        "have a plan wait no more for a person's word",
+        DESCRIPTION,
+        run,
+        EXAMPLES,
+    )
+    parser.add_argument("plan", metavar="PLAN", help="the id of the plan, as approve --list prints it")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="why, for those who read the history")
+    add_change(parser)
+    add_config(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    with opened(ApprovalStore, args, create=not args.dry_run) as store:
+        waiting = store.waiting()
+        if args.dry_run:
+            refused = next((one for one in waiting if one.plan == args.plan), None)
+        else:
+            refused = store.refuse(args.plan, set_by=login_name(), reason=unbroken(args.reason.strip()))
+    if refused is None:
+        raise UserError(why_not(args.plan, waiting))
+    settings = configuration.load(args.config).section("enforcer", EnforcerSettings)
+    if args.json:
+        show_json(refusal_change(refused, args.dry_run))
+    else:
+        print(refused.text)
+        hours = f"it is not offered again for {settings.approval_hours:g} h, unless the cluster needs another"
+        print("Nothing was written: this was a dry run." if args.dry_run else f"Refused: {hours}.")
+    return 0
