@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import html
+import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from ovirt_enforcer.cli.main import main as enforcer
+from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import APART, cluster, group, host, rule, snapshot, vm
+from tests.processes import Forked
 from tests.proxy.running import RunningProxy, eventually, running, write_plugins
-from tests.web.running import HOSTILE, Page, paged
+from tests.web.running import HOSTILE, Page, paged, words
+from tests.web.test_plan_course import apply, lead, looked_at
 
 PLUGINS = """
 class Picky:
@@ -88,6 +94,48 @@ def test_a_vm_that_starts_nowhere_leads_to_what_would_make_room(
     assert "It can start on beta after these migrations of other VMs:" in text
     assert "1 guest from beta to alpha makes room" in text
     assert "The plan of its cluster" in shown(page, "/vm/waits")
+
+
+def test_room_is_made_by_who_may_migrate_while_the_migrations_fit(tmp_path: Path) -> None:
+    with paged(tmp_path, STATE, web='[enforcer]\nmode = "approve"') as page:
+        cookie, reader = page.session(), page.session("reader@internal")
+        assert "Have these migrations carried out" not in page.ask("/vm/waits/room", cookie=reader).text
+        plan = looked_at(page, cookie, "/vm/waits/room")
+        assert apply(page, reader, plan)[0] == 403
+        with closing(lead(page)):
+            assert apply(page, cookie, plan)[0] == 303
+            with closing(ApprovalStore(f"sqlite:///{tmp_path}/store.db", engine="default")) as store:
+                (approval,) = store.approvals()
+            assert (approval.plan, approval.set_by) == (plan, "admin@internal-authz")
+            assert [(one.vms, one.sources, one.target) for one in approval.moves] == [
+                (("guest",), ("h2",), "h1")
+            ]
+            line = json.loads(page.audit().splitlines()[-1])
+            assert (line["act"], line["outcome"], line["plan"]) == ("apply", "done", plan)
+            page.engine.vms.migrate("guest", host_id="h1")
+            page.engine.advance(600)
+            status, text = apply(page, cookie, plan)
+            assert status == 409
+            assert "step 1: guest is on alpha, not on beta" in words(text)
+
+
+@pytest.mark.slow
+def test_the_enforcer_makes_the_room_that_was_asked_for(tmp_path: Path) -> None:
+    with paged(tmp_path, STATE, web='[enforcer]\nmode = "approve"') as page:
+        started = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"
+        with Forked(enforcer, *started, os.environ) as process:
+            cookie = page.session()
+            plan = looked_at(page, cookie, "/vm/waits/room")
+            page.until(lambda: apply(page, cookie, plan)[0] == 303)  # an enforcer leads by then
+
+            def arrived() -> bool:
+                page.engine.advance(5)
+                moved = page.engine.queries.vm("guest")
+                return moved is not None and (moved.host, moved.status) == ("h1", "up")
+
+            page.until(arrived)
+            page.until(lambda: "It can start on beta as things are" in shown(page, "/vm/waits/room"))
+            process.terminate()
 
 
 def test_a_vm_that_runs_needs_no_room(page: Page) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -75,11 +75,12 @@ async def carried_out(
     permit: str = PERMIT,
     on: str = "",
     back: str = "",
+    also: Sequence[Cluster] = (),
 ) -> Response:
     """Ask the engine whether this person may still do it, do it, and note what came of it.
 
-    It takes the permit on the cluster. `on` is what it is done to, where that is not the cluster; then the
-    page `back` is shown.
+    It takes the permit on the cluster and on those that it concerns `also`. `on` is what it is done to, where
+    that is not the cluster; then the page `back` is shown.
     """
     correlation_id = f"placement-{uuid.uuid4()}"
 
@@ -96,7 +97,7 @@ async def carried_out(
             )
         )
 
-    await _permitted(asked, cluster, permit, note)
+    await _permitted(asked, (cluster, *also), permit, note)
     try:
         await run_in_threadpool(carry_out, asked.session.rights.user_name)
     except Stale as stale:
@@ -113,8 +114,10 @@ async def carried_out(
     return RedirectResponse(f"{asked.site.root}{view}", 303)
 
 
-async def _permitted(asked: Asked, cluster: Cluster, permit: str, note: Callable[[str], None]) -> None:
-    """Raise `Refusal` unless the engine says now that this person may do it there."""
+async def _permitted(
+    asked: Asked, clusters: Sequence[Cluster], permit: str, note: Callable[[str], None]
+) -> None:
+    """Raise `Refusal` unless the engine says now that this person may do it in all of them."""
     try:
         rights = await run_in_threadpool(read_rights, asked.site.tokens, asked.session.token)
     except EngineAway as error:
@@ -126,6 +129,8 @@ async def _permitted(asked: Asked, cluster: Cluster, permit: str, note: Callable
         note("refused: the engine takes the token no more")
         raise Refusal(401, "The engine has ended your session.") from None
     asked.session.rights = rights
-    if not rights.administrator or not rights.may(permit, cluster.id, asked.site.keeper.view.snapshot):
-        note(f"refused: no {permit} on the cluster")
-        raise Refusal(403, f"You have no permit {permit} on cluster {cluster.name}.")
+    snapshot = asked.site.keeper.view.snapshot
+    for cluster in clusters:
+        if not rights.administrator or not rights.may(permit, cluster.id, snapshot):
+            note(f"refused: no {permit} on the cluster")
+            raise Refusal(403, f"You have no permit {permit} on cluster {cluster.name}.")

@@ -21,7 +21,18 @@ from starlette.staticfiles import StaticFiles
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.user_tokens import UserTokens
-from ovirt_placement_web import acts, api, drawn_pages, group_acts, log_in, pages, plan_acts, plan_pages
+from ovirt_placement_web import (
+    acts,
+    api,
+    drawn_pages,
+    group_acts,
+    key_acts,
+    key_pages,
+    log_in,
+    pages,
+    plan_acts,
+    plan_pages,
+)
 from ovirt_placement_web.events import EventStream
 from ovirt_placement_web.keeper import Keeper
 from ovirt_placement_web.made_plans import MadePlans
@@ -93,7 +104,14 @@ def _routes(site: Site) -> list[BaseRoute]:
         Route("/map/{name}/table", drawn_pages.table),
         Route("/ha/{name}", drawn_pages.failures),
         Route("/history", pages.history),
-        Route("/keys", pages.keys),
+        Route("/keys", key_pages.keys),
+        Route("/keys/set", key_pages.key_form),
+        Route("/keys/set", key_acts.set_key, methods=["POST"]),
+        Route("/keys/unset", key_acts.unset_key, methods=["POST"]),
+        Route("/keys/hosts", key_pages.hosts_form),
+        Route("/keys/hosts", key_acts.define, methods=["POST"]),
+        Route("/keys/hosts/unset", key_acts.unset_hosts, methods=["POST"]),
+        Route("/vm/{name}/keys", key_pages.of_vm),
         Route("/doctor", pages.doctor),
         Route("/doctor", acts.examine, methods=["POST"]),
         Route("/cluster/{name}/pause", acts.pause, methods=["POST"]),

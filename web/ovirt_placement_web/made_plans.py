@@ -13,7 +13,9 @@ import msgspec
 from ovirt_enforcer import configured
 from ovirt_enforcer.on_request.apart import (
     GroupChange,
+    KeyChange,
     groups_foreseen_apart,
+    keys_foreseen_apart,
     planned_apart,
     prepare,
     room_apart,
@@ -28,6 +30,7 @@ from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.config import Config
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
+from ovirt_placement.store import keys
 from ovirt_placement.store.history import PlanRecord
 from ovirt_service.errors import UserError
 
@@ -84,9 +87,12 @@ class MadePlans:
         return self._keep(MadePlan(msgspec.to_builtins(found.clusters[0]), record.id, kept))
 
     def room(self, snapshot: Snapshot, vm: Vm) -> RoomFound:
-        """Which migrations let a VM start that no host takes. Raises `UserError`."""
+        """Which migrations let a VM start that no host takes; kept, to be carried out. Raises `UserError`."""
         with self._in_turn():
-            return room_apart(snapshot, vm, _MOST_SECONDS)
+            found = room_apart(snapshot, vm, _MOST_SECONDS)
+        if found.plan.steps:
+            self._keep(MadePlan(msgspec.to_builtins(found.plan)))
+        return found
 
     def groups_foreseen(
         self,
@@ -101,6 +107,15 @@ class MadePlans:
         change = GroupChange(gone, meant, conflicts, configured.options(settings).repair)
         with self._in_turn():
             return groups_foreseen_apart(snapshot, change, _MOST_SECONDS)
+
+    def keys_foreseen(
+        self, snapshot: Snapshot, change: keys.KeyChange, conflicts: tuple[str, ...]
+    ) -> WhatIfDocument:
+        """What would come of changing placement keys, likewise. Raises `UserError`."""
+        settings = self._config.section("enforcer", EnforcerSettings)
+        meant = KeyChange(change, conflicts, configured.options(settings).repair)
+        with self._in_turn():
+            return keys_foreseen_apart(snapshot, meant, _MOST_SECONDS)
 
     def known(self, plan: str) -> MadePlan | None:
         with self._lock:

@@ -22,7 +22,6 @@ from ovirt_placement.answers.conflicts import ConflictFound
 from ovirt_placement.answers.contradictions import ContradictionFound
 from ovirt_placement.answers.decisions import past
 from ovirt_placement.answers.finding import find
-from ovirt_placement.answers.keys import listing as keys_listing
 from ovirt_placement.answers.keys import of_host, of_vm
 from ovirt_placement.answers.restart_order import Restart, after_text, restart_text
 from ovirt_placement.answers.status import lines as status_lines
@@ -167,20 +166,6 @@ def history(site: Site, request: Request, view: View) -> Shown:
         raise Refusal(400, "days: a number from 1 to 30")
     name = request.query_params.get("q", "").strip()
     return "history.html", {"name": name, "days": int(days), **_past(site, Wanted(name), int(days) * _DAY)}
-
-
-@viewed()
-def keys(site: Site, request: Request, view: View) -> Shown:
-    error, answer = "", None
-    try:
-        answer = site.questions.keys(view)
-    except UserError as failure:
-        error = str(failure)
-    return "keys.html", {
-        "headers": keys_listing.headers(answer) if answer else (),
-        "rows": keys_listing.rows(answer) if answer else (),
-        "error": error,
-    }
 
 
 @viewed()

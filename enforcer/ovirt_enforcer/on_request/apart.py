@@ -14,7 +14,8 @@ from ovirt_enforcer.on_request.planning import planned
 from ovirt_enforcer.on_request.question import Asked
 from ovirt_enforcer.on_request.room import room_for
 from ovirt_enforcer.subprocess_call import Call, CallFailed, preload
-from ovirt_placement.answers.groups.foreseen import foreseen
+from ovirt_placement.answers.groups import foreseen as of_groups
+from ovirt_placement.answers.keys import foreseen as of_keys
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.model import AffinityGroup, Snapshot, Vm
 from ovirt_placement.planning.assignment import catalogue
@@ -22,6 +23,7 @@ from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import Repair
+from ovirt_placement.store import keys as store
 from ovirt_service.errors import UserError
 
 #: A process that goes on for so much longer than its deadline hangs, and is ended.
@@ -37,6 +39,14 @@ class GroupChange(msgspec.Struct, frozen=True):
 
     gone: tuple[AffinityGroup, ...]
     meant: tuple[AffinityGroup, ...]
+    conflicts: tuple[str, ...]
+    repair: frozenset[Repair]
+
+
+class KeyChange(msgspec.Struct, frozen=True):
+    """Placement keys that are to be set and removed."""
+
+    change: store.KeyChange
     conflicts: tuple[str, ...]
     repair: frozenset[Repair]
 
@@ -61,6 +71,11 @@ def room_apart(snapshot: Snapshot, vm: Vm, seconds: float) -> RoomFound:
 def groups_foreseen_apart(snapshot: Snapshot, change: GroupChange, seconds: float) -> WhatIfDocument:
     """What would come of a change of groups, as `foreseen` finds it. Raises `UserError`."""
     return _called(_foreseen, (msgspec.msgpack.encode(snapshot), change, seconds), seconds)
+
+
+def keys_foreseen_apart(snapshot: Snapshot, change: KeyChange, seconds: float) -> WhatIfDocument:
+    """What would come of a change of placement keys, likewise. Raises `UserError`."""
+    return _called(_keys_foreseen, (msgspec.msgpack.encode(snapshot), change, seconds), seconds)
 
 
 def _called(function: Callable[..., Result], arguments: tuple[Any, ...], seconds: float) -> Result:
@@ -94,9 +109,15 @@ def _planned(snapshot: bytes, question: _Question) -> Plan:
 def _foreseen(snapshot: bytes, change: GroupChange, seconds: float) -> WhatIfDocument:
     """Be the process."""
     state, deadline = msgspec.msgpack.decode(snapshot, type=Snapshot), Deadline.after(seconds)
-    return foreseen(
+    return of_groups.foreseen(
         state, change.gone, change.meant, change.conflicts, repair=change.repair, deadline=deadline
     )
+
+
+def _keys_foreseen(snapshot: bytes, change: KeyChange, seconds: float) -> WhatIfDocument:
+    """Be the process."""
+    state, deadline = msgspec.msgpack.decode(snapshot, type=Snapshot), Deadline.after(seconds)
+    return of_keys.foreseen(state, change.change, change.conflicts, repair=change.repair, deadline=deadline)
 
 
 def _room(snapshot: bytes, vm: str, seconds: float) -> RoomFound:

@@ -39,6 +39,9 @@ VIEWS = [
     "/cluster/c1/new-group",
     "/history",
     "/keys",
+    "/keys/set?level=node&on=h3&name=SSD",
+    "/keys/hosts?cluster=c2&name=SSD",
+    "/vm/x/keys",
     "/doctor",
     "/search?q=db",
 ]
