@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -10,19 +10,24 @@ import msgspec
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.on_request.documents import RoomFound
+from ovirt_enforcer.on_request.maintenance_runs import in_order_of_plan
 from ovirt_enforcer.on_request.planning import planned
 from ovirt_enforcer.on_request.question import Asked
 from ovirt_enforcer.on_request.room import room_for
 from ovirt_enforcer.subprocess_call import Call, CallFailed, preload
 from ovirt_placement.answers.groups import foreseen as of_groups
 from ovirt_placement.answers.keys import foreseen as of_keys
+from ovirt_placement.answers.maintenance import ClusterMaintenance, maintenance_record
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.model import AffinityGroup, Snapshot, Vm
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions
+from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import Repair
+from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.store import keys as store
 from ovirt_service.errors import UserError
 
@@ -78,6 +83,29 @@ def keys_foreseen_apart(snapshot: Snapshot, change: KeyChange, seconds: float) -
     return _called(_keys_foreseen, (msgspec.msgpack.encode(snapshot), change, seconds), seconds)
 
 
+def maintenance_apart(
+    found: Asked, hosts: Sequence[str], options: MaintenanceOptions, seconds: float
+) -> ClusterMaintenance:
+    """What a rolling maintenance of hosts of one cluster would be. Raises `UserError`."""
+    question = msgspec.msgpack.encode(found.snapshot), tuple(hosts), options, seconds
+    return _called(_maintenance, question, seconds)
+
+
+def order_apart(
+    snapshot: Snapshot,
+    hosts: Sequence[str],
+    stop_vms: Sequence[str],
+    domains: tuple[Domain, ...],
+    seconds: float,
+) -> tuple[str, ...]:
+    """The hosts in the order of fewest migrations, as `in_order_of_plan` finds it. Raises `UserError`."""
+    question = msgspec.msgpack.encode(snapshot), tuple(hosts), tuple(stop_vms), domains, seconds
+    order = _called(_order, question, seconds)
+    if isinstance(order, str):
+        raise UserError(order)
+    return order
+
+
 def _called(function: Callable[..., Result], arguments: tuple[Any, ...], seconds: float) -> Result:
     call = Call(function, arguments, seconds + _GRACE_SECONDS)
     try:
@@ -124,3 +152,29 @@ def _room(snapshot: bytes, vm: str, seconds: float) -> RoomFound:
     """Be the process."""
     state = msgspec.msgpack.decode(snapshot, type=Snapshot)
     return room_for(state, state.vm_by_id[vm], seconds)
+
+
+def _maintenance(
+    snapshot: bytes, hosts: tuple[str, ...], options: MaintenanceOptions, seconds: float
+) -> ClusterMaintenance:
+    """Be the process."""
+    state = msgspec.msgpack.decode(snapshot, type=Snapshot)
+    plan = plan_maintenance(state, hosts, options, Deadline.after(seconds))
+    return maintenance_record(plan, None, state)
+
+
+def _order(
+    snapshot: bytes,
+    hosts: tuple[str, ...],
+    stop_vms: tuple[str, ...],
+    domains: tuple[Domain, ...],
+    seconds: float,
+) -> tuple[str, ...] | str:
+    """Be the process; a text says why there is no order."""
+    state = msgspec.msgpack.decode(snapshot, type=Snapshot)
+    wanted = [state.host_by_id[host] for host in hosts]
+    try:
+        found = in_order_of_plan(state, wanted, stop_vms, domains, Deadline.after(seconds))
+    except UserError as error:
+        return str(error)
+    return tuple(host.id for host in found)

@@ -18,7 +18,8 @@ from ovirt_placement.store.maintenance_run import (
     Work,
 )
 
-_PHASES = {
+#: In words, of a host.
+PHASES = {
     HostPhase.WAITING: "waits",
     HostPhase.DRAINING: "is being emptied",
     HostPhase.DEACTIVATING: "goes into maintenance",
@@ -103,7 +104,7 @@ def run_lines(run: MaintenanceRunRecord) -> Iterator[str]:
         stopped = f"; {count} VM{'s were' if count > 1 else ' was'} stopped for it" if count else ""
         message = f": {host.message}" if host.message else ""
         since = f", for {duration_text(host.phase_seconds)}" if host.phase in _AT_WORK else ""
-        yield f"  {host.host.name} {_PHASES[host.phase]}{since}{message}{stopped}"
+        yield f"  {host.host.name} {PHASES[host.phase]}{since}{message}{stopped}"
         if host.draining:
             yield f"    {host.host.name} is marked as draining: no VM is placed there"
 

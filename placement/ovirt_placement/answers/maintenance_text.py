@@ -20,19 +20,25 @@ from ovirt_placement.planning.obstacles import ObstacleKind
 
 def maintenance_text(found: ClusterMaintenance) -> Iterator[str]:
     """Rounds with their moves, then hosts without one, then what other numbers of hosts at once come to."""
-    yield f"Maintenance in cluster {found.cluster.name}: {_summary(found)}"
+    yield f"Maintenance in cluster {found.cluster.name}: {summary_text(found)}"
     for number, one in enumerate(found.rounds, 1):
         yield from (f"  {line}" for line in _round_text(number, one))
-    yield from (f"  {line}" for line in _back_text(found))
+    yield from (f"  {line}" for line in rest_text(found))
+
+
+def rest_text(found: ClusterMaintenance) -> Iterator[str]:
+    """What stands after the rounds: the way back, hosts without a round, and what would help."""
+    yield from _back_text(found)
     for left in found.without_round:
-        yield from (f"  {line}" for line in _left_text(left))
-    yield from (f"  {_relaxed_text(one)}" for one in found.relaxed)
+        yield from _left_text(left)
+    yield from (_relaxed_text(one) for one in found.relaxed)
     if found.tradeoffs is not None:
-        yield "  Fewer rounds against fewer migrations, by how many hosts are out at once:"
-        yield from (f"    {_tradeoff_text(one)}" for one in found.tradeoffs)
+        yield "Fewer rounds against fewer migrations, by how many hosts are out at once:"
+        yield from (f"  {_tradeoff_text(one)}" for one in found.tradeoffs)
 
 
-def _summary(found: ClusterMaintenance) -> str:
+def summary_text(found: ClusterMaintenance) -> str:
+    """How many hosts in how many rounds, what that costs, and how near it is to the best."""
     if not found.rounds:
         return "no host can be taken out now."
     hosts = sum(len(one.hosts) for one in found.rounds)

@@ -36,6 +36,10 @@ _ORDERS: Final = {
 }
 
 
+class UnderWay(UserError):
+    """The cluster has a run already; the text says which, and by whom."""
+
+
 class MaintenanceStore(StoreAccess):
     """The maintenance runs of one engine, in a database."""
 
@@ -51,14 +55,14 @@ class MaintenanceStore(StoreAccess):
     ) -> None:
         """Begin a run of hosts, each with its name, in this order; `cluster` is an id and a name.
 
-        Raises `UserError` if a run is under way in the cluster: two administrators do not get two.
+        Raises `UnderWay` if a run is under way in the cluster: two administrators do not get two.
         """
         with self._transaction() as rows:
             hold_back_writers(rows)
             key_revisions.revise(rows)  # one after the other, also where no enforcer has a lease yet
             here = maintenance_runs.c.cluster == cluster[0]
             for found in _runs(rows, here, _in_states(ACTIVE)):
-                raise UserError(
+                raise UnderWay(
                     f"maintenance run {found.id} by {found.requested_by} is under way in cluster"
                     f" {found.cluster_name}: ovirt-enforcer maintenance status"
                 )

@@ -10,71 +10,56 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_enforcer.cli.arguments import add_config
+from ovirt_enforcer.on_request.maintenance_runs import ORDERS, RunOrder
 from ovirt_placement.answers.maintenance_runs import runs_change
 from ovirt_placement.cli.arguments import add_change, add_command
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.maintenance_run import MaintenanceRun, RunState
+from ovirt_placement.store.maintenance_run import MaintenanceRun
 from ovirt_service.errors import UserError
 
 
-class _Order(NamedTuple):
+class _Command(NamedTuple):
     name: str
     summary: str
     description: str
-    state: RunState
-    after: tuple[RunState, ...]
-    said: str
 
 
-_ORDERS = (
-    _Order(
+_COMMANDS = (
+    _Command(
         "pause",
         "begin nothing new in a run",
         "Let nothing new begin in a run until it is resumed. What is under way in the engine goes on.\n",
-        RunState.PAUSED,
-        (RunState.RUNNING,),
-        "is paused: what is under way goes on, nothing new begins",
     ),
-    _Order(
-        "resume",
-        "let a run go on",
-        "Let a run go on that is paused.\n",
-        RunState.RUNNING,
-        (RunState.PAUSED,),
-        "goes on",
-    ),
-    _Order(
+    _Command("resume", "let a run go on", "Let a run go on that is paused.\n"),
+    _Command(
         "stop",
         "end a run",
         "End a run: no other host is begun. A host that is being emptied works on with the VMs that it has,\n"
         "and is named; one that is in maintenance is brought up first.\n",
-        RunState.STOPPING,
-        (RunState.RUNNING, RunState.PAUSED),
-        "is to end: a host that is out of service is brought up first",
     ),
 )
 
 
 def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    for order in _ORDERS:
-        run: Callable[[argparse.Namespace], int] = partial(_run, order)
+    for command in _COMMANDS:
+        run: Callable[[argparse.Namespace], int] = partial(_run, ORDERS[command.name])
         parser = add_command(
             actions,
-            order.name,
-            order.summary,
-            order.description,
+            command.name,
+            command.summary,
+            command.description,
             run,
-            f"  ovirt-enforcer maintenance {order.name}\n",
+            f"  ovirt-enforcer maintenance {command.name}\n",
         )
         parser.add_argument("run_id", nargs="?", metavar="RUN", help="its id, where several are under way")
         add_change(parser)
         add_config(parser)
 
 
-def _run(order: _Order, args: argparse.Namespace) -> int:
+def _run(order: RunOrder, args: argparse.Namespace) -> int:
     with opened(MaintenanceStore, args, create=not args.dry_run) as store:
         found = _found(store.active(), args.run_id)
         obeyed = found.state in order.after if args.dry_run else _obeyed(store, found, order)
@@ -89,7 +74,7 @@ def _run(order: _Order, args: argparse.Namespace) -> int:
     return 0
 
 
-def _obeyed(store: MaintenanceStore, run: MaintenanceRun, order: _Order) -> bool:
+def _obeyed(store: MaintenanceStore, run: MaintenanceRun, order: RunOrder) -> bool:
     return store.order(run.id, order.state, after=order.after, set_by=login_name())
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_return, add_state, duration
 from ovirt_enforcer.cli.asking import asked
+from ovirt_enforcer.on_request.maintenance_plan import HOST_SECONDS, maintenance_options
 from ovirt_enforcer.on_request.question import Asked
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.finding import find
@@ -35,7 +36,6 @@ SOME_ARE_LEFT = 4
 _SECONDS = 27.0
 #: The share of the time for the plan itself, where others are to be held against it.
 _PLAN_SHARE = 0.5
-_HOST_SECONDS = MaintenanceOptions().host_seconds
 
 DESCRIPTION = """\
 Say in which rounds hosts can be taken out for maintenance, which migrations empty them, in which order, and
@@ -73,7 +73,7 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument(
         "--host-time",
         type=duration,
-        default=_HOST_SECONDS,
+        default=HOST_SECONDS,
         metavar="TIME",
         help="how long a host is out, such as 20m or 1h; else 30m",
     )
@@ -150,16 +150,14 @@ def _hosts(args: argparse.Namespace, found: Asked) -> dict[str, list[str]]:
 
 
 def _options(args: argparse.Namespace, found: Asked) -> MaintenanceOptions:
-    domains = found.options.domains
+    domains = None
     if args.state is not None and args.config is not None:
         domains = configured.domains(configuration.load(args.config).ha, found.snapshot) or ()
-    return MaintenanceOptions(
-        at_once=args.at_once,
+    return maintenance_options(
+        found,
+        stopped={find(word, "VM", found.snapshot.vms).id for word in args.stop},
         back=args.back,
+        at_once=args.at_once,
         host_seconds=args.host_time,
-        stopped=frozenset(find(word, "VM", found.snapshot.vms).id for word in args.stop),
-        frozen=found.frozen,
-        refused=frozenset(found.left_out),
-        closed=found.options.closed,
         domains=domains,
     )

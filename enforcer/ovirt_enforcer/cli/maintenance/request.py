@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import argparse
-import secrets
 from collections.abc import Sequence
 from typing import Final
 
-from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_config, add_return, duration
 from ovirt_enforcer.cli.maintenance import status
-from ovirt_enforcer.gates.hold import rule_key
-from ovirt_enforcer.on_request.orders import check_running
-from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_enforcer.on_request.maintenance_runs import (
+    RunMeant,
+    begin,
+    check_settings,
+    domains_of,
+    in_order_of_plan,
+    run_meant,
+)
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.finding import find
-from ovirt_placement.answers.maintenance import maintenance_record
 from ovirt_placement.answers.maintenance_runs import run_lines, runs_change, runs_document
 from ovirt_placement.cli.arguments import add_change, add_command
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
-from ovirt_placement.model import Cluster, Host, Snapshot
+from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions
-from ovirt_placement.planning.maintenance.planner import plan_maintenance
-from ovirt_placement.rules.failover.units import Domain
-from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.maintenance import MaintenanceStore
 from ovirt_placement.store.maintenance_run import (
     HostPhase,
@@ -105,19 +103,13 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 def run(args: argparse.Namespace) -> int:
     config = configuration.load(args.config)
-    settings = config.section("enforcer", EnforcerSettings)
-    if args.work is Work.COMMAND and not settings.maintenance.command:
-        raise UserError("--work command needs a command in [enforcer.maintenance]")
-    if settings.mode is Mode.OBSERVE:
-        raise UserError(
-            'ovirt-enforcer is in observe mode: set mode = "enforce" in [enforcer], and restart it'
-        )
+    check_settings(config, args.work)
     snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
     hosts = _hosts(args, snapshot)
-    cluster = snapshot.cluster_by_id[hosts[0].cluster]
     stop_vms = tuple(find(word, "VM", snapshot.vms).id for word in args.stop)
     if not args.in_order:
-        hosts = _planned(snapshot, hosts, stop_vms, configured.domains(config.ha, snapshot) or ())
+        domains = domains_of(config, snapshot)
+        hosts = in_order_of_plan(snapshot, hosts, stop_vms, domains, Deadline.after(_SECONDS))
     request = MaintenanceRequest(
         work=args.work,
         stop_vms=stop_vms,
@@ -126,20 +118,11 @@ def run(args: argparse.Namespace) -> int:
         reboot=not args.no_reboot,
         back=args.back,
     )
-    check_running(config)
-    violated = tuple(rule_key(one) for one in find_violations(snapshot, cluster.id))
+    meant = run_meant(config, snapshot, hosts, request)
     if args.dry_run:
-        return _show(args, _meant(cluster, hosts, request, violated))
-    run_id = secrets.token_hex(3)
+        return _show(args, _as_run(meant))
     with opened(MaintenanceStore, args) as store:
-        store.request(
-            run_id,
-            (cluster.id, cluster.name),
-            [(host.id, host.name) for host in hosts],
-            request,
-            requested_by=login_name(),
-            violated=violated,
-        )
+        run_id = begin(store, meant, requested_by=login_name())
     return status.follow(args, run_id) if args.follow else _show(args, status.named(args, run_id))
 
 
@@ -153,26 +136,24 @@ def _show(args: argparse.Namespace, run: MaintenanceRun) -> int:
     return 0
 
 
-def _meant(
-    cluster: Cluster, hosts: Sequence[Host], request: MaintenanceRequest, violated: tuple[str, ...]
-) -> MaintenanceRun:
+def _as_run(meant: RunMeant) -> MaintenanceRun:
     """The run as it would be requested."""
     waiting = (
         HostProgress(host=host.id, name=host.name, position=at, phase=HostPhase.WAITING, seconds=0.0)
-        for at, host in enumerate(hosts)
+        for at, host in enumerate(meant.hosts)
     )
     return MaintenanceRun(
         id="",
-        cluster=cluster.id,
-        cluster_name=cluster.name,
+        cluster=meant.cluster.id,
+        cluster_name=meant.cluster.name,
         state=RunState.RUNNING,
-        request=request,
+        request=meant.request,
         requested_by=login_name(),
         created=0.0,
         updated=0.0,
         age_seconds=0.0,
         message="",
-        violated=violated,
+        violated=meant.violated,
         hosts=tuple(waiting),
     )
 
@@ -191,22 +172,3 @@ def _hosts(args: argparse.Namespace, snapshot: Snapshot) -> Sequence[Host]:
     if not found:
         raise UserError(f"cluster {args.cluster} has no host that is up")
     return found
-
-
-def _planned(
-    snapshot: Snapshot, hosts: Sequence[Host], stop_vms: Sequence[str], domains: tuple[Domain, ...]
-) -> Sequence[Host]:
-    """The hosts in the order of fewest migrations. Raises `UserError` if some host cannot become empty."""
-    options = MaintenanceOptions(stopped=frozenset(stop_vms), domains=domains, explained=False)
-    plan = plan_maintenance(snapshot, [host.id for host in hosts], options, Deadline.after(_SECONDS))
-    if plan.blocked:
-        left = maintenance_record(plan, None, snapshot).without_round
-        why = "; ".join(
-            f"{one.host.name}: {', '.join(obstacle.text for obstacle in one.obstacles)}" for one in left
-        )
-        names = " ".join(one.host.name for one in left)
-        raise UserError(
-            f"no round for {why}; ovirt-enforcer maintenance plan {names} says what would help; --in-order"
-            " begins without a plan"
-        )
-    return [snapshot.host_by_id[host] for host in plan.hosts]
