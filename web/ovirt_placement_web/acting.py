@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import NamedTuple, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -72,15 +73,15 @@ async def carried_out(
     carry_out: Callable[[str], None],
     *,
     plan: str = "",
-    permit: str = PERMIT,
+    permits: Sequence[str] = (PERMIT,),
     on: str = "",
     back: str = "",
     also: Sequence[Cluster] = (),
 ) -> Response:
     """Ask the engine whether this person may still do it, do it, and note what came of it.
 
-    It takes the permit on the cluster and on those that it concerns `also`. `on` is what it is done to, where
-    that is not the cluster; then the page `back` is shown.
+    It takes the permits on the cluster and on those that it concerns `also`. `on` is what it is done to,
+    where that is not the cluster; then the page `back` is shown.
     """
     correlation_id = f"placement-{uuid.uuid4()}"
 
@@ -97,7 +98,7 @@ async def carried_out(
             )
         )
 
-    await _permitted(asked, (cluster, *also), permit, note)
+    await _permitted(asked, (cluster, *also), permits, note)
     try:
         await run_in_threadpool(carry_out, asked.session.rights.user_name)
     except Stale as stale:
@@ -115,7 +116,7 @@ async def carried_out(
 
 
 async def _permitted(
-    asked: Asked, clusters: Sequence[Cluster], permit: str, note: Callable[[str], None]
+    asked: Asked, clusters: Sequence[Cluster], permits: Sequence[str], note: Callable[[str], None]
 ) -> None:
     """Raise `Refusal` unless the engine says now that this person may do it in all of them."""
     try:
@@ -130,7 +131,7 @@ async def _permitted(
         raise Refusal(401, "The engine has ended your session.") from None
     asked.session.rights = rights
     snapshot = asked.site.keeper.view.snapshot
-    for cluster in clusters:
+    for cluster, permit in product(clusters, permits):
         if not rights.administrator or not rights.may(permit, cluster.id, snapshot):
             note(f"refused: no {permit} on the cluster")
             raise Refusal(403, f"You have no permit {permit} on cluster {cluster.name}.")

@@ -113,7 +113,7 @@ async def _done(asked: Asked, change: _Change, form: GroupForm) -> Response:
     gone = change.after is None or not change.before.id
     back = f"/cluster/{change.cluster.id}" if gone else f"/group/{change.before.id}"
     on = f"affinity group {name} of cluster {change.cluster.name} ({change.cluster.id})"
-    return await carried_out(asked, change.cluster, act, carry_out, permit=PERMIT, on=on, back=back)
+    return await carried_out(asked, change.cluster, act, carry_out, permits=(PERMIT,), on=on, back=back)
 
 
 def _state_now(connection: EngineConnection, group_id: str) -> str:

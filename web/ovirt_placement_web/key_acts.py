@@ -20,6 +20,7 @@ from ovirt_placement.answers.sentences import listed
 from ovirt_placement.answers.what_if import lines as foreseen_lines
 from ovirt_placement.inventory.client.keys import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.model.key_text import check_text
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
 from ovirt_placement.store.opening import opened
 from ovirt_placement_web.acting import Asked, Stale, asked_by, carried_out
@@ -28,6 +29,7 @@ from ovirt_placement_web.key_form import (
     HostsForm,
     KeyForm,
     Meant,
+    clusters_of,
     hosts_meant,
     key_meant,
     sent_hosts,
@@ -109,7 +111,7 @@ def _look(site: Site, view: View, meant: Meant) -> _Looked:
         records, _ = read_records(store)
     before = with_keys(read_with(site.config, view.snapshot, meant.level), records)
     try:
-        change = meant.decide(replace(before, placement_keys=records.keys))
+        change = _readable(meant.decide(replace(before, placement_keys=records.keys)))
     except UserError as error:
         raise Refusal(400, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
     against = objections(before, change)
@@ -150,7 +152,7 @@ async def _done(asked: Asked, meant: Meant) -> Response:
         raise Refusal(404, "There is no cluster.")
     first, *also = meant.clusters
     return await carried_out(
-        asked, first, meant.act, carry_out, permit=PERMIT, on=meant.on, back=meant.back, also=also
+        asked, first, meant.act, carry_out, permits=(PERMIT,), on=meant.on, back=meant.back, also=also
     )
 
 
@@ -158,13 +160,24 @@ def _decided(asked: Asked, meant: Meant, engine: Snapshot, keys: tuple[Placement
     """On the keys as they stand, while nobody else can change them."""
     state = replace(engine, placement_keys=keys)
     try:
-        change = meant.decide(state)
+        change = _readable(meant.decide(state))
     except UserError as error:
         raise Stale(f"{error}.") from None
+    permitted = {one.id for one in meant.clusters}
+    for level, resource, _, _ in touched(change):
+        if not permitted.issuperset(one.id for one in clusters_of(level, resource, state)):
+            raise Stale("it concerns other clusters now than when it was looked at.")
     if asked.form.get("was", "") != state_of(change, keys):
         raise _Changed(change)
     if against := objections(state, change):
         raise Stale(f"{against}.")
+    return change
+
+
+def _readable(change: KeyChange) -> KeyChange:
+    """Raise `UserError` for a key whose name nobody could read."""
+    for key in change.put:
+        check_text(key)
     return change
 
 

@@ -18,6 +18,8 @@ from ovirt_placement_web.site import Refusal
 from ovirt_service.errors import UserError
 from ovirt_service.legible import escaped
 
+_LONGEST = 255
+#: Who sets keys of a class.
 SETTER_OF = {key_class: setter for setter, key_class in SETTERS.items()}
 
 
@@ -63,16 +65,13 @@ def sent_key(form: Mapping[str, str]) -> KeyForm:
     level, setter = form.get("level", ""), form.get("as", "operator")
     if level not in SETTABLE or setter not in SETTERS:
         raise Refusal(400, "There is no such level, or nobody such who sets keys.")
-    words = (form.get(name, "").strip() for name in ("on", "name", "value", "weight"))
-    on, name, value, weight = words
+    on, name, value, weight = (_short(form, field) for field in ("on", "name", "value", "weight"))
     return KeyForm(level, on, setter, name, value, weight)
 
 
 def sent_hosts(form: Mapping[str, str]) -> HostsForm:
     values = form.get("values", "").replace("\r\n", "\n")
-    return HostsForm(
-        form.get("cluster", ""), form.get("name", "").strip(), values, form.get("sticky", "").strip()
-    )
+    return HostsForm(form.get("cluster", ""), _short(form, "name"), values, _short(form, "sticky"))
 
 
 def key_filled(form: KeyForm, keys: Iterable[PlacementKey], snapshot: Snapshot) -> KeyForm:
@@ -176,6 +175,13 @@ def state_of(change: KeyChange, keys: Iterable[PlacementKey]) -> str:
 
 def touched(change: KeyChange) -> frozenset[KeyPlace]:
     return frozenset(KeyPlace.of(key) for key in (*change.put, *change.remove))
+
+
+def _short(form: Mapping[str, str], field: str) -> str:
+    word = form.get(field, "").strip()
+    if len(word) > _LONGEST:
+        raise Refusal(400, f"{field}: {_LONGEST} characters at most")
+    return word
 
 
 def _back(form: KeyForm, snapshot: Snapshot) -> str:

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from ovirt_placement.answers.keys import listing
 from ovirt_placement.answers.keys.hierarchy import key_levels
 from ovirt_placement.answers.keys.listing import SetKey
+from ovirt_placement.answers.keys.sentences import written, written_weight
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_levels import NODE, SETTABLE
 from ovirt_placement.store.keys import KeyStore
@@ -69,6 +70,8 @@ def of_vm(site: Site, request: Request, view: View) -> Shown:
             for one in levels
         ],
         "setters": SETTER_OF,
+        "written": written,
+        "written_weight": written_weight,
     }
 
 
