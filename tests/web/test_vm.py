@@ -8,12 +8,18 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import quote
 
+import msgspec
 import pytest
 
 from ovirt_enforcer.cli.main import main as enforcer
+from ovirt_enforcer.on_request.room import room_for
+from ovirt_placement.cli.main import main as placement
 from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import APART, cluster, group, host, rule, snapshot, vm
 from tests.processes import Forked
@@ -21,6 +27,8 @@ from tests.proxy.running import RunningProxy, eventually, running, write_plugins
 from tests.web.running import HOSTILE, Page, paged, words
 from tests.web.test_plan_course import apply, lead, looked_at
 
+#: Long before anything was decided.
+OLD = "2020-01-01T00:00:00+00:00"
 PLUGINS = """
 class Picky:
     def do_filter(self, hosts, vm, args):
@@ -81,6 +89,46 @@ def test_what_the_proxy_answered_last_stands_with_the_vm(page: Page, proxy: Runn
     text = shown(page, "/vm/waits")
     assert "alpha dropped no reason is recorded Picky beta passed" in text
     assert "Its record has no decision about this VM." in shown(page, "/vm/guest")
+
+
+def test_why_then_is_answered_as_the_command_answers_it(
+    page: Page, proxy: RunningProxy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with proxy.client() as client:
+        client.runFilters(["Picky"], ["h1", "h2"], "guest", {})
+    record = page.folder / "decisions.jsonl"
+    eventually(lambda: record.exists() and b'"guest"' in record.read_bytes())
+    soon = datetime.now(UTC) + timedelta(seconds=60)
+    moment = soon.isoformat(timespec="seconds")
+    asked = ["why", "guest", "--at", moment, "--decisions", str(record)]
+    placement([*asked, "--config", str(page.folder / "placement.toml")])
+    printed = capsys.readouterr().out
+    text = shown(page, f"/vm/guest/then?at={quote(moment)}")
+    decided = re.search(r"\S+ \S+ runFilters \(.*1 of 2 hosts passed", printed)
+    assert decided
+    assert decided[0] in text
+    assert re.search(r"The last decision until then, \d+ s before", printed)
+    assert re.search(r"The last decision until then, \d+ s before", text)
+    assert "alpha dropped no reason is recorded Picky beta passed" in text
+    # Before that there was none.
+    early = shown(page, f"/vm/guest/then?at={quote((soon - timedelta(hours=2)).isoformat())}")
+    assert "The next one, " in early
+    assert "The last decision until then" not in early
+    assert page.ask("/vm/guest/then?at=soon", cookie=page.session()).status == 400
+    assert "yesterday 02:13" in page.ask("/vm/guest/then", cookie=page.session()).text
+
+
+def test_a_step_of_a_plan_leads_to_why_it_was_planned_then(page: Page) -> None:
+    plan = room_for(STATE, STATE.vm_by_id["waits"], 30.0).plan
+    with closing(HistoryStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+        store.record_plan(plan.id, "c1", msgspec.to_builtins(plan))
+    history = page.ask("/history?q=guest", cookie=page.session()).text
+    link = re.search(r'href="/ovirt-placement(/vm/guest/then\?at=[^"]+)"', history)
+    assert link
+    text = shown(page, html.unescape(link[1]))
+    assert "The last plan until then: " in text
+    assert "guest from beta to alpha : makes room" in text
+    assert "No plan of the enforcer concerned this VM" in shown(page, f"/vm/guest/then?at={quote(OLD)}")
 
 
 def test_a_vm_that_starts_nowhere_leads_to_what_would_make_room(

@@ -29,9 +29,12 @@ from ovirt_placement_web import (
     key_acts,
     key_pages,
     log_in,
+    maintenance_acts,
+    maintenance_pages,
     pages,
     plan_acts,
     plan_pages,
+    then_pages,
 )
 from ovirt_placement_web.events import EventStream
 from ovirt_placement_web.keeper import Keeper
@@ -93,6 +96,7 @@ def _routes(site: Site) -> list[BaseRoute]:
         Route("/cluster/{name}", pages.cluster),
         Route("/vm/{name}", pages.vm),
         Route("/vm/{name}/room", plan_pages.room),
+        Route("/vm/{name}/then", then_pages.then),
         Route("/host/{name}", pages.host),
         Route("/group/{name}", pages.group),
         Route("/group/{name}/edit", group_acts.edit_form),
@@ -122,6 +126,9 @@ def _routes(site: Site) -> list[BaseRoute]:
         Route("/plan/{name}/approve", plan_acts.approve, methods=["POST"]),
         Route("/plan/{name}/refuse", plan_acts.refuse, methods=["POST"]),
         Route("/plan/{name}/apply", plan_acts.apply, methods=["POST"]),
+        Route("/maintenance/{name}", maintenance_pages.maintenance),
+        Route("/maintenance/{name}/begin", maintenance_acts.begin, methods=["POST"]),
+        Route("/maintenance/{name}/{order:str}", maintenance_acts.order, methods=["POST"]),
         Route("/search", pages.search),
         Route("/log-in", log_in.show),
         Route("/log-in", log_in.log_in, methods=["POST"]),

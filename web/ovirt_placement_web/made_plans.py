@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -16,20 +16,26 @@ from ovirt_enforcer.on_request.apart import (
     KeyChange,
     groups_foreseen_apart,
     keys_foreseen_apart,
+    maintenance_apart,
+    order_apart,
     planned_apart,
     prepare,
     room_apart,
 )
 from ovirt_enforcer.on_request.documents import RoomFound
+from ovirt_enforcer.on_request.maintenance_plan import maintenance_options
+from ovirt_enforcer.on_request.maintenance_runs import domains_of
 from ovirt_enforcer.on_request.of_engine import of_engine
 from ovirt_enforcer.on_request.undoing import way_back
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
+from ovirt_placement.answers.maintenance import ClusterMaintenance
 from ovirt_placement.answers.plans.course import Document
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.config import Config
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
+from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store import keys
 from ovirt_placement.store.history import PlanRecord
 from ovirt_service.errors import UserError
@@ -116,6 +122,18 @@ class MadePlans:
         meant = KeyChange(change, conflicts, configured.options(settings).repair)
         with self._in_turn():
             return keys_foreseen_apart(snapshot, meant, _MOST_SECONDS)
+
+    def maintenance(self, hosts: Sequence[str], stopped: Collection[str], back: Return) -> ClusterMaintenance:
+        """What a rolling maintenance of hosts of one cluster would be now. Raises `UserError`."""
+        with self._in_turn():
+            found = of_engine(self._config, _ENGINE_SECONDS)
+            options = maintenance_options(found, stopped=stopped, back=back)
+            return maintenance_apart(found, hosts, options, _MOST_SECONDS)
+
+    def check_rounds(self, snapshot: Snapshot, hosts: Sequence[str], stopped: Sequence[str]) -> None:
+        """Raise `UserError` if some of these hosts cannot become empty."""
+        with self._in_turn():
+            order_apart(snapshot, hosts, stopped, domains_of(self._config, snapshot), _MOST_SECONDS)
 
     def known(self, plan: str) -> MadePlan | None:
         with self._lock:

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 from ovirt_enforcer.on_request.documents import RoomFound
 from ovirt_placement.answers import sections
 from ovirt_placement.answers.conflicts import ConflictsDocument, conflicts
+from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, decisions_at
+from ovirt_placement.answers.decisions.moments import Moment
 from ovirt_placement.answers.decisions.record import record_of
 from ovirt_placement.answers.doctor.answer import DoctorDocument, doctor
 from ovirt_placement.answers.enforcement import enforcement
@@ -24,6 +26,7 @@ from ovirt_placement.answers.keys.of_host import KeysOfHostDocument, keys_of_hos
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument, keys_of_vm
 from ovirt_placement.answers.last_decisions import LastDecisionsDocument, last_decisions
 from ovirt_placement.answers.local_proxy import of_machine
+from ovirt_placement.answers.maintenance import ClusterMaintenance
 from ovirt_placement.answers.plans.course import leads_to
 from ovirt_placement.answers.status import StatusDocument, status
 from ovirt_placement.answers.violations import ViolationsDocument, violations
@@ -31,16 +34,22 @@ from ovirt_placement.answers.what_if import WhatIfDocument, what_if
 from ovirt_placement.answers.where import WhereDocument, where
 from ovirt_placement.answers.why import WhyDocument, why
 from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.reading.events import LatestEvents, find_refusals
 from ovirt_placement.forecast.course import course
 from ovirt_placement.model import Cluster, Host, Vm
+from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store.keys import KeyPlace, KeyStore, SetKey
 from ovirt_placement_web.cluster_map import MapDocument, cluster_map
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.made_plans import MadePlan, MadePlans
 from ovirt_placement_web.stored import stored
+from ovirt_service.errors import UserError
 
 #: What hangs on more than the state, the store and the proxy say, is asked again after so long.
 _BRIEF_SECONDS = 2.0
+#: The engine's events are read no more often than this, however many people ask for them.
+_EVENTS_SECONDS = 30.0
 #: How much work an HA check does: a second or two for 500 hosts.
 _HA_STEPS = 20_000
 #: Answers that are remembered.
@@ -88,6 +97,7 @@ class Questions:
         self._config = config
         self._record = record
         self._remembered = Remembered()
+        self._said = Remembered()
         #: The last examination, and when it was made, in seconds since the epoch.
         self.examined: tuple[DoctorDocument, float] | None = None
         self._examining = threading.Lock()
@@ -208,6 +218,13 @@ class Questions:
         question = "planned", cluster.id, frozenset(staying)
         return self._remembered.ask(view.number, question, lambda: plans.plan(cluster, staying))
 
+    def maintenance(
+        self, view: View, plans: MadePlans, hosts: tuple[str, ...], stopped: frozenset[str], back: Return
+    ) -> ClusterMaintenance:
+        """What a rolling maintenance of hosts of one cluster would be as of now."""
+        question = "maintenance", hosts, stopped, back
+        return self._remembered.ask(view.number, question, lambda: plans.maintenance(hosts, stopped, back))
+
     def last_decisions(self, view: View, vm: Vm) -> LastDecisionsDocument:
         """What the proxy answered last about a VM. Raises `NoRecord` where its record cannot be read."""
 
@@ -215,6 +232,26 @@ class Questions:
             return last_decisions(view.snapshot, vm, self._record or record_of(self._config.engine.name))
 
         return self._remembered.ask(view.number, ("last", vm.id), ask, _BRIEF_SECONDS)
+
+    def decisions_at(self, view: View, vm: Vm, moment: Moment) -> DecisionsAtDocument:
+        """What the proxy answered next to a moment. Raises `NoRecord` where its record cannot be read."""
+        record = self._record or record_of(self._config.engine.name)
+        events, error = self._events(view)
+        return decisions_at(view.snapshot, vm, record, moment, events, error)
+
+    def _events(self, view: View) -> tuple[LatestEvents, str | None]:
+        """The engine's events of what it refused, read once for all who ask meanwhile; or why not."""
+
+        def read() -> tuple[LatestEvents, str | None]:
+            try:
+                with connect(self._config.engine) as connection:
+                    return find_refusals(connection), None
+            except UserError as error:
+                return LatestEvents((), None), str(error)
+
+        if view.error is not None:
+            return LatestEvents((), None), view.error
+        return self._said.ask(0, "refusals", read, _EVENTS_SECONDS)
 
     def room(self, view: View, plans: MadePlans, vm: Vm) -> RoomFound:
         """Which migrations let a VM start that no host takes."""

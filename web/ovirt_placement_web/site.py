@@ -115,7 +115,9 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(when=when, mib=mib, plural=plural, family=lambda name: FAMILIES.get(name, name))
+    found.filters.update(
+        instant=instant, when=when, mib=mib, plural=plural, family=lambda name: FAMILIES.get(name, name)
+    )
     return found
 
 

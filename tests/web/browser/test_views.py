@@ -42,6 +42,10 @@ VIEWS = [
     "/keys/set?level=node&on=h3&name=SSD",
     "/keys/hosts?cluster=c2&name=SSD",
     "/vm/x/keys",
+    "/vm/x/then",
+    "/vm/x/then?at=yesterday+02:13",
+    "/maintenance/c2",
+    "/maintenance/c1?host=h1&stop=db-1&return=all",
     "/doctor",
     "/search?q=db",
 ]
