@@ -7,7 +7,6 @@ to change nothing.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +14,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.cli.main import main as enforcer
-from ovirt_placement.store import backup
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
-from ovirt_placement.store.database import Database, StoreLost, StoreUnmade
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.memberships import (
     LostMembership,
@@ -29,8 +25,9 @@ from ovirt_placement.store.memberships import (
 from ovirt_placement.store.pauses import PauseStore
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.docs.parsers import PARSERS, subcommands
+from tests.placement.cli.changing_stage import Stage
 from tests.placement.cli.documents import parsed
-from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.placement.cli.live_engine import Starting
 
 STATE = snapshot(
     cluster("c1", name="blue"),
@@ -67,50 +64,6 @@ QUESTIONS = {
     # The simulator is no part of what is installed on an engine's machine.
     "ovirt-simulator run", "ovirt-simulator generate",
 }  # fmt: skip
-
-
-@dataclass
-class Stage:
-    """An engine, a store, and a folder for files."""
-
-    live: LiveEngine
-    folder: Path
-
-    @property
-    def url(self) -> str:
-        return f"sqlite:///{self.folder}/store.db"
-
-    def run(self, *words: str) -> tuple[int, str, str]:
-        command, *arguments = words
-        if command == "ovirt-placement":
-            return self.live.outcome(*arguments)
-        self.live.capsys.readouterr()
-        status = enforcer([*arguments, "--config", str(self.live.config)])
-        printed = self.live.capsys.readouterr()
-        return status, printed.out, printed.err
-
-    def prepared(self, *words: str) -> str:
-        status, out, err = self.run(*words)
-        assert status in (0, 3), out + err
-        return out
-
-    def file(self, name: str, content: str) -> str:
-        path = self.folder / name
-        path.write_text(content)
-        return str(path)
-
-    def store(self) -> object:
-        """All that the store holds; None where there is none."""
-        database = Database(self.url, patience_seconds=5, create=False)
-        copy = self.folder / "copy"
-        copy.unlink(missing_ok=True)
-        try:
-            backup.write(database, copy)
-        except (StoreUnmade, StoreLost):
-            return None
-        finally:
-            database.close()
-        return json.loads(copy.read_text())
 
 
 def _leading(stage: Stage) -> int:
