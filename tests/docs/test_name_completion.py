@@ -16,7 +16,7 @@ from ovirt_placement.inventory.published.publication import Moments
 from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.model import Snapshot
 from tests.paths import CHECKOUT
-from tests.placement.model.test_state_file import full_state, loaded
+from tests.placement.model.full_state import full_state, loaded
 
 COMPLETIONS = CHECKOUT / "packaging" / "completions"
 NAMES = (

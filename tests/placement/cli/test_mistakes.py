@@ -10,7 +10,7 @@ import pytest
 
 from ovirt_placement.cli.main import main
 from tests.placement.engine_server import API, PASSWORD, EngineServer, serving
-from tests.placement.model.test_state_file import full_state
+from tests.placement.model.full_state import full_state
 from tests.placement.sockets import refusing_port
 from tests.processes import completed
 

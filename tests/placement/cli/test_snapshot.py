@@ -19,7 +19,7 @@ from ovirt_placement.model import FrozenKeys, PlacementKey, state_file
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 from tests.placement.inventory.running import configured
-from tests.placement.model.test_state_file import full_state
+from tests.placement.model.full_state import full_state
 from tests.processes import completed
 from tests.stored import put_keys
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+from ovirt_placement.model import state_file
 
 OFF = {"enabled": False, "positive": False, "enforcing": False}
 State = dict[str, Any]
@@ -66,3 +69,7 @@ def full_state() -> State:
             }
         ],
     }  # fmt: skip
+
+
+def loaded(state: State) -> Any:
+    return state_file.loads(json.dumps(state).encode())

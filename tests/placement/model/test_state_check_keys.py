@@ -9,7 +9,7 @@ import pytest
 
 from ovirt_placement.model import state_file
 from ovirt_service.errors import UserError
-from tests.placement.model.test_state_file import full_state
+from tests.placement.model.full_state import full_state
 
 
 def loaded(**fields: Any) -> Any:

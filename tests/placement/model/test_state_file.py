@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ovirt_placement.model import state_file
 from ovirt_service.errors import UserError
 from tests.paths import VECTORS as VECTOR_FOLDER
-from tests.placement.model.full_state import State, full_state
+from tests.placement.model.full_state import State, full_state, loaded
 
 VECTORS = sorted(VECTOR_FOLDER.glob("*.json"))
 #: What a vector holds besides its state.
@@ -24,10 +24,6 @@ AROUND = {
     "engine_exception",
 }  # fmt: skip
 Change = Callable[[State], object]
-
-
-def loaded(state: State) -> Any:
-    return state_file.loads(json.dumps(state).encode())
 
 
 @pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)

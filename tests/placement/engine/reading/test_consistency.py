@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.reading.consistency import Consistency, consistent
 from ovirt_placement.model import Snapshot, state_file
-from tests.placement.model.test_state_file import full_state, loaded
+from tests.placement.model.full_state import full_state, loaded
 
 LISTS = ["data_centers", "hosts", "vms", "networks", "vnic_profiles", "affinity_labels"]
 WHOLE = replace(

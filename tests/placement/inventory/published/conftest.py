@@ -8,7 +8,7 @@ import pytest
 
 from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.model import Snapshot
-from tests.placement.model.test_state_file import full_state, loaded
+from tests.placement.model.full_state import full_state, loaded
 
 
 @pytest.fixture

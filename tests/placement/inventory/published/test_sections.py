@@ -17,7 +17,7 @@ from ovirt_placement.inventory.published.sections import Decoded, Encoder, Secti
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
 from tests import builders
 from tests.examples import examples
-from tests.placement.model.test_state_file import full_state, loaded
+from tests.placement.model.full_state import full_state, loaded
 
 LISTS = (
     "hosts", "vms", "affinity_groups", "affinity_labels", "placement_keys", "frozen_keys", "sticky_copies"
