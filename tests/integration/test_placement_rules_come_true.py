@@ -20,6 +20,7 @@ from ovirt_placement.planning.make_room import make_room
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.rules.placement_rules.kinds import KINDS
 from ovirt_placement.rules.scheduling.ranking import order
+from tests.examples import examples
 from tests.integration.test_why_comes_true import (
     EXAMPLES,
     MEMORY,
@@ -38,7 +39,7 @@ from tests.plugins.proxy_process import proxy_url
 from tests.plugins.published import WITHOUT_PAST, Publisher
 
 #: This many worlds of each kind; in the slow suite more.
-QUICK, SLOW = 2, 25
+QUICK, SLOW = 2, examples(40)
 MANY = [pytest.param(QUICK, id="few"), pytest.param(SLOW, id="many", marks=pytest.mark.slow)]
 UNIT = "PlacementRuleFilter"
 

@@ -23,6 +23,7 @@ from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.actions.migrate_vm import bench as benches
 from tests.enforcer.actions.migrate_vm.bench import Bench, Settings
+from tests.examples import seeds
 
 PAIRS = ("a", "b", "c")
 MOST_WORDS = 8
@@ -172,7 +173,7 @@ _ORDERS = 98
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(7))
 def test_nothing_moves_that_neither_of_them_let_move(
     seed: int, bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
