@@ -30,7 +30,7 @@ export PYTHONDONTWRITEBYTECODE :=
 run-tests = $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and not timing" $(2) \
 	&& $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and timing" $(2)
 
-.PHONY: help demo page site test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
+.PHONY: help demo page screenshots site test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -40,6 +40,9 @@ demo: $(if $(KEEP),$(PAGE),$(RUNS)) ## a simulated engine, violated rules, and t
 
 page: $(PAGE) ## the page of a large simulated cluster (HOSTS=n, VMS=n, SEED=n)
 	@$(BIN)/python -m demo.page $(if $(HOSTS),--hosts $(HOSTS)) $(if $(VMS),--vms $(VMS)) $(if $(SEED),--seed $(SEED))
+
+screenshots: $(READY) ## take the pictures of README from the running page, by the machine's Chromium
+	@$(BIN)/python -m demo.screenshots
 
 test: $(READY) ## all tests but the slow ones
 	$(call run-tests,not slow)
