@@ -217,10 +217,10 @@ def test_11_failed_log_ins_are_few(tmp_path: Path, tries: int) -> None:
     throttle = Throttle(lambda: now[0])
     for number in range(5):
         throttle.failed("Admin@internal", f"192.0.2.{number}")
-    assert throttle.wait_seconds("admin@INTERNAL", "192.0.2.99") == 300.0
-    assert throttle.wait_seconds("other@internal", "192.0.2.1") == 0.0
+    assert throttle.begin("admin@INTERNAL", "192.0.2.99") == 300.0
+    assert throttle.begin("other@internal", "192.0.2.1") == 0.0
     now[0] = 300.0
-    assert throttle.wait_seconds("admin@internal", "192.0.2.99") == 0.0
+    assert throttle.begin("admin@internal", "192.0.2.99") == 0.0
 
 
 def test_11_unknown_names_are_answered_as_known_ones(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ class Question(NamedTuple):
     ask: Ask
     #: Keys of the query, each with what it means.
     keys: dict[str, str]
+    #: Those without which there is no answer.
+    required: tuple[str, ...] = ()
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -121,6 +123,7 @@ QUESTIONS: tuple[Question, ...] = (
         HaCheckDocument,
         _ha_check,
         {**_CLUSTER, "hosts": "only the failure of all these together, by name or id, with commas"},
+        required=("cluster",),
     ),
     Question(
         "/vms/{name}/why",

@@ -44,7 +44,7 @@ from ovirt_placement_web.questions import Questions
 from ovirt_placement_web.security import Guard, TooLarge
 from ovirt_placement_web.sessions import Session, Sessions, Streams, Throttle
 from ovirt_placement_web.settings import Listening, WebSettings, engine_origin, origins
-from ovirt_placement_web.site import Refusal, Site, environment, refused
+from ovirt_placement_web.site import Refusal, Site, environment, refused, site_of
 from ovirt_service.errors import UserError
 
 #: How often it is looked which sessions are over.
@@ -78,19 +78,20 @@ def application(config: Config, settings: WebSettings, at: Listening) -> Starlet
     handlers = {Refusal: refused, UserError: _unanswered, HTTPException: _unknown, TooLarge: _too_large}
     app = Starlette(
         routes=[
-            Mount(settings.root, routes=_routes(site)),
+            Mount(settings.root, routes=routes(site)),
             Route("/", pages.start),
             Route(settings.root, pages.start),
         ],
         middleware=[guard],
-        exception_handlers={**handlers, Exception: _failed},  # type: ignore[dict-item]
+        exception_handlers=handlers,  # type: ignore[arg-type]
         lifespan=_lifespan,
     )
     app.state.site = site
     return app
 
 
-def _routes(site: Site) -> list[BaseRoute]:
+def routes(site: Site) -> list[BaseRoute]:
+    """All that the page answers to, below its root."""
     return [
         Route("/", pages.clusters),
         Route("/cluster/{name}", pages.cluster),
@@ -179,16 +180,11 @@ def _unanswered(request: Request, error: Exception) -> Response:
 
 def _unknown(request: Request, error: HTTPException) -> Response:
     texts = {404: "There is no such page.", 405: "This address does not take that."}
-    return refused(
-        request, Refusal(error.status_code, texts.get(error.status_code, "This cannot be answered."))
-    )
+    text = texts.get(error.status_code, "This cannot be answered.")
+    if request.url.path.startswith(f"{site_of(request).root}/api/"):
+        return api.problem(text, error.status_code)
+    return refused(request, Refusal(error.status_code, text))
 
 
 def _too_large(request: Request, error: Exception) -> Response:
     return PlainTextResponse("The request is too large.\n", 413)
-
-
-def _failed(request: Request, error: Exception) -> Response:
-    """What fails unforeseen is in the log, and nobody sees its traceback."""
-    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return PlainTextResponse("This cannot be answered; the log of ovirt-placement-web says why.\n", 500)

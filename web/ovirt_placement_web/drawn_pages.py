@@ -11,7 +11,7 @@ from ovirt_placement.answers.ha_check_domains import Domains, all_together, conf
 from ovirt_placement.model import Cluster
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.pages import Shown, found, viewed
-from ovirt_placement_web.site import Refusal, Site
+from ovirt_placement_web.site import Refusal, Site, number
 from ovirt_service.errors import UserError
 
 #: Hosts on a page of the table.
@@ -30,17 +30,15 @@ def table(site: Site, request: Request, view: View) -> Shown:
     one = found(request, "cluster", view.snapshot.clusters)
     drawn = site.questions.map(view, one)
     last = max(1, -(-len(drawn.hosts) // _HOSTS))
-    word = request.query_params.get("page", "1")
-    if not (word.isascii() and word.isdigit() and 1 <= int(word[:6]) <= last):
-        raise Refusal(400, f"page: a number from 1 to {last}")
-    first = (int(word) - 1) * _HOSTS
+    page = number(request, "page", last)
+    first = (page - 1) * _HOSTS
     shown = range(first, min(first + _HOSTS, len(drawn.hosts)))
     vms: dict[int, list[Any]] = {at: [] for at in shown}
     for vm in drawn.vms:
         for at in {vm.host, vm.to} & vms.keys():
             vms[at or 0].append(vm)
     rows = [(at, drawn.hosts[at], vms[at]) for at in shown]
-    return "table.html", {"cluster": one, "drawn": drawn, "rows": rows, "number": int(word), "last": last}
+    return "table.html", {"cluster": one, "drawn": drawn, "rows": rows, "number": page, "last": last}
 
 
 @viewed("host", "domain", repeated=("host", "domain"))

@@ -52,7 +52,7 @@ async def log_in(request: Request) -> Response:
     onward, address = _onward(site, form.get("next", "")), address_of(request)
     if not name or not password or len(name) > _LONGEST or len(password) > _LONGEST:
         return _again(site, request, onward, name[:_LONGEST], 400, "Name and password are needed.")
-    if (wait := site.throttle.wait_seconds(name, address)) > 0:
+    if (wait := site.throttle.begin(name, address)) > 0:
         _note(name, address, "refused: too many failures")
         text = f"Too many failed log-ins. Try again in {math.ceil(wait / 60)} min."
         answer = _again(site, request, onward, name, 429, text)
@@ -68,6 +68,8 @@ async def log_in(request: Request) -> Response:
         site.throttle.failed(name, address)
         _note(name, address, "refused by the engine")
         return _again(site, request, onward, name, 401, _WRONG)
+    finally:
+        site.throttle.end(name, address)
     if not rights.administrator:
         await run_in_threadpool(_forget, site, token)
         _note(name, address, "refused: no admin role")
@@ -80,7 +82,7 @@ async def log_in_by_token(request: Request) -> Response:
     check_query(request, [])
     site, form = site_of(request), await form_of(request)
     token, address = form.get("token", ""), address_of(request)
-    if (wait := site.throttle.wait_seconds("", address)) > 0:
+    if (wait := site.throttle.begin("", address)) > 0:
         raise Refusal(429, "Too many failed log-ins.", {"Retry-After": str(math.ceil(wait))})
     try:
         if not sendable(token):
@@ -93,6 +95,8 @@ async def log_in_by_token(request: Request) -> Response:
         site.throttle.failed("", address)
         _note("the portal's user", address, "refused by the engine")
         raise Refusal(401, "The engine does not take this token.") from None
+    finally:
+        site.throttle.end("", address)
     if not rights.administrator:
         _note(rights.user_name, address, "refused: no admin role")
         raise Refusal(403, _NO_ADMIN)

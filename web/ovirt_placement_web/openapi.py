@@ -49,8 +49,9 @@ def description(root: str) -> dict[str, Any]:
 
 def _operation(question: Question) -> dict[str, Any]:
     in_path = re.findall(r"\{(\w+)\}", question.path)
-    parameters = [_parameter(name, "path", "by name or id") for name in in_path]
-    parameters += [_parameter(name, "query", text) for name, text in question.keys.items()]
+    parameters = [_parameter(name, "path", "by name or id", required=True) for name in in_path]
+    for name, text in question.keys.items():
+        parameters.append(_parameter(name, "query", text, required=name in question.required))
     refusals = {
         code: {"description": text, "content": {"application/json": {"schema": _reference(Problem)}}}
         for code, text in _REFUSALS.items()
@@ -66,11 +67,11 @@ def _operation(question: Question) -> dict[str, Any]:
     }
 
 
-def _parameter(name: str, where: str, text: str) -> dict[str, Any]:
+def _parameter(name: str, where: str, text: str, *, required: bool) -> dict[str, Any]:
     return {
         "name": name,
         "in": where,
-        "required": where == "path",
+        "required": required,
         "description": text,
         "schema": {"type": "string", "minLength": 1},
     }

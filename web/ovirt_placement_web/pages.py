@@ -30,7 +30,7 @@ from ovirt_placement.store.history import PlanRecord
 from ovirt_placement_web.group_form import state_of
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.log_in import to_log_in
-from ovirt_placement_web.site import Refusal, Site, check_query, site_of
+from ovirt_placement_web.site import Refusal, Site, check_query, number, site_of
 from ovirt_service.errors import UserError
 
 _DAY = 86400.0
@@ -161,11 +161,9 @@ def group(site: Site, request: Request, view: View) -> Shown:
 
 @viewed("q", "days")
 def history(site: Site, request: Request, view: View) -> Shown:
-    days = request.query_params.get("days", "1")
-    if not (days.isascii() and days.isdigit() and 1 <= int(days) <= 30):
-        raise Refusal(400, "days: a number from 1 to 30")
+    days = number(request, "days", 30)
     name = request.query_params.get("q", "").strip()
-    return "history.html", {"name": name, "days": int(days), **_past(site, Wanted(name), int(days) * _DAY)}
+    return "history.html", {"name": name, "days": days, **_past(site, Wanted(name), days * _DAY)}
 
 
 @viewed()

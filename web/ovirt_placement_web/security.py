@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -16,6 +17,9 @@ _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {ancestors}"
 )
+_FAILED = "This cannot be answered; the log of ovirt-placement-web says why.\n"
+
+_log = logging.getLogger(__name__)
 
 
 class Guard:
@@ -40,7 +44,14 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, answering)
             return
-        await self._app(scope, _Bounded(receive), answering)
+        try:
+            await self._app(scope, _Bounded(receive), answering)
+        except Exception:
+            # It is in the log, and nobody sees its traceback.
+            _log.exception("%s %s failed", scope["method"], scope["path"])
+            if answering.begun:
+                raise
+            await PlainTextResponse(_FAILED, 500)(scope, receive, answering)
 
     def _policy(self, scope: Scope) -> str:
         alone = scope["path"].rstrip("/").endswith("/log-in")
@@ -90,9 +101,11 @@ class _Answering:
         self._static = "/static/" in path
         self._policy = policy
         self._hsts = hsts
+        self.begun = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self.begun = True
             headers = MutableHeaders(scope=message)
             headers["Content-Security-Policy"] = self._policy
             headers["X-Content-Type-Options"] = "nosniff"

@@ -7,7 +7,7 @@ import hmac
 import secrets
 import threading
 import time
-from collections import defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +18,8 @@ from ovirt_placement.engine.reading.rights import Rights
 _MOST_SESSIONS = 10_000
 _FAILURES = 5
 _FAILURE_SECONDS = 300.0
+#: The wait of who has as many tries under way as may fail.
+_A_MOMENT = 1.0
 #: Of more names and addresses than these, those that failed first are forgotten.
 _MOST_NAMES = 20_000
 
@@ -124,18 +126,33 @@ class Streams:
 
 
 class Throttle:
-    """Counts failed log-ins by name and by address: after five in five minutes the engine is not asked."""
+    """Counts failed log-ins by name and by address: after five in five minutes the engine is not asked.
+
+    Those whose answer has not come yet count as well: else all that come at once would be asked about.
+    """
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._failures: dict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=_FAILURES))
+        self._failures: dict[tuple[str, str], deque[float]] = {}
+        self._under_way: Counter[tuple[str, str]] = Counter()
 
-    def wait_seconds(self, name: str, address: str) -> float:
-        """How long the next try has to wait; 0 if it need not."""
-        now = self._clock()
+    def begin(self, name: str, address: str) -> float:
+        """How long this try has to wait; if it need not (0), it is under way until `end`."""
+        now, keys = self._clock(), _keys(name, address)
         with self._lock:
-            return max(self._left(key, now) for key in _keys(name, address))
+            wait = max(self._left(key, now) for key in keys)
+            if wait == 0:
+                self._under_way.update(keys)
+            return wait
+
+    def end(self, name: str, address: str) -> None:
+        """A try that was begun has its answer."""
+        with self._lock:
+            for key in _keys(name, address):
+                self._under_way[key] -= 1
+                if not self._under_way[key]:
+                    del self._under_way[key]
 
     def failed(self, name: str, address: str) -> None:
         now = self._clock()
@@ -148,10 +165,10 @@ class Throttle:
                 del self._failures[next(iter(self._failures))]
 
     def _left(self, key: tuple[str, str], now: float) -> float:
-        failures = self._failures.get(key)
-        if failures is None or len(failures) < _FAILURES:
-            return 0.0
-        return max(0.0, failures[0] + _FAILURE_SECONDS - now)
+        recent = [at for at in self._failures.get(key, ()) if at > now - _FAILURE_SECONDS]
+        if len(recent) >= _FAILURES:
+            return recent[0] + _FAILURE_SECONDS - now
+        return _A_MOMENT if len(recent) + self._under_way[key] >= _FAILURES else 0.0
 
 
 def _keys(name: str, address: str) -> tuple[tuple[str, str], tuple[str, str]]:

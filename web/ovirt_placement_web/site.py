@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -96,6 +97,14 @@ def check_query(request: Request, allowed: Iterable[str], repeated: Iterable[str
     single = [key for key in keys if key not in repeated]
     if len(single) != len(set(single)):
         raise Refusal(400, "a parameter stands twice in this address")
+
+
+def number(request: Request, key: str, most: int) -> int:
+    """A number of the query, from 1; 1 where it is not given. Raises `Refusal` for anything else."""
+    word = request.query_params.get(key, "1")
+    if re.fullmatch(r"[0-9]{1,6}", word) and 1 <= int(word) <= most:
+        return int(word)
+    raise Refusal(400, f"{key}: a number from 1 to {most}")
 
 
 def refused(request: Request, error: Refusal) -> Response:
