@@ -1,0 +1,55 @@
+"""What `/api/v1` describes of itself, against what it answers, by schemathesis: asked well and wrongly."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.specs.openapi.checks import ignored_auth
+
+from tests.examples import examples
+from tests.web.conftest import STATE
+from tests.web.running import ROOT, Page
+
+#: Whatever is drawn, some of it names something: by name and by id.
+NAMED = st.sampled_from(
+    [each for one in (*STATE.vms, *STATE.hosts, *STATE.clusters) for each in (one.id, one.name)]
+)
+QUERIES = st.sampled_from([{"cluster": "c1"}, {"cluster": "c2"}, {"cluster": "c1", "hosts": "h1,beta"}])
+
+
+@pytest.fixture(scope="module")
+def schema(page: Page) -> schemathesis.BaseSchema:
+    return schemathesis.openapi.from_url(f"{page.origin}{ROOT}/api/v1/openapi.json")
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["well", "wrongly"])
+def test_programs_get_what_is_described(
+    page: Page, schema: schemathesis.BaseSchema, mode: GenerationMode
+) -> None:
+    token = page.server.tokens.log_in("admin@internal", "password")
+    known = mode is GenerationMode.POSITIVE
+    for found in schema.get_all_operations():
+        operation = found.ok()
+
+        @settings(
+            max_examples=examples(20),
+            derandomize=bool(os.environ.get("CI")),
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(operation.as_strategy(generation_mode=mode), NAMED, QUERIES, st.booleans())
+        def ask(case: schemathesis.Case, name: str, query: dict[str, str], named: bool) -> None:
+            if named and known:
+                case.path_parameters = dict.fromkeys(case.path_parameters or {}, name)
+                keys = {one.name for one in case.operation.query}
+                case.query = {key: value for key, value in query.items() if key in keys}
+            # Without a token: after five tries the answer is 429, which test_statements.py is about.
+            case.call_and_validate(
+                headers={"Authorization": f"Bearer {token}"}, excluded_checks=[ignored_auth]
+            )
+
+        ask()
