@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ class Address(NamedTuple):
 
     def of(self, name: str) -> str:
         """The path with a name that is quoted already."""
-        return self.path.replace("{name}", name)
+        return re.sub(r"\{\w+(:\w+)?\}", lambda _: name, self.path)
 
 
 def addresses() -> tuple[Address, ...]:
