@@ -18,6 +18,10 @@ from ovirt_service.errors import UserError
 #: Where proxies have their configuration: one an engine.
 PROXY_DIRECTORY = Path("/etc/ovirt-scheduler-proxy")
 
+#: Where the plugins of our units are, and those of the old proxy.
+_OUR_PLUGINS = Path("/usr/share/ovirt-placement/plugins")
+_FORMER_PLUGINS = Path("/usr/share/ovirt-scheduler-proxy/plugins")
+
 #: Where a proxy listens that does not say where.
 _LISTEN = "127.0.0.1:18781"
 _PATIENCE_SECONDS = 5.0
@@ -52,6 +56,28 @@ def section_of(engine: str, name: str) -> Mapping[str, Any] | None:
 
     Raises `UserError` if the configuration cannot be read.
     """
+    settings = _settings(engine)
+    if settings is None:
+        return None
+    section = settings.get(name)
+    return section if isinstance(section, dict) else {}
+
+
+def others_plugins(engine: str) -> tuple[Path, ...]:
+    """The proxy's plugin folders but for that of our units; none if this machine has no such proxy.
+
+    Raises `UserError` if the configuration cannot be read.
+    """
+    settings = _settings(engine)
+    if settings is None:
+        return ()
+    listed = settings.get("plugins")
+    tables = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    folders = [Path(str(one.get("directory"))) for one in tables] or [_FORMER_PLUGINS]
+    return tuple(folder for folder in folders if folder.is_absolute() and folder != _OUR_PLUGINS)
+
+
+def _settings(engine: str) -> Mapping[str, Any] | None:
     file = configuration_of(engine)
     try:
         file.stat()
@@ -59,8 +85,7 @@ def section_of(engine: str, name: str) -> Mapping[str, Any] | None:
         return None
     except OSError as error:
         raise UserError(f"{file}: cannot read the configuration: {error.strerror}") from None
-    section = toml_file.read(file).get(name)
-    return section if isinstance(section, dict) else {}
+    return toml_file.read(file)
 
 
 def url_of(engine: str) -> str | None:

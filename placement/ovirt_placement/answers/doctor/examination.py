@@ -10,9 +10,11 @@ from ovirt_placement.answers.doctor import (
     at_work,
     clock,
     engine,
+    hardening,
     keys,
     machine,
     placement_rules,
+    platform,
     policies,
     proxy_record,
     services,
@@ -70,6 +72,8 @@ def examine(configuration: Config, proxy: str | None = None, *, report: bool = F
     with connect(configuration.engine) as connection:
         examination.findings.extend(machine.examine_sections(configuration))
         examination.add("this machine", lambda: machine.examine_machine(configuration))
+        examination.add("the system", lambda: platform.examine_platform(configuration, platform.ROOT))
+        examination.add("hardening", lambda: hardening.examine_hardening(configuration, platform.ROOT))
         examination.add("the services' users", lambda: services.examine_services(configuration))
         try:
             _examine_engine(connection, configuration, proxy, examination, report=report)
