@@ -30,7 +30,7 @@ export PYTHONDONTWRITEBYTECODE :=
 run-tests = $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and not timing" $(2) \
 	&& $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and timing" $(2)
 
-.PHONY: help demo page screenshots site test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
+.PHONY: help demo page screenshots site release test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -92,6 +92,9 @@ reference: $(READY) ## write what is made from the code: references, JSON Schema
 site: $(SITE) ## the documentation as HTML, below .work/site/html
 	$(BIN)/python -m release.site
 
+release: $(READY) ## all files of a release but the RPMs, below dist; the commit must bear the tag of its version
+	@$(BIN)/python -m release
+
 $(OLD_SQLITE): tests/old_sqlite.sh
 	tests/old_sqlite.sh $@
 
@@ -118,5 +121,5 @@ $(SITE): $(RUNS)
 
 $(READY): $(RUNS)
 	@echo "Installing what tests and lint need into $(VENV); that takes some minutes."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,docs]' --editable simulator
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,docs,release]' --editable simulator
 	@touch $@

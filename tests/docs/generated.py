@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
+from release import changelog
 from tests.docs import command_pages, configuration_page, dashboards, events_page, json_schema, metrics_page
 from tests.paths import CHECKOUT
 
@@ -26,6 +27,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     CHECKOUT / "docs" / "reference-configuration.md": configuration_page.configuration_page,
     CHECKOUT / "docs" / "reference-metrics.md": metrics_page.metrics_page,
     CHECKOUT / "docs" / "reference-events.md": events_page.events_page,
+    changelog.COLLECTION: changelog.of_collection,
     **{
         PACKAGING / "monitoring" / "dashboards" / name: partial(str, text)
         for name, text in dashboards.dashboards().items()

@@ -149,8 +149,13 @@ def _groups() -> set[str]:
 
 
 def _git(words: list[str], root: Path) -> None:
-    """A public repository is cloned, and what comes next is done in it."""
+    """A public repository is cloned, and what comes next is done in it; the version is tagged."""
+    if words == ["status"]:
+        return
     verb, url = words
+    if verb == "tag":
+        assert url == f"v{_SETUP['metadata']['version']}"
+        return
     assert verb == "clone"
     assert urlsplit(url).scheme == "https"
     (root / Path(url).stem).mkdir()

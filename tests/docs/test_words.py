@@ -14,7 +14,18 @@ from tests.paths import CHECKOUT
 STYLE = CHECKOUT / "docs" / "developers" / "style.md"
 #: The page names them, and this file what finds them.
 THEMSELVES = (STYLE, Path(__file__))
-FOLDERS = ("placement", "plugins", "proxy", "enforcer", "service", "simulator", "web", "demo", "tests")
+FOLDERS = (
+    "placement",
+    "plugins",
+    "proxy",
+    "enforcer",
+    "service",
+    "simulator",
+    "web",
+    "demo",
+    "release",
+    "tests",
+)
 TEXTS = (".py", ".md", ".toml", ".1", ".service", ".socket", ".json", ".sh", ".conf")
 #: The web page's own.
 PAGE_TEXTS = (".js", ".css", ".html")

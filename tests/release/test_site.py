@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
-from release.site import build
 
+from release.site import build
 from tests.docs.test_links import PAGES
 from tests.paths import CHECKOUT
 

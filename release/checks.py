@@ -1,0 +1,81 @@
+"""What keeps a commit from being released: reported all at once, before anything is built."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import yaml
+
+from release.changelog import sections
+from release.tree import version
+
+#: Older locked requirements lack security updates.
+_LOCK_LASTS = timedelta(days=90)
+_LOCKS = "packaging/**/*.lock"
+
+
+def faults(checkout: Path, now: datetime) -> Iterator[str]:
+    """Each fault in a sentence that says what to do."""
+    yield from _changed(checkout)
+    yield from _tag(checkout)
+    yield from _versions(checkout)
+    yield from _changelog(checkout)
+    yield from _locks(checkout, now)
+
+
+def epoch(checkout: Path) -> int:
+    """When what is released was committed: the time in all archives."""
+    return int(_git(checkout, "log", "-1", "--format=%ct"))
+
+
+def _changed(checkout: Path) -> Iterator[str]:
+    changed = [line.split(maxsplit=1)[1] for line in _git(checkout, "status", "--porcelain").splitlines()]
+    if changed:
+        yield f"the tree differs from its commit; commit or remove: {', '.join(changed)}"
+
+
+def _tag(checkout: Path) -> Iterator[str]:
+    wanted = f"v{version(checkout)}"
+    tags = _git(checkout, "tag", "--points-at", "HEAD").split()
+    if tags != [wanted]:
+        there = ", ".join(tags) or "none"
+        yield f"the tags of this commit are not the version ({wanted} in setup.cfg) alone: {there}"
+
+
+def _versions(checkout: Path) -> Iterator[str]:
+    wanted = version(checkout)
+    galaxy = yaml.safe_load((checkout / "packaging" / "ansible" / "galaxy.yml").read_text())
+    for name, found in (
+        ("simulator/setup.cfg", version(checkout / "simulator")),
+        ("galaxy.yml", galaxy["version"]),
+    ):
+        if found != wanted:
+            yield f"{name} has version {found}, and setup.cfg {wanted}"
+
+
+def _changelog(checkout: Path) -> Iterator[str]:
+    newest = next(sections((checkout / "CHANGELOG.md").read_text()), None)
+    if newest is None or newest.version != version(checkout) or not newest.is_released:
+        found = f"{newest.version} ({newest.day})" if newest else "nothing"
+        yield f"CHANGELOG.md begins with {found}: it needs {version(checkout)} with the day of the release"
+
+
+def _locks(checkout: Path, now: datetime) -> Iterator[str]:
+    locks = sorted(checkout.glob(_LOCKS))
+    if not locks:
+        yield f"there are no locked requirements ({_LOCKS})"
+    for lock in locks:
+        name = str(lock.relative_to(checkout))
+        changed = _git(checkout, "log", "-1", "--format=%ct", "--", name)
+        made = datetime.fromtimestamp(int(changed), UTC) if changed else None
+        if made is None or now - made > _LOCK_LASTS:
+            age = f"{(now - made).days} days old" if made else "not committed"
+            yield f"{name} is {age}: lock again what it names; {_LOCK_LASTS.days} days are the limit"
+
+
+def _git(checkout: Path, *arguments: str) -> str:
+    command = ("git", "-C", str(checkout), *arguments)
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
