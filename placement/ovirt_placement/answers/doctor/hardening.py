@@ -38,7 +38,7 @@ def examine_fips(config: Config, root: Path, packages: Iterable[Path]) -> Iterat
         yield Finding(
             kind="fips_not_reached",
             what=f"the system is in FIPS mode, and {names} has an OpenSSL of its own, which is not",
-            remedy="build it against the system's libraries (docs/hardened-hosts.md), or install the RPMs",
+            remedy="build it against the system's libraries: docs/hardened-hosts.md shows how",
         )
 
 
