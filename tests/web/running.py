@@ -53,6 +53,9 @@ class Page:
     folder: Path
     #: How browsers know it, where that is another name than where it listens.
     named: str = ""
+    #: Where its addresses begin, and its cookie: another engine of the same page has its own.
+    root: str = ROOT
+    cookie: str = COOKIE
     #: All that the page has ever said, for who looks for secrets in it.
     said: list[str] = field(default_factory=list)
 
@@ -68,24 +71,29 @@ class Page:
         cookie: str | None = None,
         form: dict[str, str] | None = None,
         method: str = "",
-        root: str = ROOT,
+        root: str | None = None,
         **headers: str | None,
     ) -> Answer:
         """One request, without following; headers that are None are left out, `_` stands for `-`."""
         named = self.named or self.origin
         sent = {"Host": urlsplit(named).netloc} | ({"Origin": named} if form is not None else {})
         if cookie:
-            sent["Cookie"] = f"{COOKIE}={cookie}"
+            sent["Cookie"] = f"{self.cookie}={cookie}"
         for name, value in headers.items():
             sent.pop(name.replace("_", "-"), None)
             if value is not None:
                 sent[name.replace("_", "-")] = value
         method = method or ("GET" if form is None else "POST")
         answer = requests.request(
-            method, self.origin + root + path, data=form, headers=sent, allow_redirects=False, timeout=60
+            method,
+            self.origin + (self.root if root is None else root) + path,
+            data=form,
+            headers=sent,
+            allow_redirects=False,
+            timeout=60,
         )
         self.said.append(f"{answer.headers} {answer.text}")
-        given = re.search(rf"{COOKIE}=([^;]*)", answer.headers.get("set-cookie", ""))
+        given = re.search(rf"{self.cookie}=([^;]*)", answer.headers.get("set-cookie", ""))
         return Answer(answer.status_code, answer.headers, answer.text, given[1] if given else None)
 
     def log_in(self, name: str = "admin@internal", password: str = PASSWORD, **headers: str | None) -> Answer:
@@ -137,6 +145,42 @@ def paged(
             cookie = page.session()
             page.until(lambda: "Hosts up" in page.ask(f"/cluster/{first}", cookie=cookie).text)
             yield page
+    finally:
+        server.close()
+
+
+@contextmanager
+def paged_several(
+    folder: Path, state: Snapshot, other: Snapshot, *, first: tuple[str, str]
+) -> Iterator[tuple[Page, Page]]:
+    """A page of two engines, the second of which is called east; `first` is a cluster of either."""
+    engine = Engine.from_snapshot(other, clock=datetime(2026, 1, 1, tzinfo=UTC), seed=2, settings=Settings())
+    server = serve(engine)
+    (folder / "east").mkdir()
+    try:
+        file = write_configuration(
+            folder / "east",
+            f"{server.url}/ovirt-engine/api",
+            engine='name = "east"\n',
+            inventory="interval_seconds = 0.2\n",
+        )
+        with (
+            inventory_running(file),
+            paged(folder, state, web=f'engines = ["{file}"]', first=first[0]) as page,
+        ):
+            east = Page(
+                page.url,
+                engine,
+                server,
+                page.process,
+                folder,
+                root=f"{ROOT}/engine/east",
+                cookie=f"{COOKIE}-east",
+                said=page.said,
+            )
+            cookie = east.session()
+            east.until(lambda: "Hosts up" in east.ask(f"/cluster/{first[1]}", cookie=cookie).text)
+            yield page, east
     finally:
         server.close()
 

@@ -42,7 +42,7 @@ ACTS = [
 def test_1_the_cookie_is_for_the_page_alone_new_at_each_log_in_and_dead_after_log_out(page: Page) -> None:
     answer = page.log_in()
     words = {word.strip().lower() for word in answer.headers["set-cookie"].split(";")[1:]}
-    assert {"httponly", "secure", "samesite=strict", f"path={ROOT}"} == words
+    assert {"httponly", "secure", "samesite=strict", f"path={page.root}"} == words
     assert answer.cookie is not None
     assert len(answer.cookie) >= 43  # 256 bits in base64
     assert page.session() != answer.cookie

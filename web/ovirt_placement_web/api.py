@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,58 +19,6 @@ from ovirt_placement_web.log_in import address_of
 from ovirt_placement_web.openapi import description
 from ovirt_placement_web.site import Refusal, Site, check_query, site_of
 from ovirt_service.errors import UserError
-
-_TOKEN_SECONDS = 60.0
-_MOST_TOKENS = 1000
-_TURNS = 64
-
-
-class Bearers:
-    """Programs that ask with a token of the engine, which is asked about each token once a minute."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        #: Of requests with the same token one asks the engine, and the others wait for its answer.
-        self._turns = tuple(threading.Lock() for _ in range(_TURNS))
-        self._known: dict[bytes, tuple[Rights, float]] = {}
-
-    def rights(self, site: Site, token: str, address: str) -> Rights:
-        key = hashlib.sha256(token.encode()).digest()
-        with self._turns[key[0] % _TURNS]:
-            rights = self._recent(key)
-            if rights is None:
-                rights = _rights(site, token, address)
-                self._keep(key, rights)
-        return rights
-
-    def _recent(self, key: bytes) -> Rights | None:
-        with self._lock:
-            rights, at = self._known.get(key, (None, 0.0))
-        return rights if time.monotonic() - at < _TOKEN_SECONDS else None
-
-    def _keep(self, key: bytes, rights: Rights) -> None:
-        with self._lock:
-            if len(self._known) >= _MOST_TOKENS:
-                self._known.clear()
-            self._known[key] = rights, time.monotonic()
-
-
-def _rights(site: Site, token: str, address: str) -> Rights:
-    """What the engine says of a token now."""
-    if (wait := site.throttle.begin("", address)) > 0:
-        raise Refusal(429, "too many tokens were refused", {"Retry-After": str(math.ceil(wait))})
-    try:
-        return read_rights(site.tokens, token)
-    except Refused:
-        site.throttle.failed("", address)
-        raise Refusal(401, "the engine does not take this token", {"WWW-Authenticate": "Bearer"}) from None
-    except EngineAway:
-        raise Refusal(503, "the engine does not answer, so the token cannot be checked") from None
-    finally:
-        site.throttle.end("", address)
-
-
-_bearers = Bearers()
 
 
 def routes() -> list[BaseRoute]:
@@ -109,13 +54,29 @@ def authenticate(site: Site, request: Request) -> None:
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer" or not token:
         raise Refusal(401, "log in, or send a token of the engine", {"WWW-Authenticate": "Bearer"})
-    if not _bearers.rights(site, token.strip(), address_of(request)).administrator:
+    token, address = token.strip(), address_of(request)
+    if not site.bearers.rights(token, lambda: _rights(site, token, address)).administrator:
         raise Refusal(403, "this needs an admin role in the engine")
 
 
 def problem(text: str, status: int, headers: dict[str, str] | None = None) -> Response:
     """Why there is no answer, for a program."""
     return _json(Problem(text), status, headers)
+
+
+def _rights(site: Site, token: str, address: str) -> Rights:
+    """What the engine says of a token now."""
+    if (wait := site.throttle.begin("", address)) > 0:
+        raise Refusal(429, "too many tokens were refused", {"Retry-After": str(math.ceil(wait))})
+    try:
+        return read_rights(site.tokens, token)
+    except Refused:
+        site.throttle.failed("", address)
+        raise Refusal(401, "the engine does not take this token", {"WWW-Authenticate": "Bearer"}) from None
+    except EngineAway:
+        raise Refusal(503, "the engine does not answer, so the token cannot be checked") from None
+    finally:
+        site.throttle.end("", address)
 
 
 def _described(request: Request) -> Response:

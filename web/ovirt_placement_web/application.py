@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -17,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
@@ -36,6 +38,7 @@ from ovirt_placement_web import (
     plan_pages,
     then_pages,
 )
+from ovirt_placement_web.bearers import Bearers
 from ovirt_placement_web.events import EventStream
 from ovirt_placement_web.keeper import Keeper
 from ovirt_placement_web.made_plans import MadePlans
@@ -44,6 +47,7 @@ from ovirt_placement_web.questions import Questions
 from ovirt_placement_web.security import Guard, TooLarge
 from ovirt_placement_web.sessions import Session, Sessions, Streams, Throttle
 from ovirt_placement_web.settings import Listening, WebSettings, engine_origin, origins
+from ovirt_placement_web.several import ByPath, Place, places
 from ovirt_placement_web.site import Refusal, Site, environment, refused, site_of
 from ovirt_service.errors import UserError
 
@@ -53,34 +57,52 @@ _LOOK_SECONDS = 5.0
 _log = logging.getLogger(__name__)
 
 
-def application(config: Config, settings: WebSettings, at: Listening) -> Starlette:
-    """The page as an ASGI application; raises `UserError` if the configuration is at fault."""
-    site = Site(
+def application(config: Config, settings: WebSettings, at: Listening) -> ASGIApp:
+    """The page as an ASGI application, of all engines; raises `UserError` if a configuration is at fault."""
+    shown = places(config, settings)
+    sites = tuple(_site(place, settings, shown) for place in shown)
+    named = origins(settings, at, config.source)
+    apps = [_of_engine(site, named, at) for site in sites]
+    # The first one's life is that of all.
+    apps[0].state.sites = sites
+    return ByPath(shown[0], apps[0], tuple(zip(shown[1:], apps[1:], strict=True)))
+
+
+def _site(place: Place, settings: WebSettings, shown: tuple[Place, ...]) -> Site:
+    config = place.config
+    decisions = config.section("web", WebSettings).decisions
+    return Site(
         config=config,
-        settings=settings,
+        settings=msgspec.structs.replace(settings, root=place.root),
         keeper=Keeper(config),
         sessions=Sessions(settings.session_idle_seconds),
         streams=Streams(settings.streams, settings.streams_per_session),
         throttle=Throttle(),
         tokens=UserTokens(config.engine),
-        questions=Questions(config, Path(settings.decisions) if settings.decisions else None),
+        questions=Questions(config, Path(decisions) if decisions else None),
         made=MadePlans(config),
         past=Past(config),
+        bearers=Bearers(),
         templates=environment(),
+        places=shown,
     )
+
+
+def _of_engine(site: Site, named: tuple[str, ...], at: Listening) -> Starlette:
+    """The page of one engine."""
     guard = Middleware(
         Guard,
-        origins=origins(settings, at, config.source),
-        root=settings.root,
-        framed_by=engine_origin(config.engine.url),
+        origins=named,
+        root=site.root,
+        framed_by=engine_origin(site.config.engine.url),
         is_tls=at.tls,
     )
     handlers = {Refusal: refused, UserError: _unanswered, HTTPException: _unknown, TooLarge: _too_large}
     app = Starlette(
         routes=[
-            Mount(settings.root, routes=routes(site)),
+            Mount(site.root, routes=routes(site)),
             Route("/", pages.start),
-            Route(settings.root, pages.start),
+            Route(site.root, pages.start),
         ],
         middleware=[guard],
         exception_handlers=handlers,  # type: ignore[arg-type]
@@ -94,6 +116,7 @@ def routes(site: Site) -> list[BaseRoute]:
     """All that the page answers to, below its root."""
     return [
         Route("/", pages.clusters),
+        Route("/summary", pages.summary),
         Route("/cluster/{name}", pages.cluster),
         Route("/vm/{name}", pages.vm),
         Route("/vm/{name}/room", plan_pages.room),
@@ -143,14 +166,17 @@ def routes(site: Site) -> list[BaseRoute]:
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
-    site: Site = app.state.site
-    site.keeper.start()
-    watching = asyncio.ensure_future(_watch_sessions(site))
+    sites: tuple[Site, ...] = app.state.sites
+    for site in sites:
+        site.keeper.start()
+    watching = [asyncio.ensure_future(_watch_sessions(site)) for site in sites]
     try:
         yield
     finally:
-        watching.cancel()
-        site.keeper.stop()
+        for one in watching:
+            one.cancel()
+        for site in sites:
+            site.keeper.stop()
 
 
 async def _watch_sessions(site: Site) -> None:

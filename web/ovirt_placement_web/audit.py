@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from logging.handlers import WatchedFileHandler
 from typing import Final
@@ -29,6 +32,19 @@ class Act(Record, frozen=True, kw_only=True, omit_defaults=True):
     correlation_id: str = ""
 
 
+_engine: ContextVar[str] = ContextVar("engine", default="")
+
+
+@contextmanager
+def of_engine(name: str) -> Iterator[None]:
+    """Whose lines name this engine; empty where the page shows one alone."""
+    token = _engine.set(name)
+    try:
+        yield
+    finally:
+        _engine.reset(token)
+
+
 def open_log(path: str) -> None:
     """Append to this file as well from now on; raises `UserError` if it cannot be written."""
     if not path:
@@ -44,4 +60,6 @@ def open_log(path: str) -> None:
 def note(act: Act) -> None:
     """Write a line of JSON."""
     moment = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds")
-    _log.info("%s", msgspec.json.encode({"time": moment, **msgspec.to_builtins(act)}).decode())
+    engine = {"engine": name} if (name := _engine.get()) else {}
+    said = {"time": moment, **engine, **msgspec.to_builtins(act)}
+    _log.info("%s", msgspec.json.encode(said).decode())

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from ovirt_placement_web.keeper import View
-from ovirt_placement_web.site import COOKIE, Site
+from ovirt_placement_web.site import Site
 
 #: Proxies and browsers close what is silent for half a minute.
 BEAT_SECONDS = 10.0
@@ -30,7 +30,7 @@ class EventStream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        session = self._site.sessions.find(request.cookies.get(COOKIE), use=False)
+        session = self._site.sessions.find(self._site.cookie_of(request), use=False)
         if request.method != "GET" or request.query_params:
             await PlainTextResponse("This address takes a GET without parameters.\n", 400)(
                 scope, receive, send
@@ -47,7 +47,7 @@ class EventStream:
                 return
             gone = asyncio.ensure_future(_gone(receive))
             try:
-                await self._report(request.cookies.get(COOKIE), send, gone)
+                await self._report(self._site.cookie_of(request), send, gone)
             except (TimeoutError, OSError):
                 return  # the reader takes nothing in, or has gone
             finally:

@@ -13,7 +13,7 @@ from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.user_tokens import Refused, sendable
 from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web import audit
-from ovirt_placement_web.site import COOKIE, Refusal, Site, check_query, site_of
+from ovirt_placement_web.site import Refusal, Site, check_query, site_of
 from ovirt_service.errors import UserError
 
 #: The same whatever is wrong: nobody learns which names there are.
@@ -115,7 +115,7 @@ async def log_out(request: Request) -> Response:
         await run_in_threadpool(_forget, site, session.token)
         _note(session.rights.user_name, address_of(request), "done", "log-out")
     answer = RedirectResponse(f"{site.root}/log-in", 303)
-    answer.delete_cookie(COOKIE, path=site.root, secure=True, httponly=True, samesite="strict")
+    answer.delete_cookie(site.cookie, path=site.root, secure=True, httponly=True, samesite="strict")
     return answer
 
 
@@ -137,7 +137,7 @@ def _begun(site: Site, request: Request, rights: Rights, token: str, onward: str
     cookie, _ = site.sessions.begin(rights, token)
     _note(rights.user_name, address_of(request), "done")
     answer = RedirectResponse(onward, 303)
-    answer.set_cookie(COOKIE, cookie, path=site.root, secure=True, httponly=True, samesite="strict")
+    answer.set_cookie(site.cookie, cookie, path=site.root, secure=True, httponly=True, samesite="strict")
     return answer
 
 

@@ -76,7 +76,18 @@ def found(request: Request, wanted: str, items: Iterable[Item]) -> Item:
 @viewed()
 def clusters(site: Site, request: Request, view: View) -> Shown:
     answer = site.questions.status(view)
-    return "clusters.html", {"answer": answer, "lines": list(status_lines(answer))}
+    others = [place for place in site.places if place.root != site.root]
+    return "clusters.html", {"answer": answer, "lines": list(status_lines(answer)), "others": others}
+
+
+def summary(request: Request) -> Response:
+    """The clusters, as the page of another engine shows them; without a session, where to log in."""
+    check_query(request, [])
+    site = site_of(request)
+    view = site.keeper.view
+    known = site.session(request, use=False) is not None
+    answer = site.questions.status(view) if known else None
+    return site.page(request, "summary.html", view=view, answer=answer)
 
 
 @viewed()

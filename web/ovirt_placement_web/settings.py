@@ -39,6 +39,8 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     streams: Count = 500
     #: A file that gets a line of JSON for each log-in and each act; empty: they are in the log alone.
     audit_log: str = ""
+    #: Configurations of further engines, which the page shows as well, each below engine/NAME.
+    engines: tuple[Path, ...] = ()
     #: The proxy's record of decisions; empty: where the proxy's configuration on this machine says.
     decisions: str = ""
 

@@ -17,15 +17,17 @@ from starlette.responses import HTMLResponse, Response
 from ovirt_placement.answers.cluster_status import FAMILIES
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.user_tokens import UserTokens
+from ovirt_placement_web.bearers import Bearers
 from ovirt_placement_web.keeper import Keeper, View
 from ovirt_placement_web.made_plans import MadePlans
 from ovirt_placement_web.past import Past
 from ovirt_placement_web.questions import Questions
 from ovirt_placement_web.sessions import Session, Sessions, Streams, Throttle
 from ovirt_placement_web.settings import WebSettings
+from ovirt_placement_web.several import Place
 from ovirt_service.legible import escaped
 
-COOKIE = "__Secure-ovirt-placement"
+_COOKIE = "__Secure-ovirt-placement"
 
 _log = logging.getLogger(__name__)
 
@@ -54,14 +56,26 @@ class Site:
     questions: Questions
     made: MadePlans
     past: Past
+    bearers: Bearers
     templates: jinja2.Environment
+    #: All engines that the page shows, this one included.
+    places: tuple[Place, ...]
 
     @property
     def root(self) -> str:
         return self.settings.root
 
+    @property
+    def cookie(self) -> str:
+        """Its name: each engine has another one, as the path of one is below another's."""
+        label = self.config.engine.label
+        return f"{_COOKIE}-{label}" if label else _COOKIE
+
+    def cookie_of(self, request: Request) -> str | None:
+        return request.cookies.get(self.cookie)
+
     def session(self, request: Request, *, use: bool = True) -> Session | None:
-        return self.sessions.find(request.cookies.get(COOKIE), use=use)
+        return self.sessions.find(self.cookie_of(request), use=use)
 
     def page(
         self, request: Request, template: str, *, status: int = 200, view: View | None = None, **shown: Any

@@ -3,7 +3,7 @@
 const about = document.querySelector("meta[name=placement]");
 const root = about.content;
 const SILENT_MS = 30_000; // three beats of the service
-const channel = "BroadcastChannel" in window ? new BroadcastChannel("ovirt-placement") : null;
+const channel = "BroadcastChannel" in window ? new BroadcastChannel(root) : null;
 
 let number = Number(about.dataset.number);
 let heardAt = Date.now();
@@ -111,7 +111,7 @@ async function lead() {
 
 if (about.dataset.session === "yes") {
   if (channel) channel.onmessage = (event) => hear(event.data);
-  if (navigator.locks) navigator.locks.request("ovirt-placement-stream", lead); // the first tab leads
+  if (navigator.locks) navigator.locks.request(`${root}/events`, lead); // the first tab leads
   else lead();
   setInterval(showAge, 1000);
   document.addEventListener("visibilitychange", () => {
