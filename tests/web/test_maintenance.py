@@ -141,17 +141,21 @@ def test_the_enforcer_empties_the_host_of_a_run_that_was_begun_on_the_page(tmp_p
     with paged(tmp_path, STATE, web=MODE) as page:
         started = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"
         with Forked(enforcer, *started, os.environ) as process:
-            cookie = page.session()
-            page.until(lambda: begin(page, cookie, "/maintenance/c1?host=h1").status == 303)
+            try:
+                cookie = page.session()
+                page.until(lambda: begin(page, cookie, "/maintenance/c1?host=h1").status == 303)
 
-            def left() -> bool:
-                page.engine.advance(5)
-                moved = page.engine.queries.vm("a")
-                return moved is not None and moved.host != "h1" and moved.status == "up"
+                def left() -> bool:
+                    page.engine.advance(5)
+                    moved = page.engine.queries.vm("a")
+                    return moved is not None and moved.host != "h1" and moved.status == "up"
 
-            page.until(left)
-            page.until(lambda: "alpha waits" not in words(page.ask("/maintenance/c1", cookie=cookie).text))
-            process.terminate()
+                page.until(left)
+                page.until(
+                    lambda: "alpha waits" not in words(page.ask("/maintenance/c1", cookie=cookie).text)
+                )
+            finally:
+                process.terminate()
 
 
 def test_what_is_no_work_is_refused(page: Page) -> None:

@@ -172,18 +172,20 @@ def test_the_enforcer_makes_the_room_that_was_asked_for(tmp_path: Path) -> None:
     with paged(tmp_path, STATE, web='[enforcer]\nmode = "approve"') as page:
         started = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"
         with Forked(enforcer, *started, os.environ) as process:
-            cookie = page.session()
-            plan = looked_at(page, cookie, "/vm/waits/room")
-            page.until(lambda: apply(page, cookie, plan)[0] == 303)  # an enforcer leads by then
+            try:
+                cookie = page.session()
+                plan = looked_at(page, cookie, "/vm/waits/room")
+                page.until(lambda: apply(page, cookie, plan)[0] == 303)  # an enforcer leads by then
 
-            def arrived() -> bool:
-                page.engine.advance(5)
-                moved = page.engine.queries.vm("guest")
-                return moved is not None and (moved.host, moved.status) == ("h1", "up")
+                def arrived() -> bool:
+                    page.engine.advance(5)
+                    moved = page.engine.queries.vm("guest")
+                    return moved is not None and (moved.host, moved.status) == ("h1", "up")
 
-            page.until(arrived)
-            page.until(lambda: "It can start on beta as things are" in shown(page, "/vm/waits/room"))
-            process.terminate()
+                page.until(arrived)
+                page.until(lambda: "It can start on beta as things are" in shown(page, "/vm/waits/room"))
+            finally:
+                process.terminate()
 
 
 def test_a_vm_that_runs_needs_no_room(page: Page) -> None:
