@@ -27,17 +27,21 @@ CARRIED = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
 }
-KEYS = ("q", "days", "page", "host", "domain", "plan", "without", "next", "cluster", "hosts", "code")
+KEYS = (
+    *("q", "days", "page", "host", "domain", "plan", "without", "next", "cluster", "hosts", "code"),
+    *("level", "on", "as", "name", "at", "stop", "return"),
+)
 FIELDS = (
     *("csrf", "hours", "reason", "plan", "name", "password", "token", "next", "was", "do", "priority"),
     *("vms_rule", "hosts_rule", "vms_enforcing", "vms", "hosts", "vm_labels", "host_labels"),
+    *("level", "on", "as", "value", "weight", "cluster", "values", "sticky", "work", "return", "stop", "run"),
 )
 HEADERS = (
     *("Cookie", "Authorization", "Content-Type", "Live-Update", "X-Forwarded-For", "X-Forwarded-Proto"),
     *("X-Forwarded-Host", "Forwarded", "Sec-Fetch-Site", "Range", "If-Modified-Since", "If-None-Match"),
     *("Accept-Language", "Host", "Origin", "X-HTTP-Method-Override", "HX-Request"),
 )
-KNOWN = ("c1", "c2", "h1", "h3", "a", "x", "big", "g1", "g2", "db-1", "alpha", HOSTILE)
+KNOWN = ("c1", "c2", "h1", "h3", "a", "x", "big", "g1", "g2", "db-1", "alpha", "node", "nothing", HOSTILE)
 #: What has been the end of others.
 AWKWARD = (
     *(

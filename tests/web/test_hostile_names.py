@@ -12,11 +12,16 @@ import msgspec
 import pytest
 
 from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.model import PlacementKey
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.history import HistoryStore
+from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.maintenance import MaintenanceStore
+from ovirt_placement.store.maintenance_run import MaintenanceRequest
 from ovirt_placement.store.pauses import PauseStore
 from tests.builders import APART, cluster, group, host, label, snapshot, vm
+from tests.stored import put_keys
 from tests.web.addresses import addresses
 from tests.web.running import HOSTILE, Page, paged
 
@@ -43,6 +48,10 @@ IDS = {"vm": "a", "host": "h1", "hosts": "h1", "group": "g1", "vms": "a"}
 QUERIES = {
     "/ha/{name}": "?host=h1",
     "/plan/{name}/now": "?without=b",
+    "/vm/{name}/then": "?at=2026-01-01T00:00:00%2B00:00",
+    "/keys/set": f"?level=server&on=a&name={quote(OTHER[:20])}",
+    "/keys/hosts": f"?cluster=c1&name={quote(HOSTILE)}",
+    "/maintenance/{name}": f"?host=h1&stop={quote(OTHER)}&return=all",
     "/search": f"?q={quote(HOSTILE)}",
     "/history": f"?q={quote(OTHER)}",
     "/api/v1/ha-check": "?cluster=c1&hosts=h1",
@@ -62,7 +71,17 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
             approvals.offer("c1", plan.id, moves, HOSTILE, refusal_seconds=0)
         with closing(PauseStore(store, engine="default")) as pauses:
             pauses.pause("c1", cluster_name=HOSTILE, reason=OTHER, set_by=HOSTILE, seconds=None)
+        with closing(KeyStore(store, engine="default")) as keys:
+            named = [("cluster", "c1"), ("server", "a"), ("vdc", "9" * 8)]
+            put_keys(keys, [key(level, on, OTHER[:20]) for level, on in named], set_by=HOSTILE)
+        with closing(MaintenanceStore(store, engine="default")) as runs:
+            request = MaintenanceRequest(stop_vms=("a",))
+            runs.request("r1", ("c1", HOSTILE), [("h1", HOSTILE), ("h2", OTHER)], request, requested_by=OTHER)
         yield found
+
+
+def key(level: str, on: str, name: str) -> PlacementKey:
+    return PlacementKey(level=level, resource=on, key_class="system", name=name, value=1.0, weight=5.0)
 
 
 def test_each_view_shows_names_as_text(page: Page) -> None:
@@ -98,6 +117,12 @@ def test_what_forms_say_back_is_text(page: Page) -> None:
         ("/plan/c1/refuse", {"plan": HOSTILE, "reason": OTHER}),
         ("/plan/c1/approve", {"plan": OTHER}),
         ("/cluster/c1/pause", {"hours": HOSTILE}),
+        ("/keys/set", {"level": "server", "on": HOSTILE, "name": OTHER[:20], "value": "2", "weight": "3"}),
+        ("/keys/set", {"level": "server", "on": OTHER[:30], "name": HOSTILE[:50], "value": OTHER[:50]}),
+        ("/keys/unset", {"level": "server", "on": "a", "name": OTHER[:20]}),
+        ("/keys/hosts", {"cluster": "c1", "name": OTHER[:20], "values": f"h1={HOSTILE}\n{OTHER}=1"}),
+        ("/maintenance/c1/begin", {"hosts": "h1", "work": "nothing", "return": "none", "stop": OTHER}),
+        ("/maintenance/c1/pause", {"run": OTHER}),
         ("/log-in", {"name": HOSTILE, "password": "wrong"}),
         ("/log-in", {"name": OTHER, "password": ""}),
     ):
