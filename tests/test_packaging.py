@@ -108,6 +108,10 @@ def test_an_installed_wheel_has_all_that_a_user_needs(installed: Path) -> None:
             for folder in ("developers", "enforcer", "pictures", "placement-keys", "recipes")
         },
         "share/doc/ovirt-placement/packaging": CHECKOUT.glob("packaging/*.toml"),
+        "share/ovirt-placement/ui-plugin": CHECKOUT.glob("packaging/ui-plugin/*.json"),
+        "share/ovirt-placement/ui-plugin/ovirt-placement-resources": CHECKOUT.glob(
+            "packaging/ui-plugin/ovirt-placement-resources/*"
+        ),
         "share/ovirt-placement/monitoring": CHECKOUT.glob("packaging/monitoring/*.yaml"),
         "share/ovirt-placement/monitoring/dashboards": CHECKOUT.glob(
             "packaging/monitoring/dashboards/*.json"

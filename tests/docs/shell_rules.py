@@ -174,6 +174,14 @@ def _cp(words: list[str], root: Path) -> None:
     assert (root / folder.lstrip("/")).is_dir(), f"{folder} was not made before"
 
 
+def _ln(words: list[str], root: Path) -> None:
+    """What is linked into the engine's folder of plug-ins is installed."""
+    how, source, folder = words
+    assert (how, folder) == ("-s", "/usr/share/ovirt-engine/ui-plugins/")
+    installed = source.removeprefix("/usr/").removesuffix("/*")
+    assert f"\n{installed} = " in (CHECKOUT / "setup.cfg").read_text()
+
+
 def _cd(words: list[str], root: Path) -> None:
     (folder,) = words
     if (root / folder).is_dir() and not folder.startswith("/"):
@@ -271,6 +279,7 @@ RULES: dict[str, Rule] = {
     "git": _git,
     "mvn": _mvn,
     "cp": _cp,
+    "ln": _ln,
     "systemctl": _systemctl,
     "journalctl": _journalctl,
     "systemd-sysusers": _systemd_sysusers,

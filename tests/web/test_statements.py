@@ -67,7 +67,7 @@ def test_2_the_engines_token_stays_in_memory(page: Page) -> None:
 
 def test_3_nobody_is_logged_in_by_an_address(page: Page) -> None:
     """There is no code flow, and so no call-back that another site could lead to."""
-    for path in ("/log-in?code=1&state=2", "/log-in?token=1", "/log-in/token?token=1"):
+    for path in ("/log-in?code=1&state=2", "/log-in?token=1", "/log-in/token?token=1", "/portal?token=1"):
         answer = page.ask(path)
         assert answer.status in (400, 405)
         assert answer.cookie is None
@@ -117,6 +117,10 @@ def test_6_nothing_runs_that_is_not_the_pages(page: Page) -> None:
             answer.text.replace("&#34;", ""),
         )
     assert page.ask("/log-in").headers["content-security-policy"].endswith("frame-ancestors 'none'")
+    # What asks the portal for its token asks the engine's origin alone.
+    asking = page.ask("/portal")
+    assert asking.headers["content-security-policy"].endswith(f"frame-ancestors {engine}")
+    assert f'data-asked-of="{engine}"' in asking.text
 
 
 def test_7_answers_are_neither_kept_nor_guessed_nor_handed_on(page: Page) -> None:
@@ -221,6 +225,11 @@ def test_11_failed_log_ins_are_few(tmp_path: Path, tries: int) -> None:
     assert throttle.begin("other@internal", "192.0.2.1") == 0.0
     now[0] = 300.0
     assert throttle.begin("admin@internal", "192.0.2.99") == 0.0
+    # Log-ins by token have no name: who fails does not lock others out.
+    for _ in range(5):
+        throttle.failed("", "192.0.2.1")
+    assert throttle.begin("", "192.0.2.1") == 300.0
+    assert throttle.begin("", "192.0.2.2") == 0.0
 
 
 def test_11_unknown_names_are_answered_as_known_ones(tmp_path: Path) -> None:
@@ -341,6 +350,7 @@ def test_16_what_is_asked_is_bounded_and_what_fails_says_nothing_of_the_inside(p
 
 def test_17_no_address_of_another_origin_is_in_the_page() -> None:
     shipped = [*WEB.glob("templates/*.html"), *WEB.glob("static/*.js"), *WEB.glob("static/*.css")]
+    shipped += CHECKOUT.glob("packaging/ui-plugin/ovirt-placement-resources/*")
     assert shipped
     for file in shipped:
         assert not re.search(r"""(src|href|url\(|import|fetch\()["'( ]*(https?:)?//""", file.read_text()), (

@@ -36,6 +36,7 @@ from ovirt_placement_web import (
     pages,
     plan_acts,
     plan_pages,
+    portal,
     then_pages,
 )
 from ovirt_placement_web.bearers import Bearers
@@ -130,6 +131,7 @@ def routes(site: Site) -> list[BaseRoute]:
         Route("/cluster/{name}/new-group", group_acts.add, methods=["POST"]),
         Route("/map/{name}", drawn_pages.cluster_map),
         Route("/map/{name}/table", drawn_pages.table),
+        Route("/ha", drawn_pages.fail),
         Route("/ha/{name}", drawn_pages.failures),
         Route("/history", pages.history),
         Route("/keys", key_pages.keys),
@@ -157,6 +159,7 @@ def routes(site: Site) -> list[BaseRoute]:
         Route("/log-in", log_in.show),
         Route("/log-in", log_in.log_in, methods=["POST"]),
         Route("/log-in/token", log_in.log_in_by_token, methods=["POST"]),
+        Route("/portal", portal.show),
         Route("/log-out", log_in.log_out, methods=["POST"]),
         Route("/events", EventStream(site)),
         Mount("/api/v1", routes=api.routes()),

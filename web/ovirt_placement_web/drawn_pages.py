@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.answers.ha_check import CheckedCluster, UnplacedRecord
 from ovirt_placement.answers.ha_check_domains import Domains, all_together, configured_domains
 from ovirt_placement.model import Cluster
 from ovirt_placement_web.keeper import View
+from ovirt_placement_web.log_in import to_log_in
 from ovirt_placement_web.pages import Shown, found, viewed
-from ovirt_placement_web.site import Refusal, Site, number
+from ovirt_placement_web.site import Refusal, Site, check_query, number, site_of
 from ovirt_service.errors import UserError
 
 #: Hosts on a page of the table.
@@ -39,6 +42,23 @@ def table(site: Site, request: Request, view: View) -> Shown:
             vms[at or 0].append(vm)
     rows = [(at, drawn.hosts[at], vms[at]) for at in shown]
     return "table.html", {"cluster": one, "drawn": drawn, "rows": rows, "number": page, "last": last}
+
+
+def fail(request: Request) -> Response:
+    """On to the view of the failure of hosts, which the engine's portal knows without their cluster."""
+    check_query(request, ["host"], repeated=["host"])
+    site = site_of(request)
+    if site.session(request) is None:
+        return to_log_in(request, site)
+    known = site.keeper.view.snapshot.host_by_id
+    names = request.query_params.getlist("host")
+    if unknown := [name for name in names if name not in known]:
+        raise Refusal(404, f"There is no host {unknown[0]}.")
+    clusters = {known[name].cluster for name in names}
+    if len(clusters) != 1:
+        raise Refusal(400, "Name hosts of one cluster, as host=ID.")
+    query = urlencode([("host", name) for name in names])
+    return RedirectResponse(f"{site.root}/ha/{quote(clusters.pop(), safe='')}?{query}", 303)
 
 
 @viewed("host", "domain", repeated=("host", "domain"))

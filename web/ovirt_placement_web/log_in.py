@@ -13,7 +13,7 @@ from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.user_tokens import Refused, sendable
 from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web import audit
-from ovirt_placement_web.site import Refusal, Site, check_query, site_of
+from ovirt_placement_web.site import Refusal, Site, check_query, is_framed, site_of
 from ovirt_service.errors import UserError
 
 #: The same whatever is wrong: nobody learns which names there are.
@@ -38,10 +38,10 @@ async def form_of(request: Request) -> dict[str, str]:
 async def show(request: Request) -> Response:
     check_query(request, ["next"])
     site = site_of(request)
-    onward = _onward(site, request.query_params.get("next", ""))
+    goal = onward(site, request.query_params.get("next", ""))
     if site.session(request) is not None:
-        return RedirectResponse(onward, 303)
-    return site.page(request, "log_in.html", onward=onward, name="", wrong="")
+        return RedirectResponse(goal, 303)
+    return site.page(request, "log_in.html", onward=goal, name="", wrong="")
 
 
 async def log_in(request: Request) -> Response:
@@ -49,13 +49,13 @@ async def log_in(request: Request) -> Response:
     check_query(request, [])
     site, form = site_of(request), await form_of(request)
     name, password = form.get("name", "").strip(), form.get("password", "")
-    onward, address = _onward(site, form.get("next", "")), address_of(request)
+    goal, address = onward(site, form.get("next", "")), address_of(request)
     if not name or not password or len(name) > _LONGEST or len(password) > _LONGEST:
-        return _again(site, request, onward, name[:_LONGEST], 400, "Name and password are needed.")
+        return _again(site, request, goal, name[:_LONGEST], 400, "Name and password are needed.")
     if (wait := site.throttle.begin(name, address)) > 0:
         _note(name, address, "refused: too many failures")
         text = f"Too many failed log-ins. Try again in {math.ceil(wait / 60)} min."
-        answer = _again(site, request, onward, name, 429, text)
+        answer = _again(site, request, goal, name, 429, text)
         answer.headers["Retry-After"] = str(math.ceil(wait))
         return answer
     try:
@@ -63,18 +63,18 @@ async def log_in(request: Request) -> Response:
         rights = await run_in_threadpool(read_rights, site.tokens, token)
     except EngineAway as error:
         _note(name, address, f"failed: {error}")
-        return _again(site, request, onward, name, 503, _AWAY)
+        return _again(site, request, goal, name, 503, _AWAY)
     except Refused:
         site.throttle.failed(name, address)
         _note(name, address, "refused by the engine")
-        return _again(site, request, onward, name, 401, _WRONG)
+        return _again(site, request, goal, name, 401, _WRONG)
     finally:
         site.throttle.end(name, address)
     if not rights.administrator:
         await run_in_threadpool(_forget, site, token)
         _note(name, address, "refused: no admin role")
-        return _again(site, request, onward, name, 403, _NO_ADMIN)
-    return _begun(site, request, rights, token, onward)
+        return _again(site, request, goal, name, 403, _NO_ADMIN)
+    return _begun(site, request, rights, token, goal)
 
 
 async def log_in_by_token(request: Request) -> Response:
@@ -100,7 +100,7 @@ async def log_in_by_token(request: Request) -> Response:
     if not rights.administrator:
         _note(rights.user_name, address, "refused: no admin role")
         raise Refusal(403, _NO_ADMIN)
-    return _begun(site, request, rights, token, _onward(site, form.get("next", "")))
+    return _begun(site, request, rights, token, onward(site, form.get("next", "")))
 
 
 async def log_out(request: Request) -> Response:
@@ -125,30 +125,31 @@ def address_of(request: Request) -> str:
 
 
 def to_log_in(request: Request, site: Site) -> Response:
-    """The way to the form, and back."""
+    """The way to the form, and back; in the engine's portal, to where its token is asked for."""
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return RedirectResponse(f"{site.root}/log-in?next={quote(here)}", 303)
+    place = "portal" if is_framed(request) else "log-in"
+    return RedirectResponse(f"{site.root}/{place}?next={quote(here)}", 303)
 
 
-def _begun(site: Site, request: Request, rights: Rights, token: str, onward: str) -> Response:
+def onward(site: Site, wanted: str) -> str:
+    """Where to after the log-in: a path of the page, and nothing else."""
+    own = wanted.startswith(f"{site.root}/") and "//" not in wanted and "\\" not in wanted
+    return wanted if own and wanted.isprintable() and wanted.isascii() else f"{site.root}/"
+
+
+def _begun(site: Site, request: Request, rights: Rights, token: str, goal: str) -> Response:
     former = site.session(request)
     if former is not None:
         site.sessions.end(former)
     cookie, _ = site.sessions.begin(rights, token)
     _note(rights.user_name, address_of(request), "done")
-    answer = RedirectResponse(onward, 303)
+    answer = RedirectResponse(goal, 303)
     answer.set_cookie(site.cookie, cookie, path=site.root, secure=True, httponly=True, samesite="strict")
     return answer
 
 
-def _again(site: Site, request: Request, onward: str, name: str, status: int, wrong: str) -> Response:
-    return site.page(request, "log_in.html", status=status, onward=onward, name=name, wrong=wrong)
-
-
-def _onward(site: Site, wanted: str) -> str:
-    """Where to after the log-in: a path of the page, and nothing else."""
-    own = wanted.startswith(f"{site.root}/") and "//" not in wanted and "\\" not in wanted
-    return wanted if own and wanted.isprintable() and wanted.isascii() else f"{site.root}/"
+def _again(site: Site, request: Request, goal: str, name: str, status: int, wrong: str) -> Response:
+    return site.page(request, "log_in.html", status=status, onward=goal, name=name, wrong=wrong)
 
 
 def _forget(site: Site, token: str) -> None:

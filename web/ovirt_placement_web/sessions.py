@@ -171,8 +171,10 @@ class Throttle:
         return _A_MOMENT if len(recent) + self._under_way[key] >= _FAILURES else 0.0
 
 
-def _keys(name: str, address: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    return ("name", name.casefold()[:256]), ("address", address)
+def _keys(name: str, address: str) -> tuple[tuple[str, str], ...]:
+    """Log-ins by token have no name: from one address they must not lock out those from all others."""
+    named = (("name", name.casefold()[:256]),) if name else ()
+    return (*named, ("address", address))
 
 
 def _digest(cookie: str) -> bytes:

@@ -34,8 +34,9 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     session_idle_seconds: Seconds = 1800.0
     #: How often it is asked whether the engine still takes the tokens of sessions that are in use.
     validate_seconds: Annotated[float, Meta(gt=0, le=60)] = 60.0
-    #: How many event streams there may be of one session, and in all.
-    streams_per_session: Count = 6
+    #: How many event streams there may be of one session, and in all. Behind a web server one
+    #: counts until the next beat after its reader has left.
+    streams_per_session: Count = 20
     streams: Count = 500
     #: A file that gets a line of JSON for each log-in and each act; empty: they are in the log alone.
     audit_log: str = ""

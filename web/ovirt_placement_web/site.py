@@ -88,6 +88,7 @@ class Site:
             here=where,
             path=request.url.path.removeprefix(self.root),
             session=self.session(request, use=False),
+            framed=is_framed(request),
             view=known,
             engine=self.config.engine,
             true_at=instant(datetime.now(UTC).timestamp() - known.age_seconds),
@@ -99,6 +100,11 @@ class Site:
 def site_of(request: Request) -> Site:
     site: Site = request.app.state.site
     return site
+
+
+def is_framed(request: Request) -> bool:
+    """Whether the browser shows the answer in a frame, which only the engine's portal may do."""
+    return request.headers.get("sec-fetch-dest") == "iframe"
 
 
 def check_query(request: Request, allowed: Iterable[str], repeated: Iterable[str] = ()) -> None:

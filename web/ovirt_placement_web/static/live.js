@@ -75,7 +75,9 @@ function ended() {
   if (!lost) return;
   lost.dataset.ended = "yes";
   const again = document.createElement("a");
-  again.href = `${root}/log-in?next=${encodeURIComponent(location.pathname + location.search)}`;
+  const here = location.pathname + location.search;
+  // In the engine's portal, its token is asked for again.
+  again.href = parent === window ? `${root}/log-in?next=${encodeURIComponent(here)}` : here;
   again.textContent = "Log in again";
   lost.replaceChildren("Your session has ended. ", again, ".");
   lost.hidden = false;
