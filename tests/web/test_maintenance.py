@@ -145,6 +145,13 @@ def test_the_enforcer_empties_the_host_of_a_run_that_was_begun_on_the_page(tmp_p
                 cookie = page.session()
                 page.until(lambda: begin(page, cookie, "/maintenance/c1?host=h1").status == 303)
 
+                def begun() -> bool:
+                    moving = page.engine.queries.vm("a")
+                    return moving is not None and moving.status != "up"
+
+                # Its clock stands until then: what changes meanwhile would have to be planned again.
+                page.until(begun)
+
                 def left() -> bool:
                     page.engine.advance(5)
                     moved = page.engine.queries.vm("a")
