@@ -13,6 +13,7 @@ BENCHMARKS = (
     "inventory",
     "ha",
     "enforcer",
+    "web",
 )  # fmt: skip
 
 
