@@ -22,6 +22,8 @@ OLD_SQLITE := .work/old-sqlite/libsqlite3.so.0
 ON_THE_STORE := tests/placement/store tests/enforcer/leaders tests/enforcer/actions/migrate_vm/crash
 ON_DIGESTS := tests/placement/engine/connection tests/placement/inventory/expected tests/placement/store \
     tests/proxy/contract tests/integration/test_demo.py
+# What the RPMs hold of others, as locked.
+WHEELS := .work/rpm/wheels/.fetched
 # Tests start a thousand interpreters: each would compile all of the project anew where this is set.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -30,7 +32,7 @@ export PYTHONDONTWRITEBYTECODE :=
 run-tests = $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and not timing" $(2) \
 	&& $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and timing" $(2)
 
-.PHONY: help demo page screenshots site release test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
+.PHONY: help demo page screenshots site release test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference rpms rpm-lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -47,7 +49,7 @@ screenshots: $(READY) ## take the pictures of README from the running page, by t
 test: $(READY) ## all tests but the slow ones
 	$(call run-tests,not slow)
 
-test-slow: $(READY) ## the slow tests: packages, the engine's Java client, bursts over 30 seeds
+test-slow: $(READY) $(WHEELS) ## the slow tests: packages, the engine's Java client, bursts over 30 seeds
 	$(call run-tests,slow)
 
 test-properties: $(READY) ## the properties, with many more examples than make test draws (EXAMPLES=n)
@@ -94,6 +96,17 @@ site: $(SITE) ## the documentation as HTML, below .work/site/html
 
 release: $(READY) ## all files of a release but the RPMs, below dist; the commit must bear the tag of its version
 	@$(BIN)/python -m release
+
+rpms: $(READY) $(WHEELS) ## the RPMs and their sources, in .work/rpm/built, of a Python 3.12 (RPM_PYTHON=FILE; needs rpmbuild)
+	rm -rf .work/rpm/built
+	packaging/rpm/build.sh $(CURDIR)/$(BIN)/python .work/rpm/wheels .work/rpm/built
+
+rpm-lock: $(READY) ## lock again what the RPMs hold of others, with hashes
+	packaging/rpm/lock.sh $(BIN)/python .work/rpm/locking
+
+$(WHEELS): packaging/rpm/fetch.sh packaging/rpm/build-3.12.lock packaging/rpm/requirements-3.12.lock
+	packaging/rpm/fetch.sh $(BIN)/python $(@D)
+	@touch $@
 
 $(OLD_SQLITE): tests/old_sqlite.sh
 	tests/old_sqlite.sh $@

@@ -112,6 +112,12 @@ def _pip(words: list[str], root: Path) -> None:
 def _dnf(words: list[str], root: Path) -> None:
     """What is missing is reported by a script of ours, with the packages to install."""
     verb, *packages = words
+    if verb == "install" and "--repofrompath" in packages:
+        spec = (_PACKAGING / "rpm/ovirt-placement.spec.in").read_text()
+        ours = {"ovirt-placement", *re.findall(r"^%package -n (\S+)", spec, re.MULTILINE)}
+        ours |= {f"ovirt-placement-{name}" for name in re.findall(r"^%package (\w+)", spec, re.MULTILINE)}
+        assert {one for one in packages if not re.match(r"-|placement,/", one)} <= ours
+        return
     reported = re.search(r"dnf install -y ([^&\"]*)", (_PACKAGING / "check-system.sh").read_text())
     assert reported
     if verb == "remove":
@@ -274,7 +280,13 @@ def _firewall_cmd(words: list[str], root: Path) -> None:
         assert f"ListenStream=127.0.0.1:{port}\n" in (_PACKAGING / "ovirt-scheduler-proxy.socket").read_text()
 
 
+def _createrepo(words: list[str], root: Path) -> None:
+    """The folder of which a page has dnf install."""
+    assert words == ["/srv/ovirt-placement"]
+
+
 RULES: dict[str, Rule] = {
+    "createrepo_c": _createrepo,
     "make": _make,
     "git": _git,
     "mvn": _mvn,

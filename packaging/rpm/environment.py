@@ -1,0 +1,155 @@
+"""Makes the virtual environment that the RPMs hold, and lists which package holds which of its files.
+
+environment.py WHEELS ROOT LISTS, run by the interpreter that the environment is of. Commands, and what
+`setup.cfg` installs next to Python packages, come below ROOT/usr, the environment below ROOT/usr/libexec.
+"""
+
+from __future__ import annotations
+
+import compileall
+import configparser
+import os
+import py_compile
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+HOME = Path("/usr/libexec/ovirt-placement")
+
+#: What each RPM adds to those before it. Page and simulator both need MarkupSafe, and not each other.
+STAGES = {
+    "libs": ("ovirt-placement", "markupsafe"),
+    "planner": ("ovirt-placement[planner]",),
+    "postgresql": ("psycopg[c]",),
+    "web": ("ovirt-placement[web]",),
+    "simulator": ("ovirt-placement-simulator",),
+}
+
+#: Nothing that runs imports them, and they are a third of all files.
+TESTS = ("pandas/tests", "numpy/**/tests")
+
+#: No file of the caller, nor of the folder that the caller is in, changes what a command imports.
+LAUNCHER = """#!{home}/bin/python3 -sP
+import sys
+
+from {module} import {function}
+
+sys.exit({function}())
+"""
+
+
+def make(wheels: Path, root: Path, lists: Path) -> None:
+    home = root / HOME.relative_to("/")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
+    kept = {home, *home.rglob("*")}
+    added: dict[str, set[Path]] = {}
+    for package, requirements in STAGES.items():
+        _install(wheels, home, requirements)
+        _move_out(home, root / "usr")
+        _prune(home)
+        added[package] = set(home.rglob("*")) - set().union(kept, *added.values())
+    added["libs"] |= {file for file in kept if file.exists()}
+    packages = _site_packages(home)
+    _write_launchers(packages, root / "usr/bin")
+    _forget(packages, home)
+    _compile(packages, root)
+    lists.mkdir()
+    for package, files in added.items():
+        lines = sorted({*_lines(files, root)})
+        (lists / package).write_text("".join(f"{line}\n" for line in lines))
+
+
+def _install(wheels: Path, home: Path, requirements: tuple[str, ...]) -> None:
+    pip = [sys.executable, "-m", "pip", "--isolated", "--quiet", "--disable-pip-version-check"]
+    given = ["--no-index", "--find-links", str(wheels), "--no-compile", "--no-warn-script-location"]
+    python = str(home / "bin/python3")
+    subprocess.run([*pip, "--python", python, "install", *given, *requirements], check=True)
+
+
+def _move_out(home: Path, usr: Path) -> None:
+    """Move what a wheel installs next to its packages to where it is looked for."""
+    for place in ("share", "lib/systemd", "lib/sysusers.d"):
+        if (home / place).exists():
+            shutil.copytree(home / place, usr / place, dirs_exist_ok=True)
+            shutil.rmtree(home / place)
+
+
+def _prune(home: Path) -> None:
+    for script in (home / "bin").iterdir():
+        if not script.name.startswith("python"):
+            script.unlink()
+    shutil.rmtree(home / "include", ignore_errors=True)
+    for tests in TESTS:
+        for folder in [*_site_packages(home).glob(tests)]:
+            shutil.rmtree(folder)
+
+
+def _write_launchers(packages: Path, commands: Path) -> None:
+    commands.mkdir(parents=True, exist_ok=True)
+    for points in packages.glob("ovirt_placement*.dist-info/entry_points.txt"):
+        read = configparser.ConfigParser(delimiters="=")
+        read.read(points)
+        for name, target in read["console_scripts"].items():
+            module, function = target.split(":")
+            (commands / name).write_text(LAUNCHER.format(home=HOME, module=module, function=function))
+            (commands / name).chmod(0o755)
+
+
+def _forget(packages: Path, home: Path) -> None:
+    """Remove what names the place of the build, and what would let pip change what RPM installed."""
+    for record in packages.glob("*.dist-info/RECORD"):
+        record.write_text("")
+    for installer in packages.glob("*.dist-info/INSTALLER"):
+        installer.write_text("rpm\n")
+    settings = home / "pyvenv.cfg"
+    lines = settings.read_text().splitlines(keepends=True)
+    settings.write_text("".join(line for line in lines if not line.startswith("command")))
+
+
+def _compile(packages: Path, root: Path) -> None:
+    """Compile all, of the time that RPM gives the sources: bytecode of another time does not count."""
+    epoch = int(os.environ["SOURCE_DATE_EPOCH"])
+    for source in packages.rglob("*.py"):
+        # None is a command, whatever its first line says.
+        source.chmod(0o644)
+        os.utime(source, (epoch, epoch))
+    # In one process and in order: what marshal writes of a constant depends on who else refers to it.
+    compileall.compile_dir(
+        packages,
+        maxlevels=99,
+        quiet=2,
+        stripdir=str(root),
+        invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP,
+    )
+
+
+def _lines(files: Iterable[Path], root: Path) -> Iterator[str]:
+    """Give each file as a specification lists it, folders and bytecode included."""
+    for file in files:
+        place = f"/{file.relative_to(root)}"
+        if file.is_dir() and not file.is_symlink():
+            yield f"%dir {place}"
+            continue
+        yield place
+        if file.suffix == ".py":
+            yield from _bytecode(file, root)
+
+
+def _bytecode(source: Path, root: Path) -> Iterator[str]:
+    cache = source.parent / "__pycache__"
+    compiled = [*cache.glob(f"{source.stem}.cpython-*.pyc")]
+    if compiled:
+        yield f"%dir /{cache.relative_to(root)}"
+    for each in compiled:
+        yield f"/{each.relative_to(root)}"
+
+
+def _site_packages(home: Path) -> Path:
+    (packages,) = home.glob("lib/python3*/site-packages")
+    return packages
+
+
+if __name__ == "__main__":
+    make(*map(Path, sys.argv[1:4]))

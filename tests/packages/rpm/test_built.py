@@ -1,0 +1,76 @@
+"""What is built: the same each time, and of what EL has alone."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.packages.rpm.building import ask, interpreter, packages
+from tests.paths import CHECKOUT
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("rpm")]
+
+RPMS = {
+    "ovirt-placement", "ovirt-placement-libs", "ovirt-scheduler-proxy", "ovirt-placement-enforcer",
+    "ovirt-placement-planner", "ovirt-placement-postgresql", "ovirt-placement-web",
+    "ovirt-placement-simulator",
+    "ovirt-placement-fapolicyd", "ovirt-placement-monitoring",
+}  # fmt: skip
+
+
+def test_two_builds_are_the_same_bit_by_bit(builds: tuple[Path, Path]) -> None:
+    once, again = (packages(top) for top in builds)
+    assert once.keys() == again.keys() == RPMS
+    assert [name for name in once if once[name].read_bytes() != again[name].read_bytes()] == []
+
+
+def test_the_version_is_one_everywhere(build: Path) -> None:
+    read = configparser.ConfigParser()
+    read.read(CHECKOUT / "setup.cfg")
+    version = read["metadata"]["version"]
+    collection = yaml.safe_load((CHECKOUT / "packaging/ansible/galaxy.yml").read_text())
+    assert collection["version"] == version
+    found = ask("--queryformat=%{version} %{release}\n", *packages(build).values())
+    # Linked on Debian, it is for tests.
+    assert found == [f"{version} 1.test"]
+
+
+def test_only_what_el_has_is_asked_of_the_system(build: Path) -> None:
+    files = packages(build).values()
+    own = {line.split()[0] for line in ask("--provides", *files)}
+    needed = {line.split()[0] for line in ask("--requires", *files)} - own
+    libraries = {re.split(r"[.(]so|\.so", name)[0] for name in needed if ".so." in name}
+    assert libraries >= {"libcurl", "libpq", "libxml2"}
+    assert libraries - {"libcurl", "libpq", "libxml2"} <= {
+        "ld-linux-x86-64", "libc", "libcrypto", "libdl", "libgcc_s", "libm", "libpthread", "librt", "libssl",
+        "libstdc++", "libutil",
+    }  # fmt: skip
+    others = {name for name in needed if ".so." not in name and not name.startswith("rpmlib(")}
+    assert others == {
+        "/bin/sh",
+        "systemd",
+        "fapolicyd",
+        "rtld(GNU_HASH)",
+        str(interpreter()),
+        "(ovirt-placement-fapolicyd",
+    }
+
+
+def test_what_is_bundled_is_declared(build: Path) -> None:
+    files = packages(build)
+    for name in RPMS:
+        declared = {
+            match[1]
+            for line in ask("--provides", files[name])
+            if (match := re.match(r"bundled\(python3dist\((.*)\)\) = ", line))
+        }
+        held = {
+            match[1].lower().replace("_", "-").replace(".", "-")
+            for line in ask("--list", files[name])
+            if (match := re.search(r"/site-packages/([\w.]+)-[^/]*\.dist-info$", line))
+        }
+        assert declared == {each for each in held if not each.startswith("ovirt-placement")}, name

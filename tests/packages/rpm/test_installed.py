@@ -1,0 +1,166 @@
+"""What is installed: users, owners, units, commands; and services that run by their units' own commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from tests.packages.rpm import promises
+from tests.packages.rpm.machine import Machine
+from tests.paths import CHECKOUT
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("rpm")]
+
+UNITS = sorted(unit.name for unit in CHECKOUT.glob("packaging/*.service"))
+COMMANDS = (
+    "ovirt-placement",
+    "ovirt-scheduler-proxy",
+    "ovirt-enforcer",
+    "ovirt-placement-web",
+    "ovirt-simulator",
+)
+ADDRESS = "127.0.0.1:8080"
+
+OWNED = {
+    "/etc/ovirt-placement": "750 root ovirt-placement",
+    "/etc/ovirt-placement/ovirt-placement.toml": "640 root ovirt-placement",
+    "/etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml": "644 root root",
+    "/var/lib/ovirt-placement": "770 ovirt-placement ovirt-placement",
+    "/var/log/ovirt-scheduler-proxy": "750 ovirt-scheduler-proxy ovirt-scheduler-proxy",
+    "/usr/share/ovirt-scheduler-proxy/plugins": "755 root root",
+    "/usr/bin/ovirt-enforcer": "755 root root",
+}
+
+#: What an administrator writes into the configuration that comes with the package.
+SETTINGS = f"""
+s|^#url = "https:.*|url = "http://{ADDRESS}/ovirt-engine/api"|
+s|^#username = .*|username = "admin@internal"|
+s|^#password_file =|password_file =|
+"""
+
+
+def test_users_are_made(installed: Machine) -> None:
+    for user in ("ovirt-placement", "ovirt-scheduler-proxy", "ovirt-placement-web"):
+        assert "ovirt-placement" in installed.runs("id", "-Gn", user).split()
+
+
+@pytest.mark.parametrize("file", OWNED)
+def test_files_belong_to_those_who_need_them(installed: Machine, file: str) -> None:
+    assert installed.shows(file) == OWNED[file]
+
+
+def test_files_are_those_of_the_packages(installed: Machine) -> None:
+    assert installed.runs("rpm", "-Va", "--nodeps") == ""
+
+
+def test_bytecode_counts(installed: Machine) -> None:
+    promises.bytecode_counts(installed)
+
+
+def test_nothing_is_enabled_by_itself(installed: Machine) -> None:
+    for unit in UNITS:
+        state = installed.tries("systemctl", "is-enabled", unit.replace("@", "@east")).stdout
+        assert state == "disabled\n", unit
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_runs_for_any_user(installed: Machine, command: str) -> None:
+    assert installed.runs(command, "--help", user="ovirt-scheduler-proxy").startswith(f"usage: {command}")
+
+
+def test_systemd_finds_no_fault_with_units(installed: Machine) -> None:
+    files = [f"/usr/lib/systemd/system/{unit.replace('@', '@east')}" for unit in UNITS]
+    done = installed.tries("systemd-analyze", "verify", *files)
+    assert [line for line in done.stderr.splitlines() if "ovirt" in line] == []
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_little_is_exposed_to_a_service(installed: Machine, unit: str) -> None:
+    """At most 2.0 of systemd's points, of which 10 are the worst."""
+    file = f"/usr/lib/systemd/system/{unit.replace('@', '@east')}"
+    said = installed.tries("systemd-analyze", "security", "--offline=true", "--threshold=20", file)
+    assert re.search(r"Overall exposure level .*: [01]\.\d|: 2\.0", said.stdout), (
+        said.stdout[-300:] + said.stderr
+    )
+    assert said.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def served(installed: Machine) -> Iterator[Machine]:
+    """All services run, against a simulated engine that asks the proxy for its units."""
+    installed.write("/root/state.json", (CHECKOUT / "docs/first-look.json").read_text())
+    installed.shell("install -m 640 -g ovirt-placement /dev/null /etc/ovirt-placement/password")
+    installed.shell("echo password > /etc/ovirt-placement/password")
+    installed.runs("sed", "-i", SETTINGS, promises.CONFIGURATION)
+    installed.shell("install -d -m 750 -o ovirt-placement -g ovirt-placement /run/ovirt-placement")
+    proxied = ["ovirt-simulator", "run", "--state", "/root/state.json", "--listen", ADDRESS]
+    with ExitStack() as stack:
+        stack.enter_context(_started(installed, "ovirt-scheduler-proxy.service"))
+        _until(installed, "ovirt-scheduler-proxy", "call", "discover")
+        simulator = stack.enter_context(
+            _running(installed.command(*proxied, "--proxy", "http://127.0.0.1:18781/"))
+        )
+        assert simulator.stdout is not None
+        assert any("listening" in line for line in simulator.stdout), "no simulated engine"
+        stack.enter_context(_started(installed, "ovirt-placement-inventory.service"))
+        stack.enter_context(_started(installed, "ovirt-enforcer.service"))
+        _until(installed, "sh", "-c", "ls /run/ovirt-placement/*")
+        yield installed
+
+
+def test_services_start_by_their_units_and_doctor_finds_nothing(served: Machine) -> None:
+    found = json.loads(served.runs("ovirt-placement", "doctor", "--json"))
+    assert found["findings"] == []
+
+
+def test_the_first_plan_is_shown(served: Machine) -> None:
+    said = served.tries("ovirt-enforcer", "plan").stdout
+    assert "1 migration, the fewest that repair all that can be repaired (optimal)" in said
+
+
+def test_the_proxy_offers_our_units(served: Machine) -> None:
+    said = served.runs("ovirt-scheduler-proxy", "call", "discover")
+    assert "HostAffinityFilter" in said
+    assert "HaReservationBalance" in said
+
+
+@contextmanager
+def _started(machine: Machine, unit: str) -> Iterator[None]:
+    """Run what a unit runs, as its user, with what systemd passes on to it."""
+    text = machine.read(f"/usr/lib/systemd/system/{unit}")
+    (command,) = re.findall(r"^ExecStart=(.*)$", text, re.MULTILINE)
+    (user,) = re.findall(r"^User=(.*)$", text, re.MULTILINE)
+    logs = [
+        f"LOGS_DIRECTORY=/var/log/{name}" for name in re.findall(r"^LogsDirectory=(.*)$", text, re.MULTILINE)
+    ]
+    with _running(machine.command("env", *logs, *shlex.split(command), user=user)):
+        yield
+
+
+@contextmanager
+def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    process = subprocess.Popen(command, start_new_session=True, **output)
+    try:
+        yield process
+    finally:
+        # What it has entered does not end with it.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def _until(machine: Machine, *words: str) -> None:
+    """Ask until it is so."""
+    ends = time.monotonic() + 120
+    while machine.tries(*words).returncode != 0:
+        assert time.monotonic() < ends, words
