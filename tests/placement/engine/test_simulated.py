@@ -32,7 +32,7 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve, serve_recording
 from tests import builders
 from tests.placement.engine_server import PASSWORD, RECORDING, EngineServer, serving
-from tests.placement.model.full_state import AROUND, VECTORS
+from tests.placement.model.test_state_file import AROUND, VECTORS
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
