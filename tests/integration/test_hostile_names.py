@@ -60,6 +60,7 @@ OF_STATES = """
 """
 OF_ENGINES = """
     ovirt-enforcer approve --list
+    ovirt-enforcer refuse --dry-run PLAN --reason REASON
     ovirt-enforcer approve PLAN
     ovirt-enforcer pause --reason REASON
     ovirt-enforcer pause --list
