@@ -124,7 +124,12 @@ def test_a_stream_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(events, "_PATIENCE_SECONDS", 0.05)
     sessions, streams = Sessions(60.0), Streams(5, 5)
     cookie, _ = sessions.begin(Rights("id", "name", administrator=True), "token")
-    site: Any = SimpleNamespace(sessions=sessions, streams=streams, keeper=_keeper())
+    site: Any = SimpleNamespace(
+        sessions=sessions,
+        streams=streams,
+        keeper=_keeper(),
+        cookie_of=lambda request: request.cookies.get(COOKIE),
+    )
     sent: list[Any] = []
 
     async def receive() -> Any:
