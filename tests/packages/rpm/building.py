@@ -95,9 +95,14 @@ def packed_again(
         if name != "ovirt-placement-planner":
             _unpack(file, unpacked)
     alter(unpacked)
-    lists = shutil.copytree(next((top / "BUILD").glob("*/lists")), place / "BUILD" / "lists")
+    lists = place / "BUILD" / "lists"
+    lists.mkdir(parents=True)
     for name in ("planner", "postgresql", "web", "simulator"):
         (lists / name).write_text("")
+    modes = ask("--queryformat=[%{FILEMODES:perms} %{FILENAMES}\\n]", packages(top)["ovirt-placement-libs"])
+    files = (line.split() for line in modes if "/usr/share/" not in line)
+    listed = (f"%dir {file}" if mode.startswith("d") else file for mode, file in files)
+    (lists / "libs").write_text("".join(f"{line}\n" for line in listed))
     head, _, rest = (top / "ovirt-placement.spec").read_text().partition("\n%prep\n")
     _, _, scriptlets = rest.partition("\n%pre\n")
     body = f"%install\ncp -a {unpacked}/. %{{buildroot}}\n\n%pre\n{scriptlets}"
