@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.browsers import axe, chromium
 from tests.examples import EXAMPLES
+
+__all__ = ["axe", "chromium"]
 
 settings.register_profile("default", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("default")

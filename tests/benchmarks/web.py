@@ -20,8 +20,8 @@ from playwright.sync_api import Page, sync_playwright
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_service.tables import table
 from ovirt_simulator.generate import Sizes, generate
+from tests.browsers import FLAGS
 from tests.configuration import PASSWORD, write_configuration
-from tests.web.browser.conftest import FLAGS
 
 from .placement_world import INVENTORY_USER, SIZES, WORKERS_USER
 from .placement_world import requests as requests_made

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser
 
 from release.site import build
 from tests.docs.test_links import PAGES
@@ -90,19 +90,17 @@ def test_nothing_is_loaded_from_elsewhere(site: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_searched_without_a_server(site: Path) -> None:
+def test_it_is_searched_without_a_server(site: Path, chromium: Browser) -> None:
     """From its files alone; whatever a browser asks for is one of them."""
     asked: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page()
+    with chromium.new_context() as visitor:
+        page = visitor.new_page()
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"{site.as_uri()}/index.html")
         page.wait_for_url("**/docs/index.html")
         captions = page.locator(".sidebar-tree .caption-text").all_text_contents()
         page.goto(f"{site.as_uri()}/search.html?q=fapolicyd")
         first = page.locator("#search-results ul.search a").first.text_content()
-        browser.close()
     assert captions == ["Start", "Use", "Operate", "Reference", "Develop"]
     assert first == "Hardened hosts"
     assert [url for url in asked if not url.startswith((site.as_uri(), "data:"))] == []

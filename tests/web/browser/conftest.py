@@ -1,29 +1,15 @@
-"""A headless Chromium of the system, and tabs in it that note what a person would not see."""
+"""Tabs of a browser that note what a person would not see."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from tests.configuration import PASSWORD
 from tests.web.running import ROOT
 from tests.web.running import Page as Served
-
-#: Without them, it would look for its maker's servers.
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 class Tab:
@@ -57,16 +43,6 @@ class Tab:
 Opened = Callable[..., Tab]
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    found = shutil.which("chromium")
-    assert found, "the browser tests need Debian's chromium: apt-get install chromium"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        yield browser
-        browser.close()
-
-
 @contextmanager
 def tab(browser: Browser, served: Served, *, scheme: str = "light", width: int = 1280) -> Iterator[Tab]:
     """A browser profile of its own with one tab."""
@@ -79,12 +55,3 @@ def tab(browser: Browser, served: Served, *, scheme: str = "light", width: int =
         yield Tab(context.new_page(), served)
     finally:
         context.close()
-
-
-@pytest.fixture(scope="session")
-def axe() -> str:
-    """The source of axe-core, which a package brings."""
-    import axe_playwright_python
-
-    (found,) = Path(axe_playwright_python.__file__).parent.rglob("axe.min.js")
-    return found.read_text()

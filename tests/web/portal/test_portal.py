@@ -12,12 +12,9 @@ import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
 from tests.configuration import PASSWORD
-from tests.web.browser.conftest import axe, chromium
 from tests.web.conftest import STATE
 from tests.web.portal.serving import Portal, portal, root_of, start_address
 from tests.web.running import PATIENCE_SECONDS
-
-__all__ = ["axe", "chromium"]
 
 pytestmark = [
     pytest.mark.slow,
