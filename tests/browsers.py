@@ -1,4 +1,4 @@
-"""A headless Chromium of the system, one in each process: playwright refuses a second one beside it."""
+"""A headless Chromium of the system, one in each process: playwright refuses a second."""
 
 from __future__ import annotations
 
