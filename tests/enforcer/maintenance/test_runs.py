@@ -18,6 +18,7 @@ from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.maintenance.stage import Killed, Killer, Stage, stage
+from tests.examples import seeds
 from tests.simulator.core import engines
 
 #: Deactivated, upgraded: by user without a reason (600 with one), completed with a restart.
@@ -276,7 +277,7 @@ def test_killed_at_every_point_it_goes_on(part: int, tmp_path: Path) -> None:
 
 @dies
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(50))
 def test_killed_ten_times_at_random_it_goes_on(seed: int, tmp_path: Path) -> None:
     dice = random.Random(seed)
     played = killed_and_started_again(tmp_path, STATE, [dice.randint(1, 8) for _ in range(10)])

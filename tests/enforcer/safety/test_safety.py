@@ -10,6 +10,7 @@ import pytest
 from tests.enforcer.safety.cases import Case, drawn
 from tests.enforcer.safety.ends import fewest_violated, of_cluster, violated
 from tests.enforcer.safety.world import play
+from tests.examples import seeds
 
 #: Clusters that one engine has, and in the quick suite.
 _AT_ONCE, _FEW = 20, 5
@@ -37,7 +38,7 @@ def test_nothing_that_held_is_violated_and_the_end_is_repaired_or_cannot_be(tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_the_same_for_many_clusters(seed: int, tmp_path: Path) -> None:
     cases = [drawn(number) for number in range(seed * _AT_ONCE, (seed + 1) * _AT_ONCE)]
     assert judged(cases, tmp_path, seed) == []
