@@ -43,7 +43,7 @@ def small_machine() -> Iterator[None]:
 
 @pytest.fixture
 def own_garbage_only() -> Iterator[None]:
-    """What other tests left is not collected at the end of the stack, where each finalizer would fail and say so."""
+    """What other tests left is not collected at the end of the stack, where finalizers fail and report it."""
     gc.collect()
     gc.disable()
     yield

@@ -7,14 +7,13 @@ needs no locks.
 from __future__ import annotations
 
 import queue
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from ovirt_service.exhaustion import guarded
+from ovirt_service.threads import BackgroundThread
 
 #: More questions than these wait for one another.
 _AT_ONCE: Final = 8
@@ -159,7 +158,7 @@ class Dialogues(Generic[K]):
         while self._waiting and self._asking < self._at_once:
             self._asking += 1
             question = self._waiting.popleft()
-            guarded(threading.Thread(target=self._answer, args=question, name="asking", daemon=True).start)
+            BackgroundThread(target=self._answer, args=question, name="asking").start()
 
     def _answer(self, key: K, question: Callable[[], Any]) -> None:
         try:

@@ -11,7 +11,6 @@ import os
 import queue
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -22,7 +21,7 @@ from requests.adapters import HTTPAdapter
 
 from ovirt_placement.engine.connection.http_proxies import proxy_of
 from ovirt_placement.engine.connection.unanswered import Cause, Unanswered, of_requests, too_late
-from ovirt_service.exhaustion import guarded
+from ovirt_service.threads import BackgroundThread
 
 #: Bytes that an answer of the single sign-on may have; it has a few hundred.
 _MOST: Final = 2**20
@@ -104,7 +103,7 @@ def _asked(question: Question, trust: Trust, seconds: float, ended: Callable[[],
         except Exception as error:  # it is raised where the answer is awaited
             outcomes.put(error)
 
-    guarded(threading.Thread(target=ask, name="log-in", daemon=True).start)
+    BackgroundThread(target=ask, name="log-in").start()
     try:
         outcome = _awaited(outcomes, seconds, ended)
     finally:

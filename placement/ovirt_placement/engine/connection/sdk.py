@@ -33,7 +33,11 @@ class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc] # the SDK has n
 
     def __init__(self, *, sso: SignOn, ended: Callable[[], bool], limits: Limits, **settings: Any) -> None:
         """Log in, which raises as `SingleSignOn.log_in`; `ended` breaks off what is under way."""
-        super().__init__(token=sso.log_in(), **settings)
+        token = sso.log_in()
+        try:
+            super().__init__(token=token, **settings)
+        except pycurl.error as error:  # a handle is not to be had, which has no code of its own
+            raise MemoryError(str(error)) from None
         self._multi = Sockets(self._multi)
         self._sso = sso
         self._ended = ended

@@ -26,6 +26,7 @@ from ovirt_placement.inventory.on_demand.statistics import (
 )
 from ovirt_placement.inventory.published.publication import now
 from ovirt_placement.model import Snapshot
+from ovirt_service.threads import BackgroundThread
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
@@ -91,7 +92,7 @@ class DirectReader:
                 if not self._reading:
                     self._reading = True
                     asked = (wanted, measured, host_tags, searches)
-                    threading.Thread(target=self._read, args=asked, daemon=True).start()
+                    BackgroundThread(target=self._read, args=asked).start()
                 awaited = self._readings
                 while self._readings == awaited:
                     if not self._changed.wait(until - time.monotonic()):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from ovirt_service.errors import UserError
+from ovirt_service.threads import BackgroundThread
 
 #: The first answer has nothing known to fall back on: a store that answers may take longer.
 FIRST_PATIENCE_SECONDS = 1.0
@@ -50,7 +51,7 @@ class Stored(Generic[Found]):
 
     def _begin(self) -> threading.Event:
         reading = self._reading = threading.Event()
-        threading.Thread(target=self._read, args=(reading,), name="store", daemon=True).start()
+        BackgroundThread(target=self._read, args=(reading,), name="store").start()
         return reading
 
     def _read(self, reading: threading.Event) -> None:

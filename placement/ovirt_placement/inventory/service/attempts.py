@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -12,6 +11,7 @@ from typing import TypeVar
 from ovirt_placement.inventory.published.publication import now
 from ovirt_service.back_off import BackOff
 from ovirt_service.exhaustion import guarded
+from ovirt_service.threads import BackgroundThread
 
 #: However many ask for it, an engine that is away is not asked more often than this.
 _SHORTEST_PAUSE_SECONDS = 1.0
@@ -75,5 +75,5 @@ async def in_thread(work: Callable[[], _Result]) -> _Result:
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(settle, done)
 
-    guarded(threading.Thread(target=run, daemon=True).start)
+    BackgroundThread(target=run).start()
     return await result

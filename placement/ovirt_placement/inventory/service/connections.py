@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from prometheus_client import Counter
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.inventory.service.metrics import CountedConnection
+from ovirt_service.threads import BackgroundThread
 
 #: For log-outs, all at once; an engine that hangs forgets the sessions by itself.
 _LAST_SECONDS = 1.5
@@ -37,7 +37,7 @@ def connections(settings: EngineSettings, requests: Counter) -> Iterator[Connect
         until = time.monotonic() + _LAST_SECONDS
         for connection in made:
             connection.end()
-        closing = [threading.Thread(target=connection.close, daemon=True) for connection in made]
+        closing = [BackgroundThread(target=connection.close) for connection in made]
         for thread in closing:
             thread.start()
         for thread in closing:
