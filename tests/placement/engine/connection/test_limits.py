@@ -34,6 +34,7 @@ def connected(server: EngineServer, limits: Limits) -> EngineConnection:
         (LARGE, Limits(1_000_000, 10_000_000), "larger than 1000000 bytes"),
         (LARGE, Limits(10_000_000, 2_000_000), "larger than 1 MiB unpacked"),
     ],
+    ids=["compressed", "as sent", "plain"],
 )
 def test_an_answer_is_interrupted_where_it_is_too_large(body: bytes, limits: Limits, complaint: str) -> None:
     server = EngineServer(answer=lambda path: (200, body) if path == "/vms" else None)
