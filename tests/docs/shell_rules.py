@@ -272,12 +272,12 @@ def _fagenrules(words: list[str], root: Path) -> None:
 
 
 def _firewall_cmd(words: list[str], root: Path) -> None:
-    """What is opened is the port of the proxy's socket."""
+    """What is opened is a service that comes with a package."""
     if words != ["--reload"]:
         option, rule = words
         assert option == "--permanent"
-        (port,) = re.findall(r" port=(\d+) ", rule)
-        assert f"ListenStream=127.0.0.1:{port}\n" in (_PACKAGING / "ovirt-scheduler-proxy.socket").read_text()
+        (service,) = re.findall(r"service[= ](?:name=)?([a-z-]+)", rule)
+        assert (_PACKAGING / "firewalld" / f"{service}.xml").is_file()
 
 
 def _createrepo(words: list[str], root: Path) -> None:

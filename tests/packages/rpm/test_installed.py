@@ -13,8 +13,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from lxml import etree
 
-from tests.packages.rpm import promises
+from ovirt_placement_web.settings import WebSettings
+from ovirt_scheduler_proxy.settings import Server
+from tests.packages.rpm import engine_tools, promises
 from tests.packages.rpm.machine import Machine
 from tests.paths import CHECKOUT
 
@@ -132,6 +135,45 @@ def test_the_proxy_offers_our_units(served: Machine) -> None:
     said = served.runs("ovirt-scheduler-proxy", "call", "discover")
     assert "HostAffinityFilter" in said
     assert "HaReservationBalance" in said
+
+
+def test_engine_backup_saves_files_and_store_and_says_how_the_store_comes_back(served: Machine) -> None:
+    served.write("/etc/ovirt-placement/west.toml", '[store]\nurl = "sqlite:////nowhere/store.db"\n')
+    saved = engine_tools.backup(served).splitlines()
+    assert saved[0] == f"- Store of ovirt-placement by {promises.CONFIGURATION}"
+    assert saved[1].startswith("- Store of ovirt-placement by /etc/ovirt-placement/west.toml NOT SAVED: ")
+    names = served.runs("tar", "-tPf", f"{engine_tools.BACKUP}/files").split()
+    assert {promises.CONFIGURATION, "/etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml"} < set(names)
+    *_, command = engine_tools.restore(served).splitlines()
+    assert served.shows("/var/lib/ovirt-placement/engine-backup").startswith("700 ")
+    # Its services run still, so that it is only looked at.
+    assert served.runs(*shlex.split(command), "--replace", "--dry-run")
+    served.runs("rm", "/etc/ovirt-placement/west.toml")
+
+
+def test_engine_backup_of_databases_alone_saves_no_store(served: Machine) -> None:
+    assert engine_tools.backup(served, files=False) == ""
+
+
+def test_sos_collects_what_can_be_run(served: Machine) -> None:
+    """But for systemd's commands: it does not run here. An exit status says what doctor and status find."""
+    commands = [shlex.split(one) for one in engine_tools.collected_by_sos(served)]
+    ours = [words for words in commands if words[0].startswith("ovirt-")]
+    assert len(ours) == len(commands) - 2
+    for words in ours:
+        done = served.tries(*words)
+        assert (done.stderr, done.stdout == "") == ("", False), words
+
+
+@pytest.mark.parametrize(
+    ("service", "listen"),
+    [("ovirt-scheduler-proxy", Server().listen), ("ovirt-placement-web", WebSettings().listen)],
+)
+def test_firewalld_knows_where_a_service_listens(installed: Machine, service: str, listen: str) -> None:
+    (port,) = etree.fromstring(installed.read(f"/usr/lib/firewalld/services/{service}.xml").encode()).iter(
+        "port"
+    )
+    assert (port.get("protocol"), port.get("port")) == ("tcp", listen.rpartition(":")[2])
 
 
 @contextmanager
