@@ -24,8 +24,8 @@ class _Begun(threading.Event):
 class BackgroundThread(threading.Thread):
     """Ends with the process; ends the process if the system has no thread for it, or no memory for its start.
 
-    CPython (at least up to 3.13) creates the thread first, and lets it set up itself: if that fails, nobody
-    tells `start`.
+    CPython (at least up to 3.13) creates the thread first, and lets it set up itself: if that fails, `start`
+    does not learn of it.
     """
 
     def __init__(self, **named: object) -> None:
