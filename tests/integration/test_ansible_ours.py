@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -176,3 +177,27 @@ def test_the_collection_is_built(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["ovirt_placement-core-1.0.0.tar.gz"]
+
+
+def test_the_collection_is_fit_for_production(tmp_path: Path) -> None:
+    """By the profile that the collection's own file names."""
+    place = tmp_path / "ansible_collections" / "ovirt_placement" / "core"
+    shutil.copytree(COLLECTION, place)
+    subprocess.run(["git", "init", "--quiet", place], check=True, timeout=60)
+    subprocess.run(["git", "-C", place, "add", "--all"], check=True, timeout=60)
+    found = {
+        "ANSIBLE_COLLECTIONS_PATH": str(tmp_path),
+        "ANSIBLE_HOME": str(tmp_path / "home"),
+        "HOME": str(tmp_path),
+        "PATH": f"{COMMANDS}:{environ['PATH']}",
+    }
+    done = subprocess.run(
+        [COMMANDS / "ansible-lint", "--offline", "--nocolor", "--strict"],
+        cwd=place,
+        env=dict(environ) | found,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Profile 'production' was required, and it passed" in done.stdout + done.stderr

@@ -11,7 +11,7 @@ BACKUP = "/root/backup"
 
 #: As engine-backup sources what packages add: within a function whose variables they see, in this order.
 _ENGINE_BACKUP = """
-output() { printf '%s\\n' "$1"; }
+output() { printf '%%s\\n' "$1"; }
 source_d() {
     local file
     for file in $(find "/etc/ovirt-engine-backup/engine-backup-$1.d" -name '*.sh' | sort); do . "$file"; done

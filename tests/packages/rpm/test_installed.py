@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import signal
-import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
 from lxml import etree
@@ -19,6 +15,7 @@ from ovirt_placement_web.settings import WebSettings
 from ovirt_scheduler_proxy.settings import Server
 from tests.packages.rpm import engine_tools, promises
 from tests.packages.rpm.machine import Machine
+from tests.packages.rpm.services import ADDRESS, simulated_engine, started, until
 from tests.paths import CHECKOUT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("rpm")]
@@ -31,7 +28,6 @@ COMMANDS = (
     "ovirt-placement-web",
     "ovirt-simulator",
 )
-ADDRESS = "127.0.0.1:8080"
 
 OWNED = {
     "/etc/ovirt-placement": "750 root ovirt-placement",
@@ -101,23 +97,17 @@ def test_little_is_exposed_to_a_service(installed: Machine, unit: str) -> None:
 @pytest.fixture(scope="module")
 def served(installed: Machine) -> Iterator[Machine]:
     """All services run, against a simulated engine that asks the proxy for its units."""
-    installed.write("/root/state.json", (CHECKOUT / "docs/first-look.json").read_text())
     installed.shell("install -m 640 -g ovirt-placement /dev/null /etc/ovirt-placement/password")
     installed.shell("echo password > /etc/ovirt-placement/password")
     installed.runs("sed", "-i", SETTINGS, promises.CONFIGURATION)
     installed.shell("install -d -m 750 -o ovirt-placement -g ovirt-placement /run/ovirt-placement")
-    proxied = ["ovirt-simulator", "run", "--state", "/root/state.json", "--listen", ADDRESS]
     with ExitStack() as stack:
-        stack.enter_context(_started(installed, "ovirt-scheduler-proxy.service"))
-        _until(installed, "ovirt-scheduler-proxy", "call", "discover")
-        simulator = stack.enter_context(
-            _running(installed.command(*proxied, "--proxy", "http://127.0.0.1:18781/"))
-        )
-        assert simulator.stdout is not None
-        assert any("listening" in line for line in simulator.stdout), "no simulated engine"
-        stack.enter_context(_started(installed, "ovirt-placement-inventory.service"))
-        stack.enter_context(_started(installed, "ovirt-enforcer.service"))
-        _until(installed, "sh", "-c", "ls /run/ovirt-placement/*")
+        stack.enter_context(started(installed, "ovirt-scheduler-proxy.service"))
+        until(installed, "ovirt-scheduler-proxy", "call", "discover")
+        stack.enter_context(simulated_engine(installed, "--proxy", "http://127.0.0.1:18781/"))
+        stack.enter_context(started(installed, "ovirt-placement-inventory.service"))
+        stack.enter_context(started(installed, "ovirt-enforcer.service"))
+        until(installed, "sh", "-c", "ls /run/ovirt-placement/*")
         yield installed
 
 
@@ -174,35 +164,3 @@ def test_firewalld_knows_where_a_service_listens(installed: Machine, service: st
         "port"
     )
     assert (port.get("protocol"), port.get("port")) == ("tcp", listen.rpartition(":")[2])
-
-
-@contextmanager
-def _started(machine: Machine, unit: str) -> Iterator[None]:
-    """Run what a unit runs, as its user, with what systemd passes on to it."""
-    text = machine.read(f"/usr/lib/systemd/system/{unit}")
-    (command,) = re.findall(r"^ExecStart=(.*)$", text, re.MULTILINE)
-    (user,) = re.findall(r"^User=(.*)$", text, re.MULTILINE)
-    logs = [
-        f"LOGS_DIRECTORY=/var/log/{name}" for name in re.findall(r"^LogsDirectory=(.*)$", text, re.MULTILINE)
-    ]
-    with _running(machine.command("env", *logs, *shlex.split(command), user=user)):
-        yield
-
-
-@contextmanager
-def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    process = subprocess.Popen(command, start_new_session=True, **output)
-    try:
-        yield process
-    finally:
-        # What it has entered does not end with it.
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-
-
-def _until(machine: Machine, *words: str) -> None:
-    """Ask until it is so."""
-    ends = time.monotonic() + 120
-    while machine.tries(*words).returncode != 0:
-        assert time.monotonic() < ends, words

@@ -1,0 +1,136 @@
+"""The roles of our collection, from an empty machine to a cluster that places by our units."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.packages.rpm.building import interpreter
+from tests.packages.rpm.machine import Machine, machine
+from tests.packages.rpm.services import ADDRESS, simulated_engine, started, until
+from tests.paths import CHECKOUT
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("rpm")]
+
+_PAGE = CHECKOUT / "docs" / "ansible.md"
+_VARIABLES = {
+    "server_repository": "file:///packages",
+    "server_url": f"http://{ADDRESS}/ovirt-engine/api",
+    "server_username": "admin@internal",
+    "server_password": "password",
+    "server_ca_file": "",
+    # systemd does not run on such a machine: what is enabled there is started by hand.
+    "server_started": False,
+    "engine_restart": False,
+    "engine_clusters": ["production"],
+    "ansible_python_interpreter": "/usr/bin/python3",
+    "ansible_become": False,
+}
+#: An engine's settings, as its own command reads and writes them.
+_ENGINE_CONFIG = """#!/bin/sh -eu
+settings=/root/engine-settings
+touch "$settings"
+case $1 in
+    -g) value="$(sed -n "s|^$2=||p" "$settings")"; echo "$2: $value version: general" ;;
+    -s) sed -i "\\\\|^${2%%=*}=|d" "$settings"; echo "$2" >> "$settings" ;;
+esac
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where Ansible finds our collection, and nothing of the user's."""
+    place = tmp_path_factory.mktemp("ansible")
+    shutil.copytree(
+        CHECKOUT / "packaging" / "ansible", place / "ansible_collections" / "ovirt_placement" / "core"
+    )
+    return place
+
+
+@pytest.fixture(scope="module")
+def empty(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    with machine(tmp_path_factory.mktemp("empty"), released, interpreter()) as made:
+        made.dnf("install", "ovirt-placement-simulator")  # the engine
+        made.write("/usr/bin/engine-config", _ENGINE_CONFIG)
+        made.runs("chmod", "755", "/usr/bin/engine-config")
+        yield made
+
+
+def test_from_an_empty_machine_to_clusters_that_place_by_our_units(empty: Machine, home: Path) -> None:
+    with simulated_engine(empty):
+        first = play(empty, home, engine_clusters=[])
+    assert first["changed"] >= 8
+    assert empty.shows("/etc/ovirt-placement/password") == "640 root ovirt-placement"
+    assert 'domain_tags = ["rack-"]' in empty.read("/etc/ovirt-placement/ovirt-placement.toml")
+    for unit in (
+        "ovirt-placement-inventory.service",
+        "ovirt-scheduler-proxy.socket",
+        "ovirt-enforcer.service",
+    ):
+        assert empty.tries("systemctl", "is-enabled", unit).stdout == "enabled\n", unit
+    assert empty.read("/root/engine-settings").splitlines() == [
+        "ExternalSchedulerEnabled=true",
+        "ExternalSchedulerServiceURL=http://localhost:18781/",
+    ]
+    with ExitStack() as stack:
+        empty.shell("install -d -m 750 -o ovirt-placement -g ovirt-placement /run/ovirt-placement")
+        stack.enter_context(started(empty, "ovirt-scheduler-proxy.service"))
+        until(empty, "ovirt-scheduler-proxy", "call", "discover")
+        stack.enter_context(simulated_engine(empty, "--proxy", "http://127.0.0.1:18781/"))
+        stack.enter_context(started(empty, "ovirt-placement-inventory.service"))
+        stack.enter_context(started(empty, "ovirt-enforcer.service"))
+        until(empty, "sh", "-c", "ls /run/ovirt-placement/*")
+        assert play(empty, home)["changed"] == 1
+        assert play(empty, home, server_must_be_well=True)["changed"] == 0
+        assert "migration" in empty.tries("ovirt-enforcer", "plan").stdout
+
+
+def play(there: Machine, home: Path, **variables: object) -> dict[str, Any]:
+    """Run the page's playbook, and return how many tasks did what."""
+    playbook = home / "page.yml"
+    _, _, page = _PAGE.read_text().partition("## The roles")
+    playbook.write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    entered = home / "enter"
+    entered.write_text(f'#!/bin/sh\nshift\nexec {shlex.join(there.command())} SYSTEMD_OFFLINE=1 "$@"\n')
+    entered.chmod(0o755)
+    reached = {
+        "ansible_host": "/",
+        "ansible_connection": "community.general.chroot",
+        "ansible_chroot_exe": str(entered),
+    }
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("ansible-playbook")),
+            "--inventory=machine,",
+            f"--extra-vars={json.dumps({**_VARIABLES, **reached, **variables})}",
+            str(playbook),
+        ],
+        env=_environment(home),
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
+    found: dict[str, Any] = json.loads(done.stdout)["stats"]["machine"]
+    return found
+
+
+def _environment(home: Path) -> Mapping[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    return inherited | {
+        "HOME": str(home),
+        "ANSIBLE_HOME": str(home / "home"),
+        "ANSIBLE_COLLECTIONS_PATH": str(home),
+        "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+        "LC_ALL": "C.UTF-8",
+    }
