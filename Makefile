@@ -14,9 +14,8 @@ SITE := $(VENV)/.site
 VECTORS ?= tests/data/vectors
 # The folder with the engine's compiled classes.
 ENGINE ?=
-# Tests wait for processes about as long as they compute: half as many workers again as cores.
-WORKERS := $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
-PYTEST_ARGS ?= --dist loadgroup
+# As many workers as cores.
+PYTEST_ARGS ?= -n logical --dist loadgroup
 # The SQLite of EL8, and the tests that run under it; those of all that makes digests. An earlier release left
 # nothing in FIPS mode: it did not run there.
 OLD_SQLITE := .work/old-sqlite/libsqlite3.so.0
@@ -30,8 +29,8 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # Some tests, and then those of them whose assertions depend on real time; these mostly wait, so that two at a time
 # leave the machine idle enough: run-tests MARKS,ARGUMENTS
-run-tests = $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS) -m "$(1) and not timing" $(2) \
-	&& $(BIN)/python -m pytest -n logical $(PYTEST_ARGS) -m "$(1) and timing" $(2)
+run-tests = $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and not timing" $(2) \
+	&& $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and timing" $(2)
 
 .PHONY: help demo page screenshots site release test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference rpms rpm-lock clean
 
@@ -54,7 +53,7 @@ test-slow: $(READY) $(WHEELS) ## the slow tests: packages, the engine's Java cli
 	$(call run-tests,slow)
 
 test-properties: $(READY) ## the properties, with many more examples than make test draws (EXAMPLES=n)
-	EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS) -m "hypothesis and not timing"
+	EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest $(PYTEST_ARGS) -m "hypothesis and not timing"
 
 test-platforms: $(READY) $(OLD_SQLITE) ## what concerns them, under the SQLite of EL8, and with the digests refused that FIPS mode refuses
 	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -c 'import sqlite3; assert sqlite3.sqlite_version == "3.26.0"'

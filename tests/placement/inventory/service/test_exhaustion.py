@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import select
+import selectors
 import signal
 import subprocess
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -17,6 +18,13 @@ LIMITS = range(100, 260, 20)
 LONG_SECONDS = 60
 #: A library that does without the memory that it did not get is ended by the system.
 CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS)
+
+
+def heard(pipe: IO[str]) -> bool:
+    """Whether something comes, or the end, in time."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        return bool(selector.select(LONG_SECONDS))
 
 
 @pytest.mark.parametrize("limit", LIMITS)
@@ -31,8 +39,7 @@ def test_it_ends_by_itself_or_by_a_signal(file: Path, tmp_path: Path, limit: int
     ):
         try:
             assert service.stdout is not None
-            heard, _, _ = select.select([service.stdout], [], [], LONG_SECONDS)
-            assert heard, f"it hangs: {log.read_text()}"
+            assert heard(service.stdout), f"it hangs: {log.read_text()}"
             began = service.stdout.readline()  # that it publishes, or nothing when it has ended
             if began:
                 service.send_signal(signal.SIGTERM)
