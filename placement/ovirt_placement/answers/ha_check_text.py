@@ -9,6 +9,7 @@ from ovirt_placement.answers.ha_check import (
     CheckedCluster,
     CheckVerdict,
     Failing,
+    FailingUnit,
     HaCheckDocument,
     LostSet,
     UnplacedRecord,
@@ -49,10 +50,16 @@ def notes(answer: HaCheckDocument) -> Iterator[str]:
         yield "Migrations that restore the reservation (docs/ha.md):"
         yield "  ovirt-enforcer plan"
     for found in answer.clusters:
+        if domains := [_domain(one) for one in found.units if one.domain is not None]:
+            yield f"Failure domains of cluster {found.cluster.name}: {listed(domains, '; ')}"
         for one in found.not_waiting:
             yield f"{one.rule.title}: {_NOT_WAITING}{listed([vm.name for vm in one.vms])}"
         if found.outside:
             yield f"Not counted in cluster {found.cluster.name}: {_outside(found)}"
+
+
+def _domain(one: FailingUnit) -> str:
+    return f"{one.domain} ({listed([host.name for host in one.hosts])})"
 
 
 def _outside(found: CheckedCluster) -> str:

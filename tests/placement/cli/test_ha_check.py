@@ -111,6 +111,9 @@ def test_domains_by_tag_fail_whole(asking: Asking) -> None:
 def test_domains_by_list_and_several_at_once(asking: Asking) -> None:
     asking.configuration = LISTED
     assert asking.data(0, "--domains")["clusters"][0]["safe"] is True
+    assert "Failure domains of cluster blue: feed-a (north, east); feed-b (south, west)" in asking.text(
+        0, "--domains"
+    )
     (found,) = asking.data(1, "--domain feed-a --domain feed-b --failures 2")["clusters"]
     assert [loss["domains"] for loss in found["losses"]] == [["feed-a", "feed-b"]]
 

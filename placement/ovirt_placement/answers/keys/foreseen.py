@@ -23,7 +23,7 @@ def foreseen(
     repair: frozenset[Repair],
     deadline: Deadline,
 ) -> WhatIfDocument:
-    """With the keys as they are to be, in every cluster whose policy heeds them."""
+    """With the keys as they are to be, in every cluster whose policy has their filter."""
     after = with_keys(before, change)
-    heeding = (one.id for one in before.clusters if key_filter.RULE in filters_in_force(one))
-    return what_if(foresee(before, after, heeding, repair=repair, deadline=deadline), after, conflicts)
+    clusters = (one.id for one in before.clusters if key_filter.RULE in filters_in_force(one))
+    return what_if(foresee(before, after, clusters, repair=repair, deadline=deadline), after, conflicts)
