@@ -25,6 +25,7 @@ from tests.configuration import PASSWORD, write_configuration
 from tests.enforcer.actions.migrate_vm.crash.world import world as simulated
 from tests.enforcer.enforcer_process import EnforcerProcess
 from tests.enforcer.launching import At
+from tests.examples import some
 from tests.placement.databases import postgresql
 from tests.proxy.running import eventually
 
@@ -235,7 +236,7 @@ def test_a_leader_that_is_stopped_anywhere_makes_no_second_migration(
         points = moments(alone.passed)
         alone.end()
         undisturbed.judge(alone.said)
-    for number, point in enumerate(points[part::PARTS]):
+    for number, point in enumerate(some(points[part::PARTS])):
         folder = tmp_path / str(number)
         folder.mkdir()
         with store_of(database, folder) as store_url, world(folder / "world", store_url) as disturbed:
