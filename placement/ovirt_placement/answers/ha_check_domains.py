@@ -45,6 +45,12 @@ def named_domains(words: Iterable[str], domains: Iterable[Domain]) -> Domains:
 def asked_domains(snapshot: Snapshot, settings: HaSettings, words: Iterable[str] | None) -> Domains:
     """The domains of these names, or all. Raises `UserError` where there are none."""
     known = configured_domains(snapshot, settings)
+    if not known and settings.domain_tags:
+        begins = " or ".join(f'"{tag}"' for tag in settings.domain_tags)
+        raise UserError(
+            f"no failure domains: no host is known to have a tag that begins with {begins}; an inventory that"
+            " runs reads the tags of hosts once it is restarted (docs/ha.md)"
+        )
     if not known:
         raise UserError("no failure domains: set domains or domain_tags under [ha] (docs/ha.md)")
     return known if words is None else named_domains(words, known)

@@ -129,7 +129,8 @@ def _titles(found: ViolatedConstraint) -> Iterator[str]:
 
 
 def _members(found: ViolatedConstraint) -> Iterator[str]:
+    """Those that stand wrong come first: of many members, a table shows only some."""
     wrong = {vm.id for vm in found.offenders}
-    for at in found.locations:
+    for at in sorted(found.locations, key=lambda at: at.vm.id not in wrong):
         mark = " *" if at.vm.id in wrong else ""
         yield f"{at.vm.name} on {at.host.name}{'' if at.host_up else ' (not up)'}{mark}"

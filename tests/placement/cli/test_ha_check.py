@@ -123,6 +123,7 @@ def test_domains_by_list_and_several_at_once(asking: Asking) -> None:
     [
         (TAGS, "--domain rack-9", 'no failure domain "rack-9"; did you mean "rack-'),
         ("", "--domains", "no failure domains: set domains or domain_tags under [ha]"),
+        (TAGS.replace("rack", "row"), "--domains", 'no host is known to have a tag that begins with "row-"'),
         (LISTED.replace("west", "wset"), "--domains", '[ha] domain "feed-b": no host "wset"'),
         (
             TAGS + LISTED.replace("feed-a", "rack-1"),
