@@ -1,4 +1,7 @@
-"""A headless Chromium of the system, one in each process: playwright refuses a second."""
+"""A headless Chromium of the system, one at a time in each process: playwright refuses a second.
+
+It ends with the tests of a file: while it runs, the process has a loop of asyncio, and others begin theirs.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
