@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import threading
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from ovirt_service.exhaustion import end, guarded
 
 #: A thread that has not taken its first step by then will not: even a busy machine gives it a turn before.
-_BEGIN_SECONDS: Final = 30.0
+_LOOKS: Final = 30
+#: A process that is stopped, and woken late, has missed one look alone, as its thread had no turn either.
+_LOOK_SECONDS: Final = 1.0
 
 
 class _Begun(threading.Event):
     """What `Thread.start` waits for, without a limit of its own."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is set; end the process if it is not in time."""
-        if not super().wait(_BEGIN_SECONDS if timeout is None else timeout):
+        """Wait until it is set; without a time of the caller's, end the process if it is not in ours."""
+        if timeout is not None:
+            return super().wait(timeout)
+        if not any(super(_Begun, self).wait(_LOOK_SECONDS) for _ in range(_LOOKS)):
             end()
         return True
 
@@ -28,9 +33,11 @@ class BackgroundThread(threading.Thread):
     does not learn of it.
     """
 
-    def __init__(self, **named: object) -> None:
-        """Take what `threading.Thread` takes, by name."""
-        super().__init__(daemon=True, **named)  # type: ignore[arg-type]
+    def __init__(
+        self, target: Callable[..., object], args: Iterable[Any] = (), name: str | None = None
+    ) -> None:
+        """Take what `threading.Thread` takes."""
+        super().__init__(target=target, args=args, name=name, daemon=True)
         self._started = _Begun()
 
     def start(self) -> None:

@@ -14,7 +14,7 @@ from ovirt_service.threads import BackgroundThread
 NOTHING_COMES_OF_IT = """
 import threading
 import ovirt_service.threads as threads
-threads._BEGIN_SECONDS = 0.1
+threads._LOOK_SECONDS = 0.01
 for starts in ("_start_new_thread", "_start_joinable_thread"):
     setattr(threading, starts, lambda *arguments, **named: 1)
 threads.BackgroundThread(target=print).start()

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from tests.packages.rpm.machine import Machine
 from tests.paths import CHECKOUT
@@ -52,6 +52,20 @@ def running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
         # What it has entered does not end with it.
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
+
+
+@contextmanager
+def all_started(machine: Machine) -> Iterator[None]:
+    """Proxy, an engine that asks it for its units, inventory, enforcer: each once those before are ready."""
+    machine.shell("install -d -m 750 -o ovirt-placement -g ovirt-placement /run/ovirt-placement")
+    with ExitStack() as stack:
+        stack.enter_context(started(machine, "ovirt-scheduler-proxy.service"))
+        until(machine, "ovirt-scheduler-proxy", "call", "discover")
+        stack.enter_context(simulated_engine(machine, "--proxy", "http://127.0.0.1:18781/"))
+        stack.enter_context(started(machine, "ovirt-placement-inventory.service"))
+        stack.enter_context(started(machine, "ovirt-enforcer.service"))
+        until(machine, "sh", "-c", "ls /run/ovirt-placement/*")
+        yield
 
 
 def until(machine: Machine, *words: str) -> None:

@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 from lxml import etree
@@ -15,7 +14,7 @@ from ovirt_placement_web.settings import WebSettings
 from ovirt_scheduler_proxy.settings import Server
 from tests.packages.rpm import engine_tools, promises
 from tests.packages.rpm.machine import Machine
-from tests.packages.rpm.services import ADDRESS, simulated_engine, started, until
+from tests.packages.rpm.services import ADDRESS, all_started
 from tests.paths import CHECKOUT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("rpm")]
@@ -100,14 +99,7 @@ def served(installed: Machine) -> Iterator[Machine]:
     installed.shell("install -m 640 -g ovirt-placement /dev/null /etc/ovirt-placement/password")
     installed.shell("echo password > /etc/ovirt-placement/password")
     installed.runs("sed", "-i", SETTINGS, promises.CONFIGURATION)
-    installed.shell("install -d -m 750 -o ovirt-placement -g ovirt-placement /run/ovirt-placement")
-    with ExitStack() as stack:
-        stack.enter_context(started(installed, "ovirt-scheduler-proxy.service"))
-        until(installed, "ovirt-scheduler-proxy", "call", "discover")
-        stack.enter_context(simulated_engine(installed, "--proxy", "http://127.0.0.1:18781/"))
-        stack.enter_context(started(installed, "ovirt-placement-inventory.service"))
-        stack.enter_context(started(installed, "ovirt-enforcer.service"))
-        until(installed, "sh", "-c", "ls /run/ovirt-placement/*")
+    with all_started(installed):
         yield installed
 
 

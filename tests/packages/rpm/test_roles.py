@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import yaml
 
 from tests.packages.rpm.building import interpreter
 from tests.packages.rpm.machine import Machine, machine
-from tests.packages.rpm.services import ADDRESS, simulated_engine, started, until
+from tests.packages.rpm.services import ADDRESS, all_started, simulated_engine
 from tests.paths import CHECKOUT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("rpm")]
@@ -88,14 +87,7 @@ def test_from_an_empty_machine_to_clusters_that_place_by_our_units(empty: Machin
         "ExternalSchedulerEnabled=true",
         "ExternalSchedulerServiceURL=http://localhost:18781/",
     ]
-    with ExitStack() as stack:
-        empty.shell("install -d -m 750 -o ovirt-placement -g ovirt-placement /run/ovirt-placement")
-        stack.enter_context(started(empty, "ovirt-scheduler-proxy.service"))
-        until(empty, "ovirt-scheduler-proxy", "call", "discover")
-        stack.enter_context(simulated_engine(empty, "--proxy", "http://127.0.0.1:18781/"))
-        stack.enter_context(started(empty, "ovirt-placement-inventory.service"))
-        stack.enter_context(started(empty, "ovirt-enforcer.service"))
-        until(empty, "sh", "-c", "ls /run/ovirt-placement/*")
+    with all_started(empty):
         assert play(empty, home)["changed"] == 1
         assert play(empty, home, server_must_be_well=True)["changed"] == 0
         assert "migration" in empty.tries("ovirt-enforcer", "plan").stdout
