@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
@@ -29,6 +31,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         for folder in _folders_in_memory() - config.stash[_FOLDERS]:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder whose sockets have names of at most 107 bytes, wherever pytest keeps its own folders."""
+    with TemporaryDirectory(prefix="t") as name:
+        yield Path(name)
 
 
 def _folders_in_memory() -> frozenset[Path]:

@@ -116,8 +116,8 @@ def wide_lines(reported: str) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_ends_with_every_rule_satisfied_and_no_needless_migration(seed: int, tmp_path: Path) -> None:
-    with kept_demo(seed, tmp_path) as (api, demo, reported):
+def test_ends_with_every_rule_satisfied_and_no_needless_migration(seed: int, short_path: Path) -> None:
+    with kept_demo(seed, short_path) as (api, demo, reported):
         assert wide_lines(reported.partition("=== It keeps running")[0]) == []
         assert logs_in(reported)
         host_of_vm = api.host_of_vm()
@@ -143,14 +143,14 @@ def test_ends_with_every_rule_satisfied_and_no_needless_migration(seed: int, tmp
 
     _, alive = psutil.wait_procs([demo, *processes], timeout=30)
     assert not alive
-    assert list(tmp_path.iterdir()) == []
+    assert list(short_path.iterdir()) == []
 
 
-def test_ends_by_itself_and_shows_the_story(tmp_path: Path) -> None:
+def test_ends_by_itself_and_shows_the_story(short_path: Path) -> None:
     completed = subprocess.run(
         [sys.executable, "-m", "demo", "--seed", "3"],
         cwd=CHECKOUT,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(short_path)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -162,11 +162,11 @@ def test_ends_by_itself_and_shows_the_story(tmp_path: Path) -> None:
     before, after = completed.stdout.split("=== The enforcer")
     assert before.count("VIOLATED") == 2
     assert "VIOLATED" not in after
-    assert list(tmp_path.iterdir()) == []
+    assert list(short_path.iterdir()) == []
     assert wide_lines(completed.stdout) == []
     assert_explains_the_refused_start(before)
     assert_shows_steps(after.partition("=== After")[0])
-    assert_offers_what_can_be_run(after.partition("=== What now")[2], tmp_path)
+    assert_offers_what_can_be_run(after.partition("=== What now")[2], short_path)
 
 
 def assert_explains_the_refused_start(before: str) -> None:
@@ -217,8 +217,8 @@ def assert_offers_what_can_be_run(what_now: str, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_it_offers_to_try_works(tmp_path: Path) -> None:
-    with kept_demo(1, tmp_path) as (_, _, reported):
+def test_what_it_offers_to_try_works(short_path: Path) -> None:
+    with kept_demo(1, short_path) as (_, _, reported):
         _, farewell = reported.split("=== It keeps running")
         (config,) = re.findall(r"export (OVIRT_PLACEMENT_CONFIG)=(\S+)", farewell)
         commands = re.findall(r"^  \.venv/bin/(.*)$", farewell, re.MULTILINE)
@@ -267,11 +267,11 @@ def test_a_kept_one_installs_the_page_besides() -> None:
 
 
 @pytest.mark.slow
-def test_the_page_of_a_large_cluster_says_where_it_is(tmp_path: Path) -> None:
+def test_the_page_of_a_large_cluster_says_where_it_is(short_path: Path) -> None:
     page = subprocess.Popen(
         [sys.executable, "-m", "demo.page", "--hosts", "20", "--vms", "200"],
         cwd=CHECKOUT,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(short_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -285,7 +285,7 @@ def test_the_page_of_a_large_cluster_says_where_it_is(tmp_path: Path) -> None:
         page.stdout.read()
         assert page.wait(60) == 0
     # An enforcer that is ended while it starts to plan may leave the folder that multiprocessing has made.
-    assert [one for one in tmp_path.iterdir() if not one.name.startswith("pymp-")] == []
+    assert [one for one in short_path.iterdir() if not one.name.startswith("pymp-")] == []
 
 
 def test_an_installation_is_one_line() -> None:

@@ -41,11 +41,11 @@ def test_what_fips_mode_refuses_is_refused_here(digest: str) -> None:
     assert refused.stderr.splitlines()[-1].startswith(("ValueError", "TypeError"))
 
 
-def test_the_story_of_all_daemons_comes_out_as_ever(tmp_path: Path) -> None:
+def test_the_story_of_all_daemons_comes_out_as_ever(tmp_path: Path, short_path: Path) -> None:
     """The simulator, the inventory, the proxy with our plugins, the enforcer and commands, by their names."""
     processes = tmp_path / "processes"
     processes.mkdir()
-    reported = run("-m", "demo", "--seed", "3", TMPDIR=str(tmp_path), FIPS_PROCESSES=str(processes))
+    reported = run("-m", "demo", "--seed", "3", TMPDIR=str(short_path), FIPS_PROCESSES=str(processes))
     assert (reported.returncode, reported.stderr) == (0, "")
     before, after = reported.stdout.split("=== The enforcer")
     assert before.count("VIOLATED") == 2
