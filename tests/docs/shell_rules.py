@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import fnmatch
 import re
 import subprocess
 from collections.abc import Callable
@@ -23,7 +24,17 @@ _SETUP = configparser.ConfigParser()
 _SETUP.read(CHECKOUT / "setup.cfg")
 #: Units of others, whom ours work with.
 _OTHERS_UNITS = {"ovirt-engine.service", "fapolicyd.service"}
-_SYSTEMCTL = {"daemon-reload", "enable", "disable", "restart", "edit", "status"}
+_SYSTEMCTL = {
+    "daemon-reload",
+    "enable",
+    "disable",
+    "start",
+    "stop",
+    "restart",
+    "try-restart",
+    "edit",
+    "status",
+}
 _OTHERS_PACKAGES = {"ovirt-scheduler-proxy"}
 #: What hardened hosts build against the system's libraries: packages of PyPI, and what that takes.
 _BUILT = {"pycurl", "psycopg"}
@@ -68,7 +79,7 @@ def _journalctl(words: list[str], root: Path) -> None:
 def _is_unit(word: str) -> bool:
     name = word if word.endswith((".service", ".socket")) else f"{word}.service"
     template = re.sub(r"@[^.]+\.", "@.", name)
-    return name in _OTHERS_UNITS or any((folder / template).is_file() for folder in (_PACKAGING, _RECIPES))
+    return name in _OTHERS_UNITS or any(any(folder.glob(template)) for folder in (_PACKAGING, _RECIPES))
 
 
 def _systemd_sysusers(words: list[str], root: Path) -> None:
@@ -112,11 +123,10 @@ def _pip(words: list[str], root: Path) -> None:
 def _dnf(words: list[str], root: Path) -> None:
     """What is missing is reported by a script of ours, with the packages to install."""
     verb, *packages = words
-    if verb == "install" and "--repofrompath" in packages:
-        spec = (_PACKAGING / "rpm/ovirt-placement.spec.in").read_text()
-        ours = {"ovirt-placement", *re.findall(r"^%package -n (\S+)", spec, re.MULTILINE)}
-        ours |= {f"ovirt-placement-{name}" for name in re.findall(r"^%package (\w+)", spec, re.MULTILINE)}
-        assert {one for one in packages if not re.match(r"-|placement,/", one)} <= ours
+    if verb in {"upgrade", "downgrade"} or "--repofrompath" in packages:
+        ours = _our_packages()
+        for package in (one for one in packages if not re.match(r"-|placement,/", one)):
+            assert fnmatch.filter(ours, package), package
         return
     reported = re.search(r"dnf install -y ([^&\"]*)", (_PACKAGING / "check-system.sh").read_text())
     assert reported
@@ -129,6 +139,12 @@ def _dnf(words: list[str], root: Path) -> None:
             "python3.12-pip",
             *_BUILT_WITH,
         }
+
+
+def _our_packages() -> set[str]:
+    spec = (_PACKAGING / "rpm/ovirt-placement.spec.in").read_text()
+    ours = {f"ovirt-placement-{name}" for name in re.findall(r"^%package (\w+)", spec, re.MULTILINE)}
+    return {"ovirt-placement", *re.findall(r"^%package -n (\S+)", spec, re.MULTILINE), *ours}
 
 
 def _install(words: list[str], root: Path) -> None:

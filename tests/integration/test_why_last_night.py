@@ -128,6 +128,15 @@ def test_a_start_within_the_minute_that_is_named_is_found(asking: Asking) -> Non
     assert asking.data("huge", "--at", (before - timedelta(seconds=60)).isoformat())["events"] == []
 
 
+def test_before_the_record_it_says_when_that_begins(asking: Asking) -> None:
+    assert asking.data("calm", "--at", now())["record_begins"] is None
+    asked = ("calm", "--at", "2026-01-01T00:00+00:00")
+    found = asking.data(*asked)
+    first = asking.data("--refused")["recorded_since"]
+    assert found["record_begins"] == first
+    assert f"The proxy's record begins later, at {first}." in asking.text(*asked)
+
+
 def test_it_reads_as_an_administrator_asks(asking: Asking) -> None:
     text = asking.text("web", "--at", now())
     assert "The last decision until then, " in text

@@ -88,11 +88,10 @@ def _relaxed_text(one: RelaxedObstacle) -> str:
     relaxed = {
         ObstacleKind.RULE: f"Without {groups}",
         ObstacleKind.STAYS: f"With {stop}",
-    }.get(ObstacleKind(one.obstacle.kind), "Without the HA reservation")
-    rounds = (
-        f"there is a round for {_names(one.hosts)} as well" if one.hosts else "no other host gets a round"
-    )
-    return f"{relaxed}, {rounds}."
+    }.get(ObstacleKind(one.obstacle.kind), "Without the HA reservation of the cluster")
+    if not one.hosts:
+        return f"{relaxed} alone, there is still no round for any of them."
+    return f"{relaxed}, there is a round for {_names(one.hosts)} as well."
 
 
 def _tradeoff_text(one: Tradeoff) -> str:

@@ -121,6 +121,8 @@ def _show_at(args: argparse.Namespace, snapshot: Snapshot, vm: Vm, only: Host | 
 
 def _print_at(answer: DecisionsAtDocument, record: Path, *, whole: bool) -> None:
     print(f"VM {answer.vm.name} at {answer.at}{f' ({answer.note})' if answer.note else ''}")
+    if answer.record_begins is not None:
+        print(f"The proxy's record begins later, at {answer.record_begins}.")
     for title, attempt in (("The last decision until then", answer.before), ("The next one", answer.after)):
         if attempt is not None:
             _print_attempt(title, attempt, whole=whole)

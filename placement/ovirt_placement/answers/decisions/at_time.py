@@ -8,7 +8,7 @@ from pathlib import Path
 from ovirt_placement.answers.decisions.engine_said import EngineSaid, cut_at, engine_said, near, of_host
 from ovirt_placement.answers.decisions.moments import Moment
 from ovirt_placement.answers.decisions.past import PastDecision, past, time_text
-from ovirt_placement.answers.decisions.record import FILTERS, WEIGHTS, LoggedDecision, about
+from ovirt_placement.answers.decisions.record import FILTERS, WEIGHTS, LoggedDecision, about, begins
 from ovirt_placement.answers.decisions.ways import Way, ways
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.sentences import listed
@@ -55,6 +55,8 @@ class DecisionsAtDocument(Document, frozen=True, kw_only=True, tag="decisions_at
     #: The last one until then, and the first one after.
     before: Attempt | None
     after: Attempt | None
+    #: ISO 8601: when the record begins, whatever VM its first decision is about; null if before the moment.
+    record_begins: str | None
     #: Starts and migrations that failed, near the moment or the decisions.
     events: tuple[EngineSaid, ...]
     #: Why the engine's events are not known; null if they are.
@@ -83,12 +85,14 @@ def decisions_at(
             after = found
     said = [*_events(events.events, vm, moment, before, after)]
     asked_from = min(one.time for one in (before, after) if one) if before or after else moment.seconds
+    began = begins(record)
     return DecisionsAtDocument(
         vm=Named(vm.id, vm.name),
         at=time_text(moment.seconds),
         note=moment.note,
         before=None if before is None else _attempt(before, snapshot, vm, moment, said, only),
         after=None if after is None else _attempt(after, snapshot, vm, moment, said, only),
+        record_begins=None if began is None or began <= moment.seconds else time_text(began),
         events=tuple(map(engine_said, said)),
         events_error=events_error,
         events_since=cut_at(events, min(asked_from, moment.seconds)),

@@ -111,6 +111,12 @@ def about(vm: str, record: Path) -> Iterator[LoggedDecision]:
     return decisions(record, lambda line: any(mark in line for mark in marks))
 
 
+def begins(record: Path) -> float | None:
+    """When its first decision was made, in seconds since the epoch; None if empty. Raises as `decisions`."""
+    oldest = next(decisions(record), None)
+    return None if oldest is None else oldest.time
+
+
 def exists(record: Path) -> bool:
     """Whether there is a record. Raises `NoRecord` if it cannot be read."""
     try:
