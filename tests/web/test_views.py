@@ -70,6 +70,20 @@ def test_each_document_meets_its_description(page: Page) -> None:
         jsonschema_rs.validate(schema, json.loads(page.ask(f"/api/v1/{address}", cookie=cookie).text))
 
 
+def test_clusters_are_shown_with_what_is_free_and_how_many_failures_they_survive(page: Page) -> None:
+    cookie = page.session()
+    clusters = json.loads(page.ask("/api/v1/status", cookie=cookie).text)["clusters"]
+    shown = page.ask("/", cookie=cookie).text
+    for one in clusters:
+        free = 100 * one["memory_free_mb"] / one["memory_mb"]
+        amounts = [f"{one[key] / 1024:.1f} GiB" for key in ("memory_free_mb", "memory_mb")]
+        assert f"<td>{free:.0f} %: {amounts[0]} of {amounts[1]}</td>" in shown
+        assert f"<td>{one['cpu_percent']:.0f} %</td>" in shown
+    assert [one["failures_survived"] for one in clusters] == [0, None]
+    assert "unsafe</strong>: 0 failed hosts survived, 2 HA VMs" in shown
+    assert "not reserved, 0 HA VMs" in shown
+
+
 def test_the_portals_token_begins_a_session(page: Page) -> None:
     token = page.server.tokens.log_in("admin@internal", "password")
     answer = page.ask("/log-in/token", form={"token": token, "next": "/ovirt-placement/vm/a"})

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ovirt_placement.answers.policy_units import usual_units
-from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.forecast.surviving import survived_of
+from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
@@ -44,6 +45,11 @@ class ClusterStatus(Record, frozen=True, omit_defaults=False):
     #: Migrating, or chosen for a host a moment ago.
     vms_on_their_way: int
     vms_highly_available: int
+    #: Of the hosts that are up, in MiB: what they have, and what may still be handed out.
+    memory_mb: int
+    memory_free_mb: int
+    #: Used of all cores of these hosts, in percent; null where no host has reported it.
+    cpu_percent: float | None
     groups: int
     hard_violations: int
     soft_violations: int
@@ -52,6 +58,9 @@ class ClusterStatus(Record, frozen=True, omit_defaults=False):
     #: Whether the HA reservation reserves anything, and is satisfied; null where it is not known.
     ha_reservation: bool
     ha_safe: bool | None
+    #: At least this many hosts may fail at once, whichever they are, up to what the reservation asks for;
+    #: null where it asks for none.
+    failures_survived: int | None
     #: Our units that the cluster's scheduling policy enables.
     units: tuple[str, ...]
     #: Hosts that are marked as draining: no VM is placed there.
@@ -63,23 +72,35 @@ def cluster_status(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
     hosts = snapshot.hosts_of_cluster.get(cluster.id, ())
     vms = [vm for vm in snapshot.vms if vm.cluster == cluster.id]
     violations = find_violations(snapshot, cluster.id)
+    up = [host for host in hosts if host.up]
+    checked = check(snapshot, cluster.id, None, _STEPS) if cluster.ha_reservation else None
     return ClusterStatus(
         cluster=Named(cluster.id, cluster.name),
         hosts=len(hosts),
-        hosts_up=sum(host.up for host in hosts),
+        hosts_up=len(up),
         vms=len(vms),
         vms_running=sum(vm.host is not None for vm in vms),
         vms_on_their_way=sum(vm.status == "migrating" or vm.id in snapshot.pending_hosts for vm in vms),
         vms_highly_available=sum(vm.ha for vm in vms),
+        memory_mb=sum(host.memory_mb for host in up),
+        memory_free_mb=sum(max(0, host.free_mb) for host in up),
+        cpu_percent=_cpu_percent(up),
         groups=sum(group.cluster == cluster.id for group in snapshot.affinity_groups),
         hard_violations=sum(violation.hard for violation in violations),
         soft_violations=sum(not violation.hard for violation in violations),
         violations=tuple(_by_family(violations)),
         ha_reservation=cluster.ha_reservation,
-        ha_safe=check(snapshot, cluster.id, None, _STEPS).safe if cluster.ha_reservation else None,
+        ha_safe=None if checked is None else checked.safe,
+        failures_survived=None if checked is None else survived_of(checked, checked.failures).failures,
         units=tuple(rule.name for rule in usual_units() if rule.enabled_in(cluster)),
         draining=tuple(Named(host.id, host.name) for host in hosts if host.id in snapshot.draining_hosts),
     )
+
+
+def _cpu_percent(hosts: Iterable[Host]) -> float | None:
+    known = [(host.cpu_percent, host.cores) for host in hosts if host.cpu_percent is not None]
+    cores = sum(cores for _, cores in known)
+    return round(sum(percent * cores for percent, cores in known) / cores, 1) if cores else None
 
 
 def _by_family(violations: Sequence[Violation]) -> Iterator[FamilyViolations]:

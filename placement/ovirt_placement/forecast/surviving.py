@@ -30,7 +30,11 @@ def survived(snapshot: Snapshot, cluster: str) -> Survived | None:
         return None
     measure = Starts(snapshot, cluster)
     most = min(len(measure.hosts), max(_USUALLY, snapshot.cluster_by_id[cluster].ha_failures))
-    proven = judge_failures(snapshot, measure, most, DEFAULT_BUDGET)
+    return survived_of(judge_failures(snapshot, measure, most, DEFAULT_BUDGET), most)
+
+
+def survived_of(proven: Proven, most: int) -> Survived:
+    """How many hosts may fail, by what is proven of all sets of at most `most`."""
     lost = min((len(loss.hosts) for loss in proven.losses), default=most + 1)
     unknown = min(_unknown(proven), default=most + 1)
     return Survived(min(lost, unknown) - 1, exact=lost <= min(unknown, most))

@@ -71,12 +71,15 @@ def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
 def test_it_is_healthy_where_rules_and_reservation_hold(asking: Asking) -> None:
     found = asking.data(0)
     assert (found["health"], found["reasons"]) == ("healthy", [])
-    assert [(one["ha_reservation"], one["ha_safe"]) for one in found["clusters"]] == [(True, True)]
+    ha = [(one["ha_reservation"], one["ha_safe"], one["failures_survived"]) for one in found["clusters"]]
+    assert ha == [(True, True, 1)]
     assert asking.text(0).startswith("Healthy.\nEnforcer: mode observe, no enforcer runs.\n")
 
 
 def test_a_lost_reservation_is_unhealthy(asking: Asking) -> None:
     asking.publisher.publish(UNSAFE)
+    (numbers,) = asking.data(1)["clusters"]
+    assert (numbers["ha_safe"], numbers["failures_survived"]) == (False, 0)
     assert asking.data(1)["reasons"] == [
         "cluster blue: HA VMs would not all restart (ovirt-placement ha-check)"
     ]
