@@ -122,10 +122,14 @@ class World:
                 part.close()
 
     def lease_is_over(self) -> bool:
+        return self.leader() is None
+
+    def leader(self) -> str | None:
+        """Who holds a lease that has not expired."""
         *_, leases = parts = self.parts()
         try:
             lease = leases.read()
-            return lease is None or lease.left_seconds <= 0
+            return None if lease is None or lease.left_seconds <= 0 else lease.owner
         finally:
             for part in parts:
                 part.close()
@@ -254,8 +258,10 @@ def test_the_other_takes_over_when_the_leader_ends(ending: str, tmp_path: Path) 
         with made.enforcer("second") as second:
             eventually(lambda: WATCHES in second.said)
             if ending == "SIGTERM":
+                leader = made.leader()
                 first.end()
-                assert made.lease_is_over() or LEADS in second.said
+                assert leader is not None
+                assert made.leader() != leader, "the lease was not given back"
             else:
                 first.kill()
             eventually(lambda: LEADS in second.said and HOLDS in second.said and made.settled())
