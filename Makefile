@@ -94,7 +94,7 @@ reference: $(READY) ## write what is made from the code: references, JSON Schema
 site: $(SITE) ## the documentation as HTML, below .work/site/html
 	$(BIN)/python -m release.site
 
-release: $(READY) ## all files of a release but the RPMs, below dist; the commit must bear the tag of its version
+release: $(READY) $(WHEELS) ## all files of a release, below dist; the commit must bear the tag of its version (needs rpmbuild)
 	@$(BIN)/python -m release
 
 rpms: $(READY) $(WHEELS) ## the RPMs and their sources, in .work/rpm/built, of a Python 3.12 (RPM_PYTHON=FILE; needs rpmbuild)

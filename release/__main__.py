@@ -7,7 +7,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 
-from release import archives, artifacts, checks, inspection
+from release import archives, artifacts, checks, inspection, rpms
 from release.tree import CHECKOUT, version
 
 _DIST = CHECKOUT / "dist"
@@ -20,22 +20,34 @@ def main() -> int:
         print("This commit cannot be released:", *found, sep="\n- ", file=sys.stderr)
         return 1
     try:
-        artifacts.make(_WORK / "made", _DIST, checks.epoch(CHECKOUT))
+        epoch = checks.epoch(CHECKOUT)
+        artifacts.make(_WORK / "made", _DIST, epoch)
         inspection.inspect(_DIST)
         (wheel,) = _DIST.glob("ovirt_placement-*.whl")
         shutil.rmtree(_WORK / "venv", ignore_errors=True)
         bill = _DIST / f"ovirt-placement-{version()}.cdx.json"
         inspection.bill_of_materials(wheel, _WORK / "venv", bill)
+        for_tests = _rpms(epoch)
     except subprocess.CalledProcessError as error:
         print(f"failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)
         return 1
     files = sorted(_DIST.iterdir())
     (_DIST / "SHA256SUMS").write_text("".join(archives.checksums(files)))
     print(*(file.name for file in files), "SHA256SUMS", sep="\n")
+    if for_tests:
+        print(f"RPMs that were linked here are for tests, and stay in {_WORK / 'rpms'}.")
     print(
         f"Version {version()} is in {_DIST}; nothing was uploaded. Go on as docs/developers/release.md says."
     )
     return 0
+
+
+def _rpms(epoch: int) -> list[rpms.Rpm]:
+    for folder in ("rpms", "rpm-tree"):
+        shutil.rmtree(_WORK / folder, ignore_errors=True)
+    tree = artifacts.export(CHECKOUT, _WORK / "rpm-tree")
+    rpms.build(tree, CHECKOUT / ".work/rpm/wheels", _WORK / "rpms", epoch)
+    return rpms.gather(_WORK / "rpms", _DIST, epoch)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ tar -C "$(dirname "$wheels")" -cf "$top/sources/ovirt-placement-wheels-$version.
     "$(basename "$wheels")"
 # Apart, since packages that are built together with their sources name these by a digest, and archives of sources
 # differ from build to build.
-for what in -bs -bb; do
-    rpmbuild --quiet "$what" --define "_topdir $top" --define "_sourcedir $top/sources" --define "_rpmdir $top/rpms" \
-        --define "_srcrpmdir $top" ${RPM_PYTHON:+--define "python $RPM_PYTHON"} "$@" "$top/ovirt-placement.spec"
-done
+build() {
+    rpmbuild --quiet "$@" --define "_topdir $top" --define "_sourcedir $top/sources" --define "_rpmdir $top/rpms" \
+        --define "_srcrpmdir $top" ${RPM_PYTHON:+--define "python $RPM_PYTHON"} "$top/ovirt-placement.spec"
+}
+build -bs --define "for_tests %{nil}" "$@"
+build -bb "$@"

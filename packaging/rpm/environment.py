@@ -30,6 +30,12 @@ STAGES = {
 #: Nothing that runs imports them, and they are a third of all files.
 TESTS = ("pandas/tests", "numpy/**/tests")
 
+#: For compilers alone.
+DEVELOPMENT = {".a", ".c", ".h", ".pc", ".pxd", ".pxi", ".pyx"}
+
+#: As OR-Tools has it in its library of HiGHS; `$ORIGIN` is as long.
+EMPTY_RUNPATH = b"\0:::::::\0"
+
 #: No file of the caller, nor of the folder that the caller is in, changes what a command imports.
 LAUNCHER = """#!{home}/bin/python3 -sP
 import sys
@@ -54,6 +60,7 @@ def make(wheels: Path, root: Path, lists: Path) -> None:
     packages = _site_packages(home)
     _write_launchers(packages, root / "usr/bin")
     _forget(packages, home)
+    _search_no_other_folder(packages)
     _compile(packages, root)
     lists.mkdir()
     for package, files in added.items():
@@ -65,7 +72,9 @@ def _install(wheels: Path, home: Path, requirements: tuple[str, ...]) -> None:
     pip = [sys.executable, "-m", "pip", "--isolated", "--quiet", "--disable-pip-version-check"]
     given = ["--no-index", "--find-links", str(wheels), "--no-compile", "--no-warn-script-location"]
     python = str(home / "bin/python3")
-    subprocess.run([*pip, "--python", python, "install", *given, *requirements], check=True)
+    # What pip imports from there itself would else leave bytecode, which then belonged to this stage.
+    silent = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([*pip, "--python", python, "install", *given, *requirements], check=True, env=silent)
 
 
 def _move_out(home: Path, usr: Path) -> None:
@@ -84,6 +93,9 @@ def _prune(home: Path) -> None:
     for tests in TESTS:
         for folder in [*_site_packages(home).glob(tests)]:
             shutil.rmtree(folder)
+    for file in [*_site_packages(home).rglob("*")]:
+        if file.is_file() and file.suffix in DEVELOPMENT:
+            file.unlink()
 
 
 def _write_launchers(packages: Path, commands: Path) -> None:
@@ -108,13 +120,26 @@ def _forget(packages: Path, home: Path) -> None:
     settings.write_text("".join(line for line in lines if not line.startswith("command")))
 
 
+def _search_no_other_folder(packages: Path) -> None:
+    """Let libraries whose RUNPATH has nothing but empty entries look next to themselves.
+
+    An empty entry is the folder that the caller is in, from which nothing may be loaded.
+    """
+    for library in packages.rglob("*.so*"):
+        content = library.read_bytes()
+        if EMPTY_RUNPATH in content:
+            library.write_bytes(content.replace(EMPTY_RUNPATH, b"\0$ORIGIN\0"))
+
+
 def _compile(packages: Path, root: Path) -> None:
     """Compile all, of the time that RPM gives the sources: bytecode of another time does not count."""
     epoch = int(os.environ["SOURCE_DATE_EPOCH"])
-    for source in packages.rglob("*.py"):
-        # None is a command, whatever its first line says.
-        source.chmod(0o644)
-        os.utime(source, (epoch, epoch))
+    for file in packages.rglob("*"):
+        if file.is_file() and ".so" not in file.suffixes:
+            # None is a command, whatever its first line says.
+            file.chmod(0o644)
+        if file.suffix == ".py":
+            os.utime(file, (epoch, epoch))
     # In one process and in order: what marshal writes of a constant depends on who else refers to it.
     compileall.compile_dir(
         packages,

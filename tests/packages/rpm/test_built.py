@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import configparser
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,20 @@ def test_the_version_is_one_everywhere(build: Path) -> None:
     found = ask("--queryformat=%{version} %{release}\n", *packages(build).values())
     # Linked on Debian, it is for tests.
     assert found == [f"{version} 1.test"]
+
+
+def test_rpmlint_finds_nothing_but_what_is_meant(build: Path, tmp_path: Path) -> None:
+    shutil.copy(CHECKOUT / "packaging/rpm/rpmlint.toml", tmp_path)
+    # The interpreter of this machine lets what is linked look for its library; that of EL does not.
+    ours = re.escape(str(interpreter().resolve().parents[1] / "lib"))
+    (tmp_path / "here.toml").write_text(f"Filters = ['E: binary-or-shlib-defines-rpath .*RUNPATH: {ours}']\n")
+    files = [*packages(build).values(), *build.glob("*.src.rpm")]
+    assert len(files) == len(RPMS) + 1
+    linted = subprocess.run(
+        ["rpmlint", "-c", tmp_path, *files], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert re.findall(r" [EW]: .*", linted.stdout) == []
+    assert f"{len(files)} packages and 0 specfiles checked; 0 errors, 0 warnings" in linted.stdout
 
 
 def test_only_what_el_has_is_asked_of_the_system(build: Path) -> None:
