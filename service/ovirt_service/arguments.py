@@ -42,7 +42,9 @@ def _hint(message: str, parser: argparse.ArgumentParser) -> str:
     if choice := _CHOICE.search(message):
         return nearest(choice["given"], [word.strip(" '") for word in choice["known"].split(",")])
     if unknown := _UNKNOWN.search(message):
-        return nearest(unknown["given"], set(_options(parser)))
+        known = set(_options(parser))
+        other = "; it is an option of other commands"
+        return other if unknown["given"] in known else nearest(unknown["given"], known)
     return ""
 
 

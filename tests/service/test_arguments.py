@@ -26,6 +26,7 @@ def parser() -> Parser:
         (["plan", "--clutser", "blue"], '; did you mean "--cluster"?'),
         (["plan", "--clutser=blue"], '; did you mean "--cluster"?'),
         (["plan", "--strategy", "gredy"], '; did you mean "greedy"?'),
+        (["history", "--cluster", "blue"], "; it is an option of other commands"),
     ],
 )
 def test_the_nearest_word_is_named(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,6 +49,10 @@ _FORMS: Final[Mapping[NoticeKind, _Form]] = {
     NoticeKind.ENGINE_BACK: _Form(ends=("EngineAway",)),
     NoticeKind.HELD_BACK: _Form("NotificationsHeldBack", _HOUR),
 }
+#: What is said of an alert that ends as another thing is reported, which has a sentence of its own.
+_OVER: Final = {
+    "HaReservationUnknown": "cluster {cluster}: it is known whether its HA reservation is satisfied"
+}
 #: The severity that an alert of each name has, whether it begins or ends: it is one of its labels.
 _SEVERITIES: Final = {form.begins: ABOUT[kind].severity for kind, form in _FORMS.items() if form.begins}
 
@@ -94,10 +98,14 @@ class Webhook:
 def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:
     """The alerts of a notice, each of which begins or ends."""
     form = _FORMS[notice.kind]
-    found = [_alert(name, notice, form, sentence, notice.at) for name in form.ends]
+    found = [_alert(name, notice, form, _over(name, notice, sentence), notice.at) for name in form.ends]
     if form.begins is not None:
         found.append(_alert(form.begins, notice, form, sentence, notice.at + form.lasts))
     return found
+
+
+def _over(name: str, notice: Notice, sentence: str) -> str:
+    return _OVER[name].format(cluster=notice.facts["cluster"]) if name in _OVER else sentence
 
 
 def _alert(name: str, notice: Notice, form: _Form, sentence: str, ends: float) -> dict[str, Any]:

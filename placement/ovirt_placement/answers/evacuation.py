@@ -9,15 +9,19 @@ from ovirt_placement.answers.foreseen_moves import ForeseenMove, migrations, mov
 from ovirt_placement.answers.plans.obstacles import kept_text
 from ovirt_placement.forecast.maintenance import Evacuation, Staying
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm
 from ovirt_placement.model.record import Record
+from ovirt_placement.planning.obstacles import ObstacleKind
 
 
 class StayingVm(Record, frozen=True, omit_defaults=False):
-    """A VM that cannot leave its host."""
+    """A VM that cannot leave its host, or for which no way to leave it was found."""
 
     vm: Named
     host: Named
+    #: Whether it surely cannot; else not all could be tried, as where the time ran out.
+    proven: bool
     #: What stands in the way, as sentences.
     because: tuple[str, ...]
 
@@ -33,7 +37,7 @@ class EvacuationRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     proven: bool
     #: How long the migrations are thought to take.
     seconds: float
-    #: VMs that cannot leave; none if the hosts become empty.
+    #: VMs that do not leave; none if the hosts become empty.
     staying: tuple[StayingVm, ...]
 
 
@@ -51,7 +55,10 @@ def evacuation_record(found: Evacuation, snapshot: Snapshot) -> EvacuationRecord
 
 def _staying(one: Staying, snapshot: Snapshot) -> StayingVm:
     because = tuple(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
-    return StayingVm(named_vm(one.vm, snapshot), named_host(one.host, snapshot), because)
+    proven = bool(one.obstacles) and all(
+        obstacle.kind is not ObstacleKind.NOT_FOUND for obstacle in one.obstacles
+    )
+    return StayingVm(named_vm(one.vm, snapshot), named_host(one.host, snapshot), proven, because)
 
 
 def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
@@ -61,7 +68,11 @@ def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
     for number, move in enumerate(found.moves, 1):
         yield f"  {number}. {move_text(move)}"
     for one in found.staying:
-        yield f"  {one.vm.name} cannot leave {one.host.name}:"
+        yield (
+            f"  {one.vm.name} cannot leave {one.host.name}:"
+            if one.proven
+            else f"  no way was found for {one.vm.name} to leave {one.host.name}:"
+        )
         yield from (f"    - {reason}" for reason in one.because or ("it was not looked into why",))
 
 
@@ -72,6 +83,9 @@ def _summary(found: EvacuationRecord) -> str:
         f"{migrations(count)} ({fewest}), about {duration_text(found.seconds)}" if count else "no migrations"
     )
     if found.staying:
-        number = len(found.staying)
-        return f"{number} VM{'s' * (number > 1)} cannot leave; the others need {cost}"
+        sure = sum(one.proven for one in found.staying)
+        parts = [f"{counted(sure, 'VM')} cannot leave"] if sure else []
+        if more := len(found.staying) - sure:
+            parts.append(f"for {counted(more, 'VM')} no way was found, and not all could be tried")
+        return "; ".join([*parts, f"the others need {cost}"])
     return f"empty after {cost}" if count else "empty already"

@@ -81,10 +81,14 @@ def test_the_way_there_and_back(config: Path, tmp_path: Path, capsys: pytest.Cap
         rf"schema version {VERSION + 1}, and this release has {VERSION}", capsys.readouterr().err
     )
 
-    # Back: the store is set aside, and all that was in the backup is there again.
-    source, target = (Path(word) for word in set_aside[1:])
-    assert source == Path("/var/lib/ovirt-placement/store.db")
-    shutil.move(tmp_path / source.name, tmp_path / target.name)
+    # Back: the store is set aside with all that belongs to it, and what was in the backup is there again.
+    assert set_aside[1] == "/var/lib/ovirt-placement/store.db*"
+    aside = tmp_path / Path(set_aside[2]).name
+    aside.mkdir()
+    (tmp_path / "store.db-wal").write_bytes(b"of a service that was killed")
+    for file in [*tmp_path.glob(Path(set_aside[1]).name)]:
+        shutil.move(file, aside)
+    assert (aside / "store.db-wal").exists()
     assert main([*restore[1:-1], str(backup)]) == 0
     again = KeyStore(url, engine="default", patience_seconds=5)
     assert [found.key for found in again.all_keys()] == [KEY]

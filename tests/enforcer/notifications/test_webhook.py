@@ -67,6 +67,8 @@ def test_an_alert_begins_and_the_same_one_ends(receiver: Receiver) -> None:
     assert moment(begun["startsAt"]) == datetime.fromtimestamp(1_790_000_000, UTC)
     # Alertmanager ends what has no end after minutes; this is reported again after a day.
     assert (moment(begun["endsAt"]) - moment(begun["startsAt"])).total_seconds() == 25 * 3600
+    summaries = [alert["annotations"]["summary"] for alert in first]
+    assert len(set(summaries)) == len(summaries) == 2, "what ends and what begins are two things"
     ended = {alert["labels"]["alertname"]: alert for alert in second}["HaReservation"]
     assert ended["labels"] == begun["labels"]
     assert moment(ended["endsAt"]) == datetime.fromtimestamp(1_790_000_600, UTC)

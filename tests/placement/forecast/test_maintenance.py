@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ovirt_placement.answers.evacuation import evacuation_record, evacuation_text
 from ovirt_placement.forecast.maintenance import Evacuation, evacuate
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.deadline import Deadline
 from tests.builders import (
     APART,
     SOFT_APART,
@@ -128,6 +129,18 @@ def test_a_vm_that_cannot_leave_is_named_with_its_reason(fields: dict[str, Any],
     assert "1 VM cannot leave; the others need 1 migration (the fewest)" in text
     assert "a cannot leave node-h1:" in text
     assert why in text
+
+
+def test_what_was_not_found_in_time_is_not_called_impossible() -> None:
+    """The same state has a way out for both, found where there is time."""
+    state = state_with(vm("a", "h1"), vm("b", "h1"), vm("c", "h2"), group("near", TOGETHER, "a b"))
+    (found,), _ = evacuate(state, ["h1"], Deadline(lambda: 0.0))
+    record = evacuation_record(found, state)
+    assert [one.proven for one in record.staying] == [False, False]
+    text = "\n".join(evacuation_text(record))
+    assert "for 2 VMs no way was found, and not all could be tried; the others need no migrations" in text
+    assert "no way was found for a to leave node-h1:" in text
+    assert "cannot leave" not in text
 
 
 def test_what_waits_behind_a_pinned_peer_says_so() -> None:
