@@ -180,6 +180,11 @@ def test_the_proxys_configuration_says_where_its_record_is(
     asking.recorded(1)
     (tmp_path / "ovirt-scheduler-proxy.toml").write_text(f'[decisions]\nfile = "{asking.record}"\n')
     assert "3 of 3 hosts passed" in asking.text("web")
+    # Another file, as the proxy itself has it named.
+    (tmp_path / "ovirt-scheduler-proxy.toml").rename(tmp_path / "mine.toml")
+    asking.text("web", status=2)
+    monkeypatch.setenv("OVIRT_SCHEDULER_PROXY_CONFIG", str(tmp_path / "mine.toml"))
+    assert "3 of 3 hosts passed" in asking.text("web")
 
 
 def test_a_proxy_that_is_not_to_record_is_said_to_be_so(

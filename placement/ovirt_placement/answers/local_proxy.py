@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import xmlrpc.client
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,9 @@ from ovirt_service.errors import UserError
 
 #: Where proxies have their configuration: one an engine.
 PROXY_DIRECTORY = Path("/etc/ovirt-scheduler-proxy")
+
+#: Names another file, as for the proxy.
+_FILE_VARIABLE = "OVIRT_SCHEDULER_PROXY_CONFIG"
 
 #: Where the plugins of our units are, and those of the old proxy.
 _OUR_PLUGINS = Path("/usr/share/ovirt-placement/plugins")
@@ -46,7 +50,13 @@ class ProxyRecord(Record, frozen=True, omit_defaults=False):
 
 
 def configuration_of(engine: str) -> Path:
-    """The configuration of the proxy of an engine, which need not exist."""
+    """The configuration of the proxy of an engine, which need not exist.
+
+    As the proxy itself, that of the only engine may be named by a variable.
+    """
+    named = os.environ.get(_FILE_VARIABLE)
+    if named and engine == DEFAULT_ENGINE:
+        return Path(named)
     name = "ovirt-scheduler-proxy" if engine == DEFAULT_ENGINE else engine
     return PROXY_DIRECTORY / f"{name}.toml"
 
