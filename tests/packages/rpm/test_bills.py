@@ -56,7 +56,9 @@ def test_they_name_what_the_packages_hold(gathered: Path, build: Path) -> None:
             for found in re.findall(r"/site-packages/([^/]+)-[^-/]+\.dist-info$", line)
         } - {"ovirt-placement", "ovirt-placement-simulator"}
         described = json.loads(bills(gathered)[name])
-        named = {one["name"].lower().replace("_", "-").replace(".", "-") for one in described["components"]}
+        named = {
+            one["name"].lower().replace("_", "-").replace(".", "-") for one in described.get("components", [])
+        }
         assert named == held, name
         assert described["metadata"]["component"]["name"] == name
 
@@ -70,7 +72,7 @@ def test_their_versions_are_those_of_the_wheels(gathered: Path) -> None:
     found = {
         one["name"]: one["version"]
         for text in bills(gathered).values()
-        for one in json.loads(text)["components"]
+        for one in json.loads(text).get("components", [])
     }
     assert len(found) > 20
     assert found.items() <= locked.items()

@@ -139,7 +139,7 @@ def _upgraded(
     folder = repository(place / "repository", former_proxy(place), *commands, *new)
     with machine(place, folder, interpreter()) as made:
         promises.begin_with_the_former_proxy(made)
-        made.dnf("install", "ovirt-placement-0.9.9")
+        made.dnf("install", "ovirt-placement-0.9.9", "ovirt-placement-enforcer-0.9.9")
         made.shell(f"echo '# changed by hand' >> {promises.CONFIGURATION}")
         made.write(promises.STORE, "not touched\n")
         if former is not None:
