@@ -164,6 +164,8 @@ def test_all_that_was_refused_stands_once_with_reasons_of_proxy_and_engine(askin
     assert asking.data("web", "--refused", "--since", "1h")["refused"] == [web]
     assert asking.data("calm", "--refused")["refused"] == []
     assert "is known to have been refused" in asking.text("calm", "--refused")
+    without_record = asking.text("calm", "--refused", "--decisions", "/nowhere/decisions.jsonl")
+    assert ", by the engine's events alone.\n" in without_record
 
 
 def test_the_last_decisions_are_as_many_as_are_asked_for(asking: Asking) -> None:

@@ -186,7 +186,7 @@ def _what(events: Iterable[EngineEvent]) -> str | None:
 def lines(answer: RefusedPlacementsDocument, *, whole: bool = False) -> Iterator[str]:
     """Each refusal with its reasons, and what would have let the VM start."""
     if not answer.refused:
-        yield f"No start or migration is known to have been refused since {answer.since}."
+        yield f"No start or migration is known to have been refused since {answer.since}{_only(answer)}."
     for one in answer.refused:
         yield from _lines(one, whole=whole)
         yield ""
@@ -200,6 +200,13 @@ def lines(answer: RefusedPlacementsDocument, *, whole: bool = False) -> Iterator
         yield f"The engine's events are not known: {answer.events_error}."
     if answer.events_since is not None:
         yield cut_text(answer.events_since)
+
+
+def _only(answer: RefusedPlacementsDocument) -> str:
+    """What it is known by, where something could not be asked."""
+    if answer.record_error is None:
+        return "" if answer.events_error is None else ", by the proxy's decisions alone"
+    return ", by the engine's events alone" if answer.events_error is None else ": nothing could be asked"
 
 
 def _lines(one: RefusedPlacement, *, whole: bool) -> Iterator[str]:
