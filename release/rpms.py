@@ -19,7 +19,7 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
 #: In the release tag of what was linked elsewhere than on EL or Fedora.
-FOR_TESTS = ".test"
+FOR_TESTS = "test"
 
 _BUNDLED = re.compile(r"^bundled\(python3dist\(([\w.-]+)\)\) = (\S+)$", re.MULTILINE)
 
@@ -35,7 +35,7 @@ class Rpm(NamedTuple):
 
     @property
     def for_tests(self) -> bool:
-        return self.release.endswith(FOR_TESTS)
+        return FOR_TESTS in self.release.split(".")
 
     @property
     def url(self) -> PackageURL:

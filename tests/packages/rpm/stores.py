@@ -26,7 +26,7 @@ _CONFIGURATION = """\
 name = "default"
 url = "http://127.0.0.1:9/ovirt-engine/api"
 username = "admin@internal"
-password_file = "/etc/ovirt-placement/password-of-none"
+password_file = "{password}"
 insecure = true
 
 [store]
@@ -48,7 +48,9 @@ def place(machine: Machine, folder: Path) -> None:
         file = folder / f"{version}.db"
         make_former(f"sqlite:///{file}", version)
         machine.write(f"/root/{version}.b64", base64.b64encode(file.read_bytes()).decode())
-        machine.write(_configuration(version), _CONFIGURATION.format(store=_store(version)))
+        machine.write(
+            _configuration(version), _CONFIGURATION.format(store=_store(version), password=_PASSWORD)
+        )
         machine.shell(f"base64 -d /root/{version}.b64 > {_store(version)}")
         machine.shell(f"chown ovirt-placement:ovirt-placement {_store(version)}")
 
