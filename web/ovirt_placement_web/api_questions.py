@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from ovirt_placement.answers.why import WhyDocument
 from ovirt_placement.model import Cluster
 from ovirt_placement_web.cluster_map import MapDocument
 from ovirt_placement_web.keeper import View
+from ovirt_placement_web.map_changes import MapChangesDocument
 from ovirt_placement_web.site import Refusal, Site
 from ovirt_service.errors import UserError
 
@@ -41,6 +43,8 @@ class Question(NamedTuple):
     keys: dict[str, str]
     #: Those without which there is no answer.
     required: tuple[str, ...] = ()
+    #: Those that are whole numbers.
+    numbers: tuple[str, ...] = ()
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -78,6 +82,14 @@ def _ha_check(site: Site, request: Request, view: View) -> HaCheckDocument:
     except UserError as error:
         raise Refusal(404, str(error)) from None
     return site.questions.failing(view, cluster, failing)
+
+
+def _map_changes(site: Site, request: Request, view: View) -> MapChangesDocument:
+    since = request.query_params.get("since", "")
+    if not re.fullmatch(r"[0-9]{1,16}", since):
+        raise Refusal(400, "name a map by its number: ?since=NUMBER")
+    cluster = _found(request, "cluster", view.snapshot.clusters)
+    return site.questions.map_changes(view, cluster, int(since))
 
 
 def _doctor(site: Site, request: Request, view: View) -> DoctorDocument:
@@ -163,6 +175,15 @@ QUESTIONS: tuple[Question, ...] = (
             view, _found(request, "cluster", view.snapshot.clusters)
         ),
         {},
+    ),
+    Question(
+        "/clusters/{name}/map/changes",
+        "what has changed on the map of a cluster since one that was asked for a short time ago",
+        MapChangesDocument,
+        _map_changes,
+        {"since": "the number of that map"},
+        required=("since",),
+        numbers=("since",),
     ),
     Question(
         "/keys",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from ovirt_placement_web.site import Site
 BEAT_SECONDS = 10.0
 #: Who takes nothing in for so long is not there.
 _PATIENCE_SECONDS = 20.0
-#: No more often, whatever the engine does.
+#: No more often, whatever the engine does; what comes after a pause is sent at once.
 _LEAST_SECONDS = 0.1
 
 
@@ -63,9 +64,10 @@ class EventStream:
                 if self._site.sessions.find(cookie, use=False) is None:
                     await _send(send, b"event: end\ndata: {}\n\n", more=False)
                     return
+                sent_at = time.monotonic()
                 await _send(send, _event(keeper.view))
                 await _first(changed, gone, BEAT_SECONDS)
-                await asyncio.sleep(_LEAST_SECONDS)
+                await asyncio.sleep(sent_at + _LEAST_SECONDS - time.monotonic())
 
 
 async def _first(changed: asyncio.Event, gone: asyncio.Future[None], seconds: float) -> None:

@@ -30,6 +30,9 @@ _PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5
 _WAIT_SECONDS = 2.0
 
+#: What is shown until something is known, or known to be unknown.
+_NOTHING = object()
+
 _log = logging.getLogger(__name__)
 
 
@@ -67,9 +70,10 @@ class Keeper:
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._wakers: set[Callable[[], None]] = set()
-        self._shown: object = None
+        self._shown: object = _NOTHING
         self._complaint = Complaint(_log, "the state is of old", "the state is of now again")
-        self.view = View(0, nothing_known(config, "nothing has been read yet"), time.monotonic(), "starting")
+        parts = nothing_known(config, "nothing has been read yet")
+        self.view = View(_first_number(), parts, time.monotonic(), "starting")
 
     def start(self) -> None:
         self._thread.start()
@@ -131,7 +135,7 @@ class Keeper:
         """Nothing newer is to be had: what was known stays, with the reason."""
         self._complaint.say(error)
         known = self.view.parts if self.view.known else nothing_known(self._config, error)
-        new = self.view.error is None or self.view.number == 0
+        new = self.view.error is None or self._shown is _NOTHING
         self._shown = None
         self.view = View(self.view.number + new, known, self.view.true_at, error)
         if new:
@@ -142,3 +146,8 @@ class Keeper:
             wakers = tuple(self._wakers)
         for wake in wakers:
             wake()
+
+
+def _first_number() -> int:
+    """Newer than all of a service that ran before: browsers and programs keep the numbers that they saw."""
+    return time.time_ns() // 1_000_000

@@ -19,6 +19,7 @@ _REFUSALS = {
     "429": "too many tokens were refused",
     "503": "nothing is known, or the engine does not answer",
 }
+_NUMBER = {"type": "integer", "minimum": 0, "maximum": 10**16 - 1}
 
 
 def description(root: str) -> dict[str, Any]:
@@ -51,7 +52,8 @@ def _operation(question: Question) -> dict[str, Any]:
     in_path = re.findall(r"\{(\w+)\}", question.path)
     parameters = [_parameter(name, "path", "by name or id", required=True) for name in in_path]
     for name, text in question.keys.items():
-        parameters.append(_parameter(name, "query", text, required=name in question.required))
+        parameter = _parameter(name, "query", text, required=name in question.required)
+        parameters.append(parameter | ({"schema": _NUMBER} if name in question.numbers else {}))
     refusals = {
         code: {"description": text, "content": {"application/json": {"schema": _reference(Problem)}}}
         for code, text in _REFUSALS.items()

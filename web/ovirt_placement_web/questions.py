@@ -43,6 +43,7 @@ from ovirt_placement.store.keys import KeyPlace, KeyStore, SetKey
 from ovirt_placement_web.cluster_map import MapDocument, cluster_map
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.made_plans import MadePlan, MadePlans
+from ovirt_placement_web.map_changes import LatestMaps, MapChangesDocument, map_changes, whole
 from ovirt_placement_web.stored import stored
 from ovirt_service.errors import UserError
 
@@ -98,6 +99,7 @@ class Questions:
         self._record = record
         self._remembered = Remembered()
         self._said = Remembered()
+        self._maps = LatestMaps()
         #: The last examination, and when it was made, in seconds since the epoch.
         self.examined: tuple[DoctorDocument, float] | None = None
         self._examining = threading.Lock()
@@ -156,9 +158,20 @@ class Questions:
 
     def map(self, view: View, cluster: Cluster) -> MapDocument:
         def ask() -> MapDocument:
-            return cluster_map(view.snapshot, cluster, self.violations(view, cluster), view.number)
+            drawn = cluster_map(view.snapshot, cluster, self.violations(view, cluster), view.number)
+            self._maps.add(drawn)
+            return drawn
 
         return self._ask(view, ("map", cluster.id), ask)
+
+    def map_changes(self, view: View, cluster: Cluster, since: int) -> MapChangesDocument:
+        """What has changed on the map of a cluster since the one of the state with this number."""
+
+        def ask() -> MapChangesDocument:
+            now, before = self.map(view, cluster), self._maps.find(cluster.id, since)
+            return whole(now, since) if before is None else map_changes(before, now)
+
+        return self._ask(view, ("map since", cluster.id, since), ask)
 
     def map_after(
         self, view: View, cluster: Cluster, plan: Mapping[str, Any], done: frozenset[int]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from ovirt_placement.model import Snapshot
 from ovirt_simulator.generate import Sizes, generate
 from tests.web.browser.conftest import Tab, tab
 from tests.web.conftest import STATE
@@ -20,6 +22,15 @@ _COLOURS = """() => {
     const canvas = document.getElementById("map");
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
     return new Set(new Uint32Array(data.buffer)).size;
+}"""
+
+#: A digest of all pixels, once what is due is drawn.
+_PICTURE = """async () => {
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    const canvas = document.getElementById("map");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const digest = await crypto.subtle.digest("SHA-256", data);
+    return Array.from(new Uint8Array(digest), (byte) => byte.toString(16)).join();
 }"""
 
 
@@ -90,6 +101,53 @@ def test_500_hosts_with_10000_vms_are_drawn(chromium: Browser, tmp_path: Path) -
         expect(one.page.locator("main")).to_contain_text("page 10 of 10")
         assert one.complaints == []
         assert one.strangers == []
+
+
+@pytest.mark.parametrize("zoomed", ["", "+++", "+++++++"], ids=["whole", "near", "very near"])
+def test_what_changes_looks_as_if_all_were_drawn_anew(
+    chromium: Browser, tmp_path: Path, zoomed: str
+) -> None:
+    """A migration leaves, is on its way and arrives; a VM stops, another starts; a host is chosen."""
+    state = generate(Sizes(clusters=1, hosts=40, vms=600, groups=60), seed=1)
+    cluster = state.clusters[0]
+    with paged(tmp_path, state, first=cluster.id) as page, tab(chromium, page) as one:
+        _open(one, cluster.id)
+        one.page.focus("#map")
+        for key in (*zoomed, "ArrowRight", "ArrowRight"):
+            one.page.keyboard.press(key)
+        first = one.page.evaluate(_PICTURE)
+        asked = _asked_for(one)
+        for change in _changes(page, state, at=1):
+            before = one.page.get_attribute("#map", "data-drawn")
+            change()
+            page.engine.advance(2)
+            expect(one.page.locator("#map")).not_to_have_attribute("data-drawn", str(before), timeout=20_000)
+        drawn = one.page.evaluate(_PICTURE)
+        assert drawn != first
+        assert all("/changes?since=" in url for url in asked) and asked
+        one.page.emulate_media(color_scheme="dark")
+        assert one.page.evaluate(_PICTURE) != drawn
+        one.page.emulate_media(color_scheme="light")
+        assert one.page.evaluate(_PICTURE) == drawn
+        assert one.complaints == []
+
+
+def _asked_for(one: Tab) -> list[str]:
+    """The addresses of maps that are asked for from now on."""
+    found: list[str] = []
+    one.page.on("request", lambda asked: found.append(asked.url) if "/map" in asked.url else None)
+    return found
+
+
+def _changes(page: Page, state: Snapshot, at: int) -> Iterator[Callable[[], object]]:
+    """Of VMs on one host, by its place on the map, to its neighbours."""
+    hosts = sorted(state.hosts, key=lambda host: (host.name, host.id))
+    movable = [vm for vm in state.vms_of_host[hosts[at].id] if vm.migratable and not vm.hosted_engine]
+    yield partial(page.engine.vms.migrate, movable[0].id, host_id=hosts[at - 1].id)
+    yield partial(page.engine.vms.migrate, movable[1].id, host_id=hosts[at + 1].id)
+    yield partial(page.engine.vms.migrate, movable[2].id, host_id=hosts[-1].id)
+    yield partial(page.engine.vms.stop, movable[3].id)
+    yield partial(page.engine.vms.start, movable[3].id)
 
 
 def _open(one: Tab, cluster: str) -> None:

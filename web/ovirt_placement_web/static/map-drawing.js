@@ -5,6 +5,9 @@ export const CELL = { width: 200, height: 150, gap: 14, head: 44, vm: 14 };
 // Distinguished by those who see few colours (Okabe and Ito), each with four shapes.
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b59f00", "#7a5cff"];
 const SHAPES = ["square", "circle", "diamond", "triangle"];
+// All hosts are drawn, not some.
+export const ALL = "all";
+const FEW = 60; // of more hosts, drawing all is quicker
 const LEGIBLE = 0.55; // below this scale names are not drawn
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
@@ -110,25 +113,70 @@ function way(pen, colours, from, to) {
   pen.fill();
 }
 
-// Draws what the camera sees; `scene` has map, vmsOf, across, camera, chosen and matches.
-export function draw(canvas, scene, colours) {
-  const pen = canvas.getContext("2d");
-  const ratio = window.devicePixelRatio || 1;
+// What stands below the lines of migrations: kept, so that a few cells can be drawn without the others.
+const cells = document.createElement("canvas");
+
+// In pixels of the canvas: so far may what is drawn of a host stand out of its cell.
+const marginOf = (camera, ratio) => Math.ceil(2 * ratio * Math.max(1, camera.scale)) + 1;
+
+// A part of the canvas, in its pixels: nothing is smoothed at its edges, so that it fits what is around it.
+function partOf(at, { camera, across }, ratio) {
+  const { x, y } = placeOf(at, across);
+  const margin = marginOf(camera, ratio);
+  const left = Math.floor((x - camera.x) * camera.scale * ratio) - margin;
+  const top = Math.floor((y - camera.y) * camera.scale * ratio) - margin;
+  const [width, height] = [CELL.width, CELL.height].map((size) => Math.ceil(size * camera.scale * ratio) + 2 * margin + 1);
+  return { left, top, width, height };
+}
+
+// Draws all cells that are in a part, and none of what is beyond.
+function drawPart(pen, scene, colours, { left, top, width, height }, ratio) {
   const { camera, map, across } = scene;
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.save();
+  pen.setTransform(1, 0, 0, 1, 0, 0);
+  pen.beginPath();
+  pen.rect(left, top, width, height);
+  pen.clip();
   pen.fillStyle = colours.ground;
-  pen.fillRect(0, 0, canvas.clientWidth, canvas.clientHeight);
-  pen.setTransform(ratio * camera.scale, 0, 0, ratio * camera.scale, -camera.x * camera.scale * ratio, -camera.y * camera.scale * ratio);
-  const right = camera.x + canvas.clientWidth / camera.scale;
-  const bottom = camera.y + canvas.clientHeight / camera.scale;
-  map.hosts.forEach((one, at) => {
+  pen.fillRect(left, top, width, height);
+  toCamera(pen, camera, ratio);
+  const unit = 1 / (camera.scale * ratio);
+  const margin = marginOf(camera, ratio) * unit;
+  const [x, y] = [camera.x + left * unit - margin, camera.y + top * unit - margin];
+  const [right, bottom] = [x + width * unit + 2 * margin, y + height * unit + 2 * margin];
+  const rows = [y, bottom].map((one) => Math.floor(one / (CELL.height + CELL.gap)));
+  const end = Math.min(map.hosts.length, (rows[1] + 1) * across);
+  for (let at = Math.max(0, rows[0] * across); at < end; at += 1) {
     const place = placeOf(at, across);
-    if (place.x > right || place.y > bottom || place.x + CELL.width < camera.x || place.y + CELL.height < camera.y) return;
-    host(pen, colours, one, place, { scale: camera.scale, chosen: at === scene.chosen });
+    if (place.x > right || place.y > bottom || place.x + CELL.width < x || place.y + CELL.height < y) continue;
+    host(pen, colours, map.hosts[at], place, { scale: camera.scale, chosen: at === scene.chosen });
     const vms = scene.vmsOf[at];
     const how = slots(vms.length);
     vms.forEach((each, number) => vm(pen, colours, map.vms[each], slotOf(place, number, how), scene.matches(map.vms[each])));
-  });
+  }
+  pen.restore();
+}
+
+function toCamera(pen, camera, ratio) {
+  const scale = ratio * camera.scale;
+  pen.setTransform(scale, 0, 0, scale, -camera.x * scale, -camera.y * scale);
+}
+
+// Draws what the camera sees; `scene` has map, vmsOf, across, camera, chosen and matches. Where the places of
+// hosts are given, their cells alone are drawn again: nothing else looks different since the last time.
+export function draw(canvas, scene, colours, hosts) {
+  const ratio = window.devicePixelRatio || 1;
+  const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+  const few = hosts !== ALL && hosts.size <= FEW && canvas.width === width && canvas.height === height;
+  if (canvas.width !== width || canvas.height !== height) for (const each of [canvas, cells]) Object.assign(each, { width, height });
+  const below = cells.getContext("2d");
+  const parts = few ? [...hosts].map((at) => partOf(at, scene, ratio)) : [{ left: 0, top: 0, width, height }];
+  for (const part of parts) drawPart(below, scene, colours, part, ratio);
+  const pen = canvas.getContext("2d");
+  pen.setTransform(1, 0, 0, 1, 0, 0);
+  pen.drawImage(cells, 0, 0);
+  toCamera(pen, scene.camera, ratio);
+  const { map, across } = scene;
   for (const one of map.vms) {
     if (one.to === undefined || one.host === undefined || one.to === one.host || !scene.matches(one)) continue;
     const place = placeOf(one.host, across);

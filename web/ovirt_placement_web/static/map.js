@@ -1,6 +1,7 @@
-// The map of a cluster: what is drawn is read again when the state changes; found by name, mouse and keyboard.
+// The map of a cluster: what has changed is read when the state does; found by name, mouse and keyboard.
 
-import { CELL, columns, draw, look, placeOf, shown, slotOf, slots, theme } from "./map-drawing.js";
+import { changed } from "./map-changes.js";
+import { ALL, CELL, columns, draw, look, placeOf, shown, slotOf, slots, theme } from "./map-drawing.js";
 
 const root = document.querySelector("meta[name=placement]").content;
 const canvas = document.getElementById("map");
@@ -8,19 +9,19 @@ const field = Object.fromEntries(["word", "only", "group", "count", "said", "cho
 const scene = { map: null, vmsOf: [], across: 1, camera: { x: 0, y: 0, scale: 1 }, chosen: -1, matches: () => true };
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 let colours = theme(document.body);
-let due = false;
+let due = null; // the places of the hosts to draw, or ALL
 let reading = false;
 let again = false;
 
-function redraw() {
-  if (due || !scene.map) return;
-  due = true;
+function redraw(hosts = ALL) {
+  if (!scene.map) return;
+  const waits = due !== null;
+  due = hosts === ALL || due === ALL ? ALL : new Set([...(due ?? []), ...hosts]);
+  if (waits) return;
   requestAnimationFrame(() => {
-    due = false;
-    const ratio = window.devicePixelRatio || 1;
-    const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    draw(canvas, scene, colours);
+    const hosts = due;
+    due = null;
+    draw(canvas, scene, colours, hosts);
     canvas.dataset.drawn = scene.map.number; // for measurements
   });
 }
@@ -29,9 +30,13 @@ async function read() {
   if (reading) { again = true; return; }
   reading = true;
   try {
-    const answer = await fetch(canvas.dataset.source, { headers: { "Live-Update": "1" } });
+    const changes = scene.map ? `/changes?since=${scene.map.number}` : "";
+    const answer = await fetch(canvas.dataset.source + changes, { headers: { "Live-Update": "1" } });
     if (!answer.ok) throw new Error((await answer.json()).error);
-    take(await answer.json());
+    const found = await answer.json();
+    if (found.kind === "map") take(found);
+    else if (found.whole) take(found.whole);
+    else takeChanges(found);
   } catch (error) {
     field.count.textContent = `The map cannot be read: ${error.message}`;
   } finally {
@@ -43,15 +48,31 @@ async function read() {
 function take(map) {
   const first = scene.map === null;
   const kept = scene.map?.hosts[scene.chosen]?.id;
-  scene.map = map;
-  scene.vmsOf = map.hosts.map(() => []);
-  map.vms.forEach((vm, number) => { if (vm.host !== undefined) scene.vmsOf[vm.host].push(number); });
+  place(map);
   scene.across = columns(map.hosts.length, canvas.clientWidth / Math.max(1, canvas.clientHeight));
   scene.chosen = kept === undefined ? -1 : map.hosts.findIndex((host) => host.id === kept);
   showGroups();
   if (first) showWhole();
+  show();
+}
+
+function takeChanges(changes) {
+  const { map, dirty } = changed(scene.map, changes);
+  place(map);
+  if (changes.groups?.length) showGroups();
+  show(dirty);
+}
+
+function show(hosts = ALL) {
   choose();
+  redraw(hosts);
   if (scene.chosen >= 0 && field.chosen.hasChildNodes()) list();
+}
+
+function place(map) {
+  scene.map = map;
+  scene.vmsOf = map.hosts.map(() => []);
+  map.vms.forEach((vm, number) => { if (vm.host !== undefined) scene.vmsOf[vm.host].push(number); });
 }
 
 function showGroups() {
@@ -83,7 +104,6 @@ function choose() {
   const all = `${scene.map.hosts.length} hosts, ${scene.map.vms.length} VMs, ${wrong} stand wrong, ${moving} on their way`;
   const text = word || only || group >= 0 ? `${count} of ${all}` : all;
   if (field.count.textContent !== text) field.count.textContent = text;
-  redraw();
 }
 
 function showWhole() {
@@ -219,8 +239,8 @@ document.getElementById("tools").addEventListener("submit", (event) => {
   go(vm?.host ?? host);
   list();
 });
-for (const each of [field.word, field.only, field.group]) each.addEventListener("input", () => scene.map && choose());
+for (const each of [field.word, field.only, field.group]) each.addEventListener("input", () => { if (scene.map) { choose(); redraw(); } });
 document.body.addEventListener("placement-changed", read);
 dark.addEventListener("change", () => { colours = theme(document.body); redraw(); });
-new ResizeObserver(redraw).observe(canvas);
+new ResizeObserver(() => redraw()).observe(canvas);
 read();

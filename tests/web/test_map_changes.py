@@ -1,0 +1,117 @@
+"""What is sent of a map that has changed: applied to the older map it makes the newer one, nothing lost."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_placement.model.names import Named
+from ovirt_placement_web.cluster_map import MapDocument, MapGroup, MapHost, MapVm
+from ovirt_placement_web.map_changes import LatestMaps, map_changes
+from tests.web.running import Page
+
+_NAMES = st.sampled_from("abcd")
+_PLACE = st.none() | st.integers(0, 2)
+
+
+@st.composite
+def _maps(draw: st.DrawFn, number: int, hosts: str = "xyz") -> MapDocument:
+    """VMs come, go, are renamed, move, join and leave groups; a host may be lacking."""
+    vms = draw(
+        st.dictionaries(
+            st.sampled_from("123456"),
+            st.tuples(_NAMES, _PLACE, _PLACE, st.sets(st.integers(0, 1)), st.sampled_from(["", "hard"])),
+        )
+    )
+    drawn = [
+        MapVm(key, name, "up", host, to, tuple(groups), wrong)
+        for key, (name, host, to, groups, wrong) in vms.items()
+    ]
+    return MapDocument(
+        cluster=Named("c1", "blue"),
+        number=number,
+        hosts=tuple(MapHost(name, name, "up", 1024, draw(st.sampled_from([1, 2]))) for name in hosts),
+        groups=tuple(MapGroup(name, name, draw(st.booleans())) for name in "pq"),
+        vms=tuple(sorted(drawn, key=lambda vm: (vm.name, vm.id))),
+    )
+
+
+def _applied(before: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """As a reader of the document's description would."""
+    if changes["whole"] is not None:
+        whole: dict[str, Any] = changes["whole"]
+        return whole
+    now = {**before, "number": changes["number"]}
+    for kind, name in (("hosts", "host"), ("groups", "group")):
+        now[kind] = list(before[kind])
+        for one in changes[kind]:
+            now[kind][one["at"]] = one[name]
+    now["vms"] = [vm for at, vm in enumerate(before["vms"]) if at not in changes["gone"]]
+    for one in changes["came"]:
+        now["vms"].insert(one["at"], one["vm"])
+    for one in changes["changed"]:
+        now["vms"][one["at"]] = one["vm"]
+    return now
+
+
+def _plain(document: msgspec.Struct) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(msgspec.json.encode(document))
+    return plain
+
+
+@given(_maps(1), _maps(2) | _maps(2, "xy"))
+def test_changes_make_the_newer_map_of_the_older(before: MapDocument, after: MapDocument) -> None:
+    changes = map_changes(before, after)
+    assert _applied(_plain(before), _plain(changes)) == _plain(after)
+    assert (changes.whole is not None) == (len(after.hosts) < len(before.hosts))
+
+
+@given(_maps(1))
+def test_of_what_has_not_changed_nothing_is_sent(drawn: MapDocument) -> None:
+    changes = map_changes(drawn, msgspec.structs.replace(drawn, number=2))
+    assert not (changes.whole or changes.hosts or changes.groups)
+    assert not (changes.gone or changes.came or changes.changed)
+
+
+def test_the_latest_maps_of_each_cluster_are_remembered() -> None:
+    maps = LatestMaps()
+    for number in range(9):
+        for cluster in ("c1", "c2"):
+            named = Named(cluster, cluster)
+            maps.add(MapDocument(cluster=named, number=number, hosts=(), groups=(), vms=()))
+    found = maps.find("c1", 8)
+    assert found is not None and (found.cluster.id, found.number) == ("c1", 8)
+    assert maps.find("c1", 0) is None
+
+
+def test_a_migration_is_all_that_is_sent(page: Page) -> None:
+    cookie = page.session()
+
+    def asked(path: str) -> Any:
+        return json.loads(page.ask(f"/api/v1/clusters/c1/map{path}", cookie=cookie).text)
+
+    before = asked("")
+    page.engine.vms.migrate("b", host_id="h2")
+    page.engine.advance(1)
+    page.until(lambda: bool(asked("")["number"] > before["number"]))
+    changes = asked(f"/changes?since={before['number']}")
+    assert changes["whole"] is None
+    assert [one["vm"]["id"] for one in changes["changed"]] == ["b"]
+    assert _applied(before, changes)["vms"] == asked("")["vms"]
+
+
+@pytest.mark.parametrize("since", ["", "x", "-1", "1.5", "1" * 17])
+def test_a_map_has_a_number(page: Page, since: str) -> None:
+    answer = page.ask(f"/api/v1/clusters/c1/map/changes?since={since}", cookie=page.session())
+    assert answer.status == 400
+    assert "?since=NUMBER" in answer.text
+
+
+def test_of_a_map_that_nobody_remembers_all_is_sent(page: Page) -> None:
+    changes = json.loads(page.ask("/api/v1/clusters/c1/map/changes?since=1", cookie=page.session()).text)
+    assert [host["name"] for host in changes["whole"]["hosts"]] == ["alpha", "beta"]
