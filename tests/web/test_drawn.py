@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.cli.main import main as placement
-from ovirt_placement.model import Snapshot
-from ovirt_placement_web.cluster_map import cluster_map
+from ovirt_placement.model import Pending, Snapshot
+from ovirt_placement_web.cluster_map import Drawn, cluster_map
 from tests.placement.rules.strategies import snapshots
 from tests.web.running import Page
 
@@ -30,6 +34,34 @@ def test_a_map_has_each_running_vm_in_its_place(state: Snapshot) -> None:
             groups = state.groups_of_vm.get(vm.id, ())
             own = {group.id for group in groups if group.cluster == cluster.id}
             assert {drawn.groups[at].id for at in vm.groups} == own
+
+
+@given(snapshots(), st.data())
+def test_a_map_of_a_later_state_is_as_if_it_were_the_first(state: Snapshot, data: st.DataObject) -> None:
+    """VMs move, start, stop, are renamed and are on their way; mostly there is little to draw anew."""
+    later = _later(state, data.draw)
+    for cluster in state.clusters:
+        before = cluster_map(state, cluster, violations(state, [cluster]), 1)
+        violated = violations(later, [cluster])
+        assert Drawn(state, before).anew(later, cluster, violated, 2) == cluster_map(
+            later, cluster, violated, 2
+        )
+
+
+def _later(state: Snapshot, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Snapshot:
+    hosts = st.none() | st.sampled_from([host.id for host in state.hosts] or [None])
+    vms = list(state.vms)
+    for at in draw(st.sets(st.integers(0, max(0, len(vms) - 1)), max_size=3)):
+        if vms:
+            name = draw(st.sampled_from([vms[at].name, "another"]))
+            host = draw(hosts)
+            vms[at] = replace(vms[at], name=name, host=host, status="up" if host else "down")
+    if draw(st.booleans()):
+        del vms[-1:]
+    pending = ()
+    if state.vms and state.hosts and draw(st.booleans()):
+        pending = (Pending(draw(st.sampled_from(state.vms)).id, draw(st.sampled_from(state.hosts)).id),)
+    return replace(state, vms=tuple(vms), pending=pending)
 
 
 def test_the_table_has_what_the_map_has(page: Page) -> None:

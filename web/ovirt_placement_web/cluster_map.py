@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from typing import NamedTuple
 
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.violations import ViolationsDocument
-from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.lookups.differences import differing_in_pending, exchanged_vms, same_members
+from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 
@@ -59,37 +60,88 @@ class MapDocument(Document, frozen=True, kw_only=True, tag="map"):
     vms: tuple[MapVm, ...]
 
 
+class _Pen:
+    """Draws the VMs of one state."""
+
+    def __init__(self, snapshot: Snapshot, cluster: Cluster, violations: ViolationsDocument) -> None:
+        self._snapshot = snapshot
+        hosts = snapshot.hosts_of_cluster.get(cluster.id, ())
+        self.hosts = sorted(hosts, key=lambda host: (host.name, host.id))
+        self.groups = [group for group in snapshot.affinity_groups if group.cluster == cluster.id]
+        self._place = {host.id: at for at, host in enumerate(self.hosts)}
+        self._group = {group.id: at for at, group in enumerate(self.groups)}
+        self.wrong = {
+            offender.id: "hard" if found.hard else "soft"
+            for found in sorted(violations.violations, key=lambda found: found.hard)
+            for offender in found.offenders
+        }
+        self._violated = {group.id for found in violations.violations for group in found.groups}
+
+    def vm(self, vm: Vm) -> MapVm | None:
+        """None if it has no place in this cluster."""
+        runs, to = self._place.get(vm.host or ""), None
+        if ways := self._snapshot.pending_hosts.get(vm.id):
+            to = next((self._place[way] for way in ways if way in self._place), None)
+        if runs is None and to is None:
+            return None
+        groups = self._snapshot.groups_of_vm.get(vm.id, ())
+        own = tuple(self._group[group.id] for group in groups if group.id in self._group)
+        return MapVm(vm.id, vm.name, vm.status, runs, to, own, self.wrong.get(vm.id, ""))
+
+    def document(self, cluster: Cluster, number: int, vms: tuple[MapVm, ...]) -> MapDocument:
+        return MapDocument(
+            cluster=Named(cluster.id, cluster.name),
+            number=number,
+            hosts=tuple(
+                MapHost(host.id, host.name, host.status, host.memory_mb, host.free_mb, host.cpu_percent)
+                for host in self.hosts
+            ),
+            groups=tuple(MapGroup(group.id, group.name, group.id in self._violated) for group in self.groups),
+            vms=vms,
+        )
+
+
 def cluster_map(
     snapshot: Snapshot, cluster: Cluster, violations: ViolationsDocument, number: int
 ) -> MapDocument:
     """Hosts by name, and in them VMs by name; VMs that are down have no place on a map."""
-    hosts = sorted(snapshot.hosts_of_cluster.get(cluster.id, ()), key=lambda host: (host.name, host.id))
-    place = {host.id: at for at, host in enumerate(hosts)}
-    groups = [group for group in snapshot.affinity_groups if group.cluster == cluster.id]
-    of_vm: dict[str, list[int]] = defaultdict(list)
-    for at, group in enumerate(groups):
-        for member in snapshot.group_vms[group.id]:
-            of_vm[member].append(at)
-    wrong = {
-        offender.id: "hard" if found.hard else "soft"
-        for found in sorted(violations.violations, key=lambda found: found.hard)
-        for offender in found.offenders
-    }
-    violated = {group.id for found in violations.violations for group in found.groups}
-    vms = []
-    for vm in sorted(snapshot.vms, key=lambda vm: (vm.name, vm.id)):
-        runs = place.get(vm.host or "")
-        to = next((place[each] for each in snapshot.pending_hosts.get(vm.id, ()) if each in place), None)
-        if runs is not None or to is not None:
-            own = tuple(of_vm.get(vm.id, ()))
-            vms.append(MapVm(vm.id, vm.name, vm.status, runs, to, own, wrong.get(vm.id, "")))
-    return MapDocument(
-        cluster=Named(cluster.id, cluster.name),
-        number=number,
-        hosts=tuple(
-            MapHost(host.id, host.name, host.status, host.memory_mb, host.free_mb, host.cpu_percent)
-            for host in hosts
-        ),
-        groups=tuple(MapGroup(group.id, group.name, group.id in violated) for group in groups),
-        vms=tuple(vms),
-    )
+    pen = _Pen(snapshot, cluster, violations)
+    drawn = map(pen.vm, sorted(snapshot.vms, key=lambda vm: (vm.name, vm.id)))
+    return pen.document(cluster, number, tuple(vm for vm in drawn if vm is not None))
+
+
+class Drawn(NamedTuple):
+    """A map, and the state that it is of."""
+
+    snapshot: Snapshot
+    document: MapDocument
+
+    def anew(
+        self, snapshot: Snapshot, cluster: Cluster, violations: ViolationsDocument, number: int
+    ) -> MapDocument:
+        """What `cluster_map` draws of a later state, at the cost of what has changed where that is little."""
+        pen = _Pen(snapshot, cluster, violations)
+        vms = self._changed(snapshot, pen)
+        if vms is None:
+            return cluster_map(snapshot, cluster, violations, number)
+        return pen.document(cluster, number, vms)
+
+    def _changed(self, snapshot: Snapshot, pen: _Pen) -> tuple[MapVm, ...] | None:
+        """The VMs of the later map; None if one comes, goes or is renamed, or if places or groups change."""
+        before, exchanged = self.document, exchanged_vms(self.snapshot, snapshot)
+        if exchanged is None or not same_members(self.snapshot, snapshot, exchanged):
+            return None
+        if [host.id for host in before.hosts] != [host.id for host in pen.hosts]:
+            return None
+        wrong = {vm.id: vm.wrong for vm in before.vms if vm.wrong}
+        otherwise_wrong = {vm for vm, _ in wrong.items() ^ pen.wrong.items()}
+        places = {vm.id: at for at, vm in enumerate(before.vms)}
+        vms = list(before.vms)
+        for name in exchanged.keys() | differing_in_pending(self.snapshot, snapshot) | otherwise_wrong:
+            vm, at = snapshot.vm_by_id.get(name), places.get(name)
+            drawn = None if vm is None else pen.vm(vm)
+            if (drawn is None) != (at is None) or (at is not None and drawn and drawn.name != vms[at].name):
+                return None
+            if at is not None and drawn is not None:
+                vms[at] = drawn
+        return tuple(vms)

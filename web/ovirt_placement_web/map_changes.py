@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from operator import is_not
 
 from ovirt_placement.answers.document import Document
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
-from ovirt_placement_web.cluster_map import MapDocument, MapGroup, MapHost, MapVm
+from ovirt_placement_web.cluster_map import Drawn, MapDocument, MapGroup, MapHost, MapVm
 
 #: A page that missed more states than this reads the whole map: in a window that was hidden, say.
 _REMEMBERED = 4
@@ -61,10 +62,17 @@ class LatestMaps:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._maps: dict[str, deque[MapDocument]] = {}
+        self._drawn: dict[str, Drawn] = {}
 
-    def add(self, drawn: MapDocument) -> None:
+    def add(self, drawn: Drawn) -> None:
+        cluster = drawn.document.cluster.id
         with self._lock:
-            self._maps.setdefault(drawn.cluster.id, deque(maxlen=_REMEMBERED)).append(drawn)
+            self._drawn[cluster] = drawn
+            self._maps.setdefault(cluster, deque(maxlen=_REMEMBERED)).append(drawn.document)
+
+    def latest(self, cluster: str) -> Drawn | None:
+        with self._lock:
+            return self._drawn.get(cluster)
 
     def find(self, cluster: str, number: int) -> MapDocument | None:
         with self._lock:
@@ -81,9 +89,7 @@ def map_changes(before: MapDocument, after: MapDocument) -> MapChangesDocument:
     """VMs and groups name their hosts and groups by places, so that these must be the same in both."""
     if _order(before.hosts) != _order(after.hosts) or _order(before.groups) != _order(after.groups):
         return whole(after, before.number)
-    old = dict(zip(_order(before.vms), before.vms, strict=True))
-    new = _order(after.vms)
-    staying = old.keys() & new
+    gone, came, changed = _vms(before.vms, after.vms)
     return MapChangesDocument(
         cluster=after.cluster,
         since=before.number,
@@ -98,18 +104,26 @@ def map_changes(before: MapDocument, after: MapDocument) -> MapChangesDocument:
             for at, (was, group) in enumerate(zip(before.groups, after.groups, strict=True))
             if was != group
         ),
-        gone=tuple(at for at, one in enumerate(old) if one not in staying),
-        came=_placed(after, [at for at, one in enumerate(new) if one not in staying]),
-        changed=_placed(
-            after, [at for at, one in enumerate(new) if one in staying and old[one] != after.vms[at]]
-        ),
+        gone=gone,
+        came=tuple(PlacedVm(at, after.vms[at]) for at in came),
+        changed=tuple(PlacedVm(at, after.vms[at]) for at in changed),
     )
 
 
+def _vms(before: Sequence[MapVm], after: Sequence[MapVm]) -> tuple[tuple[int, ...], list[int], list[int]]:
+    """The places before of those that went, and after of those that came and that are drawn otherwise."""
+    if len(before) == len(after):  # mostly all but a few are the same objects
+        others = [at for at, other in enumerate(map(is_not, before, after)) if other]
+        if _order([before[at] for at in others]) == _order([after[at] for at in others]):
+            return (), [], [at for at in others if before[at] != after[at]]
+    old = dict(zip(_order(before), before, strict=True))
+    new = _order(after)
+    staying = old.keys() & new
+    gone = tuple(at for at, one in enumerate(old) if one not in staying)
+    came = [at for at, one in enumerate(new) if one not in staying]
+    return gone, came, [at for at, one in enumerate(new) if one in staying and old[one] != after[at]]
+
+
 def _order(drawn: Sequence[MapHost | MapGroup | MapVm]) -> list[tuple[str, str]]:
-    """What they are sorted by: of VMs that stay, none overtakes another."""
+    """VMs are sorted by this: of those that stay, none overtakes another."""
     return [(one.name, one.id) for one in drawn]
-
-
-def _placed(drawn: MapDocument, places: Collection[int]) -> tuple[PlacedVm, ...]:
-    return tuple(PlacedVm(at, drawn.vms[at]) for at in places)

@@ -40,7 +40,7 @@ from ovirt_placement.forecast.course import course
 from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store.keys import KeyPlace, KeyStore, SetKey
-from ovirt_placement_web.cluster_map import MapDocument, cluster_map
+from ovirt_placement_web.cluster_map import Drawn, MapDocument, cluster_map
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.made_plans import MadePlan, MadePlans
 from ovirt_placement_web.map_changes import LatestMaps, MapChangesDocument, map_changes, whole
@@ -158,8 +158,10 @@ class Questions:
 
     def map(self, view: View, cluster: Cluster) -> MapDocument:
         def ask() -> MapDocument:
-            drawn = cluster_map(view.snapshot, cluster, self.violations(view, cluster), view.number)
-            self._maps.add(drawn)
+            last, violated = self._maps.latest(cluster.id), self.violations(view, cluster)
+            draw = cluster_map if last is None else last.anew
+            drawn = draw(view.snapshot, cluster, violated, view.number)
+            self._maps.add(Drawn(view.snapshot, drawn))
             return drawn
 
         return self._ask(view, ("map", cluster.id), ask)

@@ -104,9 +104,7 @@ def test_500_hosts_with_10000_vms_are_drawn(chromium: Browser, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("zoomed", ["", "+++", "+++++++"], ids=["whole", "near", "very near"])
-def test_what_changes_looks_as_if_all_were_drawn_anew(
-    chromium: Browser, tmp_path: Path, zoomed: str
-) -> None:
+def test_what_changes_looks_as_if_all_were_drawn_anew(chromium: Browser, tmp_path: Path, zoomed: str) -> None:
     """A migration leaves, is on its way and arrives; a VM stops, another starts; a host is chosen."""
     state = generate(Sizes(clusters=1, hosts=40, vms=600, groups=60), seed=1)
     cluster = state.clusters[0]
@@ -124,11 +122,12 @@ def test_what_changes_looks_as_if_all_were_drawn_anew(
             expect(one.page.locator("#map")).not_to_have_attribute("data-drawn", str(before), timeout=20_000)
         drawn = one.page.evaluate(_PICTURE)
         assert drawn != first
-        assert all("/changes?since=" in url for url in asked) and asked
+        assert all("/changes?since=" in url for url in asked)
+        assert asked
         one.page.emulate_media(color_scheme="dark")
-        assert one.page.evaluate(_PICTURE) != drawn
+        page.until(lambda: one.page.evaluate(_PICTURE) != drawn)
         one.page.emulate_media(color_scheme="light")
-        assert one.page.evaluate(_PICTURE) == drawn
+        page.until(lambda: one.page.evaluate(_PICTURE) == drawn)
         assert one.complaints == []
 
 
