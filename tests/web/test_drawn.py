@@ -38,12 +38,12 @@ def test_a_map_has_each_running_vm_in_its_place(state: Snapshot) -> None:
 
 @given(snapshots(), st.data())
 def test_a_map_of_a_later_state_is_as_if_it_were_the_first(state: Snapshot, data: st.DataObject) -> None:
-    """VMs move, start, stop, are renamed and are on their way; mostly there is little to draw anew."""
+    """VMs move, start, stop, are renamed and are on their way; mostly there is little to redraw."""
     later = _later(state, data.draw)
     for cluster in state.clusters:
         before = cluster_map(state, cluster, violations(state, [cluster]), 1)
         violated = violations(later, [cluster])
-        assert Drawn(state, before).anew(later, cluster, violated, 2) == cluster_map(
+        assert Drawn(state, before).redrawn(later, cluster, violated, 2) == cluster_map(
             later, cluster, violated, 2
         )
 

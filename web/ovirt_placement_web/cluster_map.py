@@ -116,7 +116,7 @@ class Drawn(NamedTuple):
     snapshot: Snapshot
     document: MapDocument
 
-    def anew(
+    def redrawn(
         self, snapshot: Snapshot, cluster: Cluster, violations: ViolationsDocument, number: int
     ) -> MapDocument:
         """What `cluster_map` draws of a later state, at the cost of what has changed where that is little."""

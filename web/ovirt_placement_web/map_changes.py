@@ -1,4 +1,4 @@
-"""What has changed on the map of a cluster: mostly a VM or two of ten thousand, not read all anew."""
+"""What has changed on the map of a cluster: mostly a VM or two of ten thousand, which alone is read."""
 
 from __future__ import annotations
 

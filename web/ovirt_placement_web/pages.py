@@ -25,6 +25,7 @@ from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.keys import of_host, of_vm
 from ovirt_placement.answers.restart_order import Restart, after_text, restart_text
 from ovirt_placement.answers.status import lines as status_lines
+from ovirt_placement.answers.why import not_asked_text
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement_web.group_form import state_of
@@ -124,7 +125,10 @@ def vm(site: Site, request: Request, view: View) -> Shown:
         "hosts": hosts,
         "ranked": accepted,
         "moves_with": why.moves_with,
-        "notes": why.notes,
+        "notes": [
+            *(note.sentence for note in why.notes),
+            *(not_asked_text(one, why.cluster.name) for one in why.not_asked),
+        ],
         "groups": questions.groups(view, vm=one.id).groups,
         "violations": questions.violations(view, vm=one.id).violations,
         "keys_headers": of_vm.HEADERS,

@@ -159,7 +159,7 @@ class Questions:
     def map(self, view: View, cluster: Cluster) -> MapDocument:
         def ask() -> MapDocument:
             last, violated = self._maps.latest(cluster.id), self.violations(view, cluster)
-            draw = cluster_map if last is None else last.anew
+            draw = cluster_map if last is None else last.redrawn
             drawn = draw(view.snapshot, cluster, violated, view.number)
             self._maps.add(Drawn(view.snapshot, drawn))
             return drawn

@@ -52,6 +52,9 @@ def notes(answer: HaCheckDocument) -> Iterator[str]:
     for found in answer.clusters:
         if domains := [_domain(one) for one in found.units if one.domain is not None]:
             yield f"Failure domains of cluster {found.cluster.name}: {listed(domains, '; ')}"
+            if found.safe:
+                some = "one of them fails" if found.failures == 1 else f"{found.failures} of them fail"
+                yield f"Each highly available VM restarts if any {some}."
         for one in found.not_waiting:
             yield f"{one.rule.title}: {_NOT_WAITING}{listed([vm.name for vm in one.vms])}"
         if found.outside:

@@ -184,7 +184,7 @@ def lines(found: WhatIfDocument) -> Iterator[str]:
     if found.stopped:
         yield f"stay down, since they are not highly available: {_names(found.stopped)}"
     for one in found.clusters:
-        yield from _cluster_text(one)
+        yield from _cluster_text(one, further="further " if found.maintenance else "")
     yield from (f"--fail-if: {one}" for one in found.fails)
 
 
@@ -200,13 +200,13 @@ def _start_text(start: ForeseenStart, *, by_priority: bool) -> str:
     return f"{name} starts on {start.host.name}{again}"
 
 
-def _cluster_text(one: ForeseenCluster) -> Iterator[str]:
+def _cluster_text(one: ForeseenCluster, further: str) -> Iterator[str]:
     yield f"Cluster {one.cluster.name}:"
     yield from (f"  violates {_rule_text(rule)}" for rule in one.violated)
     yield from (f"  repairs {_rule_text(rule)}" for rule in one.repaired)
     count = sum(len(move.vms) for move in one.moves)
     if not one.violated:
-        yield "  violates no rule, and costs no migrations"
+        yield f"  violates no rule, and costs no {further}migrations"
     elif one.moves:
         least = "the fewest that repair what can be repaired" if one.proven else "perhaps fewer would do"
         yield f"  costs {migrations(count)} ({least}):"

@@ -8,7 +8,7 @@ from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.keys import scores
 from ovirt_placement.answers.restart_order import Restart, after_text, restart_text
 from ovirt_placement.answers.sentences import listed, unit_names
-from ovirt_placement.answers.why import JudgedHost, WhyDocument, why
+from ovirt_placement.answers.why import JudgedHost, WhyDocument, not_asked_text, why
 from ovirt_placement.cli import past_decisions
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
@@ -94,6 +94,8 @@ def _show(answer: WhyDocument, *, whole: bool) -> None:
         _show_of_many(answer, headers)
     for note in answer.notes:
         print(f"\n{note.sentence}")
+    for one in answer.not_asked:
+        print(f"\n{not_asked_text(one, answer.cluster.name)}")
 
 
 def _show_restart(name: str, restart: Restart) -> None:

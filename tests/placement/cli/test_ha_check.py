@@ -105,6 +105,8 @@ def test_domains_by_tag_fail_whole(asking: Asking) -> None:
     assert [one["domains"] for one in found["survivals"]] == [["rack-2"]]
     assert "domain rack-1" in asking.text(1, "--domains")
     assert asking.data(0, "--domain rack-2")["clusters"][0]["safe"] is True
+    assert "Each highly available VM restarts if any one of them fails." in asking.text(0, "--domain rack-2")
+    assert "Each highly available VM restarts" not in asking.text(1, "--domains")
     assert asking.data(1, "--domain rack-1")["clusters"][0]["safe"] is False
 
 

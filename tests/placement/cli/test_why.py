@@ -18,6 +18,7 @@ from tests.builders import (
     host,
     label,
     pending,
+    rule,
     snapshot,
     vm,
 )
@@ -168,6 +169,38 @@ def test_soft_rule_that_no_unit_weighs_is_noted_once_below_the_table(
     answer = plain(capsys.readouterr().out)
     assert [reason["unit"] for reason in answer["notes"]] == ["SoftAffinityWeight"]
     assert [host["accepted"] for host in answer["hosts"]] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("filters", "said"),
+    [
+        ((), True),
+        (("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter"), False),
+    ],
+)
+def test_a_filter_that_the_engine_does_not_ask_refuses_nothing_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], filters: tuple[str, ...], said: bool
+) -> None:
+    """h1 is licensed for v2; h2 has no memory for v1 either, which the engine does ask for."""
+    file = tmp_path / "state.json"
+    state = snapshot(
+        cluster(scheduling_policy=SchedulingPolicy(filters=filters)),
+        host("h1", name="north"),
+        host("h2", name="south", free_mb=1),
+        vm("v1", name="web"),
+        vm("v2", name="cache"),
+        rule("licensed", "exclusive_hosts", "v2", hosts="h1 h2"),
+    )
+    file.write_bytes(state_file.dumps(state))
+    assert main(["why", "web", "--state", str(file)]) == 0
+    text = capsys.readouterr().out
+    assert "placement rule licensed" in text
+    assert ("it may place the VM on north (ovirt-placement setup)" in text) == said
+    assert main(["why", "web", "--state", str(file), "--json"]) == 0
+    found = plain(capsys.readouterr().out)["not_asked"]
+    assert [(one["unit"], one["hosts"]) for one in found] == (
+        [("PlacementRuleFilter", ["h1"])] if said else []
+    )
 
 
 @pytest.mark.parametrize(

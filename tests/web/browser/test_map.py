@@ -104,7 +104,7 @@ def test_500_hosts_with_10000_vms_are_drawn(chromium: Browser, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("zoomed", ["", "+++", "+++++++"], ids=["whole", "near", "very near"])
-def test_what_changes_looks_as_if_all_were_drawn_anew(chromium: Browser, tmp_path: Path, zoomed: str) -> None:
+def test_what_changes_looks_as_if_all_were_redrawn(chromium: Browser, tmp_path: Path, zoomed: str) -> None:
     """A migration leaves, is on its way and arrives; a VM stops, another starts; a host is chosen."""
     state = generate(Sizes(clusters=1, hosts=40, vms=600, groups=60), seed=1)
     cluster = state.clusters[0]
