@@ -97,6 +97,15 @@ def test_the_latest_maps_of_each_cluster_are_remembered() -> None:
     assert maps.find("c1", 0) is None
 
 
+def test_maps_keep_few_states_alive() -> None:
+    maps = LatestMaps()
+    for number in range(5):
+        named = Named(f"c{number}", f"c{number}")
+        maps.add(Drawn(_EMPTY, MapDocument(cluster=named, number=number, hosts=(), groups=(), vms=())))
+    assert [number for number in range(5) if maps.latest(f"c{number}")] == [3, 4]
+    assert maps.find("c0", 0) is not None
+
+
 def test_a_migration_is_all_that_is_sent(page: Page) -> None:
     cookie = page.session()
 

@@ -14,6 +14,8 @@ from ovirt_placement_web.cluster_map import Drawn, MapDocument, MapGroup, MapHos
 
 #: A page that missed more states than this reads the whole map: in a window that was hidden, say.
 _REMEMBERED = 4
+#: A state takes tens of MiB: no more are kept alive, however many clusters somebody has looked at once.
+_STATES = 2
 
 
 class ChangedHost(Record, frozen=True):
@@ -68,6 +70,8 @@ class LatestMaps:
         cluster = drawn.document.cluster.id
         with self._lock:
             self._drawn[cluster] = drawn
+            known = sorted({one.document.number for one in self._drawn.values()})[-_STATES:]
+            self._drawn = {name: one for name, one in self._drawn.items() if one.document.number in known}
             self._maps.setdefault(cluster, deque(maxlen=_REMEMBERED)).append(drawn.document)
 
     def latest(self, cluster: str) -> Drawn | None:
