@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,7 @@ from ovirt_simulator.generate import Sizes
 from .placement_world import SIZES, WORKERS_USER
 from .placement_world import requests as requests_made
 from .web_browser import in_a_browser
-from .web_world import ADMIN, Served, processor_seconds, serving
+from .web_world import ADMIN, Served, meanwhile, processor_seconds, serving
 
 SMALL = Sizes(hosts=3, vms=30, groups=3)
 VIEWERS = 50
@@ -89,19 +88,14 @@ def _memory(served: Served) -> dict[str, str]:
 
 @contextmanager
 def _watching(process: psutil.Process) -> Iterator[list[float]]:
-    most, over = [0.0], threading.Event()
+    most = [0.0]
 
-    def watch() -> None:
-        while not over.wait(0.05):
-            most[0] = max(most[0], _together(process))
+    def look() -> None:
+        most[0] = max(most[0], _together(process))
+        time.sleep(0.05)
 
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
+    with meanwhile(look):
         yield most
-    finally:
-        over.set()
-        thread.join()
 
 
 def _viewers(served: Served) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from ovirt_placement.config import Config
 from tests.browsers import FLAGS
 from tests.configuration import PASSWORD
 
-from .web_world import ADMIN, Served, processor_seconds
+from .web_world import ADMIN, Served, meanwhile, processor_seconds
 
 UPDATES = 5
 MOVES = 100
@@ -125,18 +124,11 @@ def _migrate(served: Served, vm: str, host: str) -> None:
 def _publications(config: Config) -> Iterator[list[float]]:
     """When the inventory publishes something new, until this ends."""
     moments: list[float] = []
-    over = threading.Event()
 
     def note() -> None:
-        while not over.is_set():
-            inventory.snapshot(config=config, max_age=float("inf"))
-            if inventory.wait_for_change(1.0, config=config):
-                moments.append(time.perf_counter())
+        inventory.snapshot(config=config, max_age=float("inf"))
+        if inventory.wait_for_change(1.0, config=config):
+            moments.append(time.perf_counter())
 
-    thread = threading.Thread(target=note)
-    thread.start()
-    try:
+    with meanwhile(note):
         yield moments
-    finally:
-        over.set()
-        thread.join()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -89,3 +90,21 @@ def serving(sizes: Sizes) -> Iterator[Served]:
 def processor_seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
+
+
+@contextmanager
+def meanwhile(look: Callable[[], None]) -> Iterator[None]:
+    """Look again and again, in a thread of its own, until this ends."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.is_set():
+            look()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -77,6 +77,11 @@ class _Pen:
         }
         self._violated = {group.id for found in violations.violations for group in found.groups}
 
+    def vms(self) -> tuple[MapVm, ...]:
+        """All that have a place, by name."""
+        drawn = map(self.vm, sorted(self._snapshot.vms, key=lambda vm: (vm.name, vm.id)))
+        return tuple(vm for vm in drawn if vm is not None)
+
     def vm(self, vm: Vm) -> MapVm | None:
         """None if it has no place in this cluster."""
         runs, to = self._place.get(vm.host or ""), None
@@ -106,8 +111,7 @@ def cluster_map(
 ) -> MapDocument:
     """Hosts by name, and in them VMs by name; VMs that are down have no place on a map."""
     pen = _Pen(snapshot, cluster, violations)
-    drawn = map(pen.vm, sorted(snapshot.vms, key=lambda vm: (vm.name, vm.id)))
-    return pen.document(cluster, number, tuple(vm for vm in drawn if vm is not None))
+    return pen.document(cluster, number, pen.vms())
 
 
 class Drawn(NamedTuple):
@@ -122,9 +126,7 @@ class Drawn(NamedTuple):
         """What `cluster_map` draws of a later state, at the cost of what has changed where that is little."""
         pen = _Pen(snapshot, cluster, violations)
         vms = self._changed(snapshot, pen)
-        if vms is None:
-            return cluster_map(snapshot, cluster, violations, number)
-        return pen.document(cluster, number, vms)
+        return pen.document(cluster, number, pen.vms() if vms is None else vms)
 
     def _changed(self, snapshot: Snapshot, pen: _Pen) -> tuple[MapVm, ...] | None:
         """The VMs of the later map; None if one comes, goes or is renamed, or if places or groups change."""

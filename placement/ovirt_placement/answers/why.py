@@ -63,7 +63,7 @@ def why(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str]
         moves_with=tuple(named_vm(peer, snapshot) for peer in judged.moves_with),
         hosts=answers,
         notes=tuple(said(note, snapshot, rules) for note, rules in judged.everywhere),
-        not_asked=_not_asked(answers, snapshot.cluster_by_id[vm.cluster], also),
+        not_asked=_not_asked(answers, snapshot.cluster_by_id[vm.cluster]),
         restart=restart_of(snapshot, vm),
     )
 
@@ -85,13 +85,13 @@ def not_asked_text(one: NotAsked, cluster: str) -> str:
     )
 
 
-def _not_asked(hosts: Sequence[JudgedHost], cluster: Cluster, also: Collection[str]) -> tuple[NotAsked, ...]:
+def _not_asked(hosts: Sequence[JudgedHost], cluster: Cluster) -> tuple[NotAsked, ...]:
     if cluster.scheduling_policy is None:
         return ()
     absent = [
         rule.name
         for rule in those_in_force(LISTED, cluster, UnitKind.FILTER)
-        if rule.ours and not rule.enabled_in(cluster) and rule.name not in also
+        if rule.ours and not rule.enabled_in(cluster)
     ]
     refused = {
         host.host: {unit.name for reason in host.reasons if reason.veto for unit in reason.by}
