@@ -20,6 +20,7 @@ from ovirt_placement.answers.freshness import KnownState, known_state
 from ovirt_placement.answers.status import KnownParts, nothing_known, of_known
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
+from ovirt_placement_web.garbage import Garbage
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Complaint
 
@@ -27,7 +28,9 @@ from ovirt_service.saying import Complaint
 _FRESH_SECONDS = 15.0
 #: How long a reading may take until what was known last is shown.
 _PATIENCE_SECONDS = 10.0
+#: How often the engine itself is thought of where no inventory runs.
 _PAUSE_SECONDS = 0.5
+#: How often the age is looked at while the inventory publishes nothing.
 _WAIT_SECONDS = 2.0
 
 #: What is shown until something is known, or known to be unknown.
@@ -99,13 +102,22 @@ class Keeper:
                 self._wakers.discard(wake)
 
     def _follow(self) -> None:
+        garbage = Garbage()
         while not self._stopped.is_set():
             try:
                 self._look()
             except Exception:
                 _log.exception("the state could not be read")
-            if not inventory.wait_for_change(_WAIT_SECONDS, config=self._config):
-                self._stopped.wait(_PAUSE_SECONDS)
+            if not self._changed():
+                garbage.collect()
+
+    def _changed(self) -> bool:
+        """Wait for what the inventory publishes, or for a while; whether it has published anything."""
+        try:
+            return inventory.wait_for_change(_WAIT_SECONDS, config=self._config)
+        except inventory.NoService:
+            self._stopped.wait(_PAUSE_SECONDS)
+            return False
 
     def _look(self) -> None:
         try:

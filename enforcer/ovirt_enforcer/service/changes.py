@@ -78,17 +78,22 @@ class Changes:
 
     def _watch(self) -> None:
         while True:
-            began = time.monotonic()
-            if inventory.wait_for_change(_WAIT_SECONDS, config=self._config):
-                self._taken.clear()
-                with self._lock:
-                    self._published = True
-                self.wake()
-                # Until it is read, it counts as not seen yet, and would be reported at once again.
-                self._taken.wait()
-            elif time.monotonic() < began + _WAIT_SECONDS / 2:  # nobody publishes
+            try:
+                published = inventory.wait_for_change(_WAIT_SECONDS, config=self._config)
+            except inventory.NoService:
                 self._read_events()
                 time.sleep(self._seconds)
+                continue
+            if published:
+                self._report_publication()
+
+    def _report_publication(self) -> None:
+        self._taken.clear()
+        with self._lock:
+            self._published = True
+        self.wake()
+        # Until it is read, it counts as not seen yet, and would be reported at once again.
+        self._taken.wait()
 
     def _read_events(self) -> None:
         """Ask the engine; if it is away, the daemon will say so."""

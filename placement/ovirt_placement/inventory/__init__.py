@@ -9,11 +9,13 @@ from ovirt_placement.inventory.client.current import (
 )
 from ovirt_placement.inventory.client.decision import Decision, decision, wait_until_shown
 from ovirt_placement.inventory.on_demand.statistics import Measured
+from ovirt_placement.inventory.published.protocol import NoService
 
 __all__ = [
     "Decision",
     "Known",
     "Measured",
+    "NoService",
     "NoSnapshot",
     "decision",
     "known",

@@ -42,11 +42,14 @@ class Readiness:
     def _follow(self) -> None:
         # Whatever is wrong, the next decision meets it too, and is the one to say so.
         with contextlib.suppress(UserError):
-            while (began := time.monotonic()) - self._used_at < REST_SECONDS:
-                if inventory.wait_for_change(_LOOK_SECONDS, config=self._config):
+            while time.monotonic() - self._used_at < REST_SECONDS:
+                try:
+                    published = inventory.wait_for_change(_LOOK_SECONDS, config=self._config)
+                except inventory.NoService:
+                    time.sleep(_LOOK_SECONDS)
+                    continue
+                if published:
                     self._make_ready(inventory.snapshot(config=self._config, max_age=math.inf))
-                else:
-                    time.sleep(max(0.0, began + _LOOK_SECONDS - time.monotonic()))
 
     def _make_ready(self, newer: Snapshot) -> None:
         with self._lock:  # a decision on it waits, and does not do the same again

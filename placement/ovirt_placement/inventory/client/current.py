@@ -173,16 +173,16 @@ def last_base(config: Config) -> Base | None:
 
 
 def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
-    """Wait until the service publishes another version than this process has seen; whether it did.
+    """Wait until the service publishes another version than this process has seen; whether it did in time.
 
-    Without a service there is nobody to wake us: it returns false at once.
+    Raises `NoService`, mostly at once, if there is nobody to wake us.
     """
     config = config or configured()
     directory = config.inventory.directory
     seen = _process.publications.get(directory)
     try:
         _process.services.ask(directory, Wake(0 if seen is None else seen.version), timeout)
-    except (NoService, NoAnswer):
+    except NoAnswer:
         return False
     return True
 
