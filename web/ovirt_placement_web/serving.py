@@ -11,12 +11,15 @@ from ovirt_placement.config import Config
 from ovirt_placement_web import audit
 from ovirt_placement_web.application import application
 from ovirt_placement_web.settings import Listening, WebSettings, listening
+from ovirt_service.addresses import listening_socket
 from ovirt_service.errors import UserError
 from ovirt_service.systemd import Notifier
 
 #: Open event streams would keep it from stopping.
 _STOP_SECONDS = 2
 _MOST_CONNECTIONS = 2000
+#: Connections that wait while the page is busy.
+_BACKLOG = 1024
 
 
 def run(config: Config) -> None:
@@ -32,7 +35,7 @@ def run(config: Config) -> None:
 def _bound(at: Listening, named: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
     try:
-        return socket.create_server((at.host, at.port), family=family, backlog=1024)
+        return listening_socket(at.host, at.port, family, _BACKLOG)
     except OSError as error:
         raise UserError(f"{named}: {error.strerror or error}") from None
 

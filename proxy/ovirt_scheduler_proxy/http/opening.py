@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
-from ovirt_service.addresses import split_address
+from ovirt_service.addresses import listening_socket, send_at_once, split_address
 from ovirt_service.errors import UserError
 
 from .access import is_loopback
@@ -22,11 +22,12 @@ def open_socket(listen: str) -> socket.socket:
     handed_over = _from_systemd()
     if handed_over is not None:
         _check(handed_over, listen)
+        send_at_once(handed_over)
         return handed_over
     host, port = split_address(listen)
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        return listening_socket(host, port, family, BACKLOG)
     except OSError as error:
         raise UserError(f"cannot listen on {listen}: {error.strerror or error}") from error
 
