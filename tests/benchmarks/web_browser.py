@@ -105,8 +105,15 @@ def _updates(served: Served, page: Page) -> tuple[list[Update], float]:
             ended = time.perf_counter()
             known = next((moment for moment in published if moment > began), began)
             seen.append(Update(ended - began, ended - min(known, ended)))
-            time.sleep(2.0)  # what follows of it is over
+            _wait_until_settled(page)
     return seen, processor_seconds(served.process) - before
+
+
+def _wait_until_settled(page: Page) -> None:
+    """Until what follows of a migration is drawn, too: the next one shall not be taken for that."""
+    drawn = None
+    while drawn != (drawn := page.get_attribute("#map", "data-drawn")):
+        time.sleep(2.0)
 
 
 def _migrate(served: Served, vm: str, host: str) -> None:

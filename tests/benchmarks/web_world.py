@@ -15,6 +15,7 @@ import requests
 from demo.processes import Processes, address
 
 from ovirt_placement import config as configuration
+from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_simulator.generate import Sizes, generate
@@ -24,7 +25,7 @@ from .placement_world import INVENTORY_USER, WORKERS_USER
 
 ADMIN = "admin@internal"
 #: How often the inventory looks for events: an update takes what the page takes, and no pause of its source.
-FOLLOWING = "interval_seconds = 0.1\n"
+FOLLOWING = "interval_seconds = 0.05\n"
 
 
 class Served(NamedTuple):
@@ -71,8 +72,8 @@ def serving(sizes: Sizes) -> Iterator[Served]:
                     inventory=FOLLOWING,
                     more=web,
                 )
-            inventory = f"ovirt-placement inventory run --config {folder}/{INVENTORY_USER}.toml"
-            processes.start("inventory", inventory.split())
+            follow = f"ovirt-placement inventory run --config {folder}/{INVENTORY_USER}.toml"
+            processes.start("inventory", follow.split())
             page = f"ovirt-placement-web run --config {folder}/{WORKERS_USER}.toml"
             root = address(processes.start("page", page.split())).rstrip("/")
             found = next(
@@ -84,7 +85,17 @@ def serving(sizes: Sizes) -> Iterator[Served]:
             asking = served.session()
             while f"{sizes.hosts}</td>" not in asking.get(f"{root}/", timeout=120).text:
                 time.sleep(0.2)
+            _wait_for_statistics(served.config)
             yield served
+
+
+def _wait_for_statistics(config: Config) -> None:
+    """The first reading of all statistics keeps the simulator busy for seconds, on this machine."""
+    while True:
+        published = inventory.known(config=config, max_age=float("inf")).publication
+        if published is not None and published.moments.statistics_at > float("-inf"):
+            return
+        time.sleep(0.2)
 
 
 def processor_seconds(process: psutil.Process) -> float:
