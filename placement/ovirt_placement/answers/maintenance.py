@@ -52,6 +52,8 @@ class RelaxedObstacle(Record, frozen=True, omit_defaults=False):
 
     obstacle: NamedObstacle
     hosts: tuple[Named, ...]
+    #: Whether its VMs are held back by somebody, perhaps for a while only: after a migration, say.
+    held: bool
 
 
 class VmThatStays(Record, frozen=True, omit_defaults=False):
@@ -152,7 +154,7 @@ def _without_round(one: BlockedHost, snapshot: Snapshot) -> HostWithoutRound:
 
 def _relaxed(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:
     (obstacle,) = named_obstacles((one.obstacle,), snapshot)
-    return RelaxedObstacle(obstacle, named_hosts(one.hosts, snapshot))
+    return RelaxedObstacle(obstacle, named_hosts(one.hosts, snapshot), held=bool(one.obstacle.words))
 
 
 def _tradeoffs(plans: tuple[MaintenancePlan, ...]) -> tuple[Tradeoff, ...]:

@@ -85,9 +85,10 @@ def _left_text(left: HostWithoutRound) -> Iterator[str]:
 def _relaxed_text(one: RelaxedObstacle) -> str:
     groups = " and ".join(group.title for group in one.obstacle.groups)
     stop = " ".join(f"--stop {vm.name}" for vm in one.obstacle.vms)
+    stays = f"Once {_names(one.obstacle.vms)} may be migrated, or with {stop}" if one.held else f"With {stop}"
     relaxed = {
         ObstacleKind.RULE: f"Without {groups}",
-        ObstacleKind.STAYS: f"With {stop}",
+        ObstacleKind.STAYS: stays,
     }.get(ObstacleKind(one.obstacle.kind), "Without the HA reservation of the cluster")
     if not one.hosts:
         return f"{relaxed} alone, there is still no round for any of them."

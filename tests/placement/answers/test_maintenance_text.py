@@ -1,0 +1,22 @@
+"""What a plan of a maintenance says of what somebody may relax."""
+
+from __future__ import annotations
+
+from ovirt_placement.answers.maintenance import maintenance_record
+from ovirt_placement.answers.maintenance_text import maintenance_text
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions
+from ovirt_placement.planning.maintenance.planner import plan_maintenance
+from tests.builders import host, snapshot, vm
+
+STATE = snapshot(host("alpha"), host("beta"), vm("Db", "alpha"))
+
+
+def test_who_is_held_may_be_waited_for_and_need_not_be_stopped() -> None:
+    options = MaintenanceOptions(frozen={"Db": "it came to alpha less than 120 s ago"})
+    plan = plan_maintenance(STATE, ["alpha"], options, Deadline.after(30))
+    assert [*maintenance_text(maintenance_record(plan, None, STATE))][-3:] == [
+        "  No round for alpha:",
+        "    - Db stays where it is: it came to alpha less than 120 s ago",
+        "  Once Db may be migrated, or with --stop Db, there is a round for alpha as well.",
+    ]
