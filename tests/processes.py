@@ -56,6 +56,8 @@ class Forked:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stdout.close()
+        if error is not None:
+            self.kill()  # a test that has failed may not have ended it
         self.wait()
 
     def poll(self) -> int | None:

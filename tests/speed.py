@@ -7,11 +7,20 @@ from functools import cache
 
 #: What a fast machine takes for a million additions, in CPU seconds.
 _FAST_SECONDS = 0.05
+_SAMPLES = 10
 
 
 def seconds_here(on_a_fast_machine: float) -> float:
     """How long the same work may take on this machine."""
     return on_a_fast_machine * _times_slower()
+
+
+def seconds_now(on_a_fast_machine: float) -> float:
+    """How long the same may take, by the clock, while this machine is as busy as it is at this moment."""
+    began = time.perf_counter()
+    for _ in range(_SAMPLES):
+        _million_additions()
+    return on_a_fast_machine * max(1.0, (time.perf_counter() - began) / (_SAMPLES * _FAST_SECONDS))
 
 
 @cache

@@ -38,11 +38,10 @@ from ovirt_placement_web.key_form import (
     touched,
 )
 from ovirt_placement_web.key_pages import PERMIT, hosts_shown, key_shown
+from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import Refusal, Site, instant
 from ovirt_service.errors import UserError
 
-#: How long the engine may take to name what keys are set on.
-_ENGINE_SECONDS = 10.0
 _MOST_NAMED = 5
 
 
@@ -118,7 +117,7 @@ def _look(site: Site, view: View, meant: Meant) -> _Looked:
     document = keys_change(before, records.keys, change, dry_run=False)
     if against:
         return _Looked(tuple(change_lines(document)), against, (), "")
-    found = site.made.keys_foreseen(before, change, ())
+    found = site.made.keys_foreseen(before, change)
     return _Looked(
         tuple(_compared(document.before, change_lines(document))),
         "",
@@ -137,7 +136,7 @@ def _compared(before: Iterable[Any], changes: Iterable[str]) -> Iterable[str]:
 async def _done(asked: Asked, meant: Meant) -> Response:
     def carry_out(who: str) -> None:
         config = asked.site.config
-        engine = read_named(config, _ENGINE_SECONDS, meant.level, *meant.words)
+        engine = read_named(config, ENGINE_SECONDS, meant.level, *meant.words)
         with opened(KeyStore, config) as store:
             try:
                 store.change(

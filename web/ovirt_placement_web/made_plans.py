@@ -38,13 +38,13 @@ from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store import keys
 from ovirt_placement.store.history import PlanRecord
+from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_service.errors import UserError
 
 #: This many are kept, the latest.
 _MOST = 100
 #: How long a person waits for another's plan, for the engine, and for a plan at most.
 _TURN_SECONDS = 30.0
-_ENGINE_SECONDS = 10.0
 _MOST_SECONDS = 30.0
 
 
@@ -80,14 +80,14 @@ class MadePlans:
         settings = self._config.section("enforcer", EnforcerSettings)
         seconds = min(configured.seconds(settings), _MOST_SECONDS)
         with self._in_turn():
-            found = of_engine(self._config, _ENGINE_SECONDS)
+            found = of_engine(self._config, ENGINE_SECONDS)
             made = planned_apart(found, cluster.id, seconds, staying)
         return self._keep(MadePlan(msgspec.to_builtins(plan_record(made, found.snapshot))))
 
     def undo(self, record: PlanRecord) -> MadePlan:
         """What would take back what a plan has done. Raises `UserError`."""
         with self._in_turn():
-            snapshot = inventory.snapshot(config=self._config, deadline=_ENGINE_SECONDS)
+            snapshot = inventory.snapshot(config=self._config, deadline=ENGINE_SECONDS)
             found = way_back(self._config, snapshot, record)
         kept = tuple((one.id, one.name, one.because) for one in found.kept)
         return self._keep(MadePlan(msgspec.to_builtins(found.clusters[0]), record.id, kept))
@@ -114,19 +114,17 @@ class MadePlans:
         with self._in_turn():
             return groups_foreseen_apart(snapshot, change, _MOST_SECONDS)
 
-    def keys_foreseen(
-        self, snapshot: Snapshot, change: keys.KeyChange, conflicts: tuple[str, ...]
-    ) -> WhatIfDocument:
+    def keys_foreseen(self, snapshot: Snapshot, change: keys.KeyChange) -> WhatIfDocument:
         """What would come of changing placement keys, likewise. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
-        meant = KeyChange(change, conflicts, configured.options(settings).repair)
+        meant = KeyChange(change, configured.options(settings).repair)
         with self._in_turn():
             return keys_foreseen_apart(snapshot, meant, _MOST_SECONDS)
 
     def maintenance(self, hosts: Sequence[str], stopped: Collection[str], back: Return) -> ClusterMaintenance:
         """What a rolling maintenance of hosts of one cluster would be now. Raises `UserError`."""
         with self._in_turn():
-            found = of_engine(self._config, _ENGINE_SECONDS)
+            found = of_engine(self._config, ENGINE_SECONDS)
             options = maintenance_options(found, stopped=stopped, back=back)
             return maintenance_apart(found, hosts, options, _MOST_SECONDS)
 

@@ -18,11 +18,9 @@ from ovirt_placement.store.opening import opened
 from ovirt_placement_web.acting import PERMIT as MIGRATE
 from ovirt_placement_web.acting import Stale, asked_by, carried_out, cluster_of
 from ovirt_placement_web.maintenance_pages import PERMIT, stop_vms
+from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import Refusal
 from ovirt_service.errors import UserError
-
-#: How long the engine may take to show its state.
-_ENGINE_SECONDS = 10.0
 
 
 async def begin(request: Request) -> Response:
@@ -37,7 +35,7 @@ async def begin(request: Request) -> Response:
     def carry_out(who: str) -> None:
         config = asked.site.config
         check_settings(config, wanted.work)
-        snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=_ENGINE_SECONDS)
+        snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=ENGINE_SECONDS)
         hosts = _hosts(ids, cluster, snapshot)
         try:
             asked.site.made.check_rounds(snapshot, ids, wanted.stop_vms)

@@ -17,6 +17,9 @@ from ovirt_service.errors import UserError
 
 Count = Annotated[int, Meta(ge=1)]
 
+#: How long a person waits for the engine, where an act needs its answer.
+ENGINE_SECONDS = 10.0
+
 
 class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: HOST:PORT; an address that is not of this machine alone needs `certificate` and `key`.

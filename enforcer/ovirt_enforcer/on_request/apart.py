@@ -52,7 +52,6 @@ class KeyChange(msgspec.Struct, frozen=True):
     """Placement keys that are to be set and removed."""
 
     change: store.KeyChange
-    conflicts: tuple[str, ...]
     repair: frozenset[Repair]
 
 
@@ -145,7 +144,7 @@ def _foreseen(snapshot: bytes, change: GroupChange, seconds: float) -> WhatIfDoc
 def _keys_foreseen(snapshot: bytes, change: KeyChange, seconds: float) -> WhatIfDocument:
     """Be the process."""
     state, deadline = msgspec.msgpack.decode(snapshot, type=Snapshot), Deadline.after(seconds)
-    return of_keys.foreseen(state, change.change, change.conflicts, repair=change.repair, deadline=deadline)
+    return of_keys.foreseen(state, change.change, (), repair=change.repair, deadline=deadline)
 
 
 def _room(snapshot: bytes, vm: str, seconds: float) -> RoomFound:
