@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
 
-from release import archives, artifacts, checks, inspection, rpms
+from release import archives, artifacts, checks, inspection, machine, rpms
 from release.tree import CHECKOUT, version
 
 _DIST = CHECKOUT / "dist"
@@ -15,9 +16,9 @@ _WORK = CHECKOUT / ".work" / "release"
 
 
 def main() -> int:
-    found = list(checks.faults(CHECKOUT, datetime.now(UTC)))
+    found = [*checks.faults(CHECKOUT, datetime.now(UTC)), *machine.lacking(os.environ)]
     if found:
-        print("This commit cannot be released:", *found, sep="\n- ", file=sys.stderr)
+        print("This commit cannot be released here:", *found, sep="\n- ", file=sys.stderr)
         return 1
     try:
         epoch = checks.epoch(CHECKOUT)
