@@ -20,15 +20,15 @@ from ovirt_placement.answers.freshness import KnownState, known_state
 from ovirt_placement.answers.status import KnownParts, nothing_known, of_known
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
-from ovirt_placement_web.garbage import Garbage
 from ovirt_service.errors import UserError
+from ovirt_service.garbage import Garbage
 from ovirt_service.saying import Complaint
 
 #: What is published is no older than this while the engine answers: the inventory asks it more often.
 _FRESH_SECONDS = 15.0
 #: How long a reading may take until what was known last is shown.
 _PATIENCE_SECONDS = 10.0
-#: How often the engine itself is thought of where no inventory runs.
+#: How often it is decided whether the engine itself must be read, where no inventory runs.
 _PAUSE_SECONDS = 0.5
 #: How often the age is looked at while the inventory publishes nothing.
 _WAIT_SECONDS = 2.0
@@ -109,7 +109,7 @@ class Keeper:
             except Exception:
                 _log.exception("the state could not be read")
             if not self._changed():
-                garbage.collect()
+                garbage.collect(time.monotonic())
 
     def _changed(self) -> bool:
         """Wait for what the inventory publishes, or for a while; whether it has published anything."""

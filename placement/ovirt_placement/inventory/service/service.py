@@ -22,7 +22,6 @@ from ovirt_placement.inventory.service.attempts import LONGEST_PAUSE_SECONDS, At
 from ovirt_placement.inventory.service.connections import Connections, connections
 from ovirt_placement.inventory.service.directory import owned
 from ovirt_placement.inventory.service.follower import Follower
-from ovirt_placement.inventory.service.garbage import Garbage
 from ovirt_placement.inventory.service.key_watch import KeyWatch
 from ovirt_placement.inventory.service.larger_readings import LargerReadings
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
@@ -31,6 +30,7 @@ from ovirt_placement.inventory.service.publisher import PublicationState, Publis
 from ovirt_placement.inventory.service.readers import Readers
 from ovirt_placement.inventory.service.reconciliation import Reconciliation, ReconciliationScope
 from ovirt_service import metrics as metrics_page
+from ovirt_service.garbage import Garbage
 from ovirt_service.progress import Progress
 from ovirt_service.systemd import Notifier
 
@@ -138,7 +138,7 @@ class _Service:
         self._sought = asyncio.Event()
         #: When the turn began that is under way.
         self._turning_since = _NEVER
-        self._garbage = Garbage()
+        self._garbage = Garbage(alone=True)
         longest_turn = _MOST_SLOW_REQUESTS * config.engine.timeout_seconds
         self._progress = Progress(config.inventory.interval_seconds + LONGEST_PAUSE_SECONDS + longest_turn)
 

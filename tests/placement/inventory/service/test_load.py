@@ -12,8 +12,8 @@ import pytest
 from ovirt_placement.engine.reading.by_id import reread_vms
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.events import read_events
-from ovirt_placement.inventory.service.garbage import Garbage
 from ovirt_placement.inventory.service.rereads import SOON_SECONDS, Rereads, Subject, SubjectKind
+from ovirt_service.garbage import Garbage
 from ovirt_simulator.core.vm_edit import VmEdit
 from ovirt_simulator.generate import Sizes, generate
 from tests import builders as build
@@ -124,7 +124,7 @@ def test_what_is_consistent_stays_the_same_object() -> None:
 
 def test_garbage_is_collected_when_it_is_due_and_never_else(monkeypatch: pytest.MonkeyPatch) -> None:
     collections: list[float] = []
-    garbage = Garbage()
+    garbage = Garbage(alone=True)
     try:
         assert not gc.isenabled()
         for now in range(0, 100, 5):
@@ -132,4 +132,5 @@ def test_garbage_is_collected_when_it_is_due_and_never_else(monkeypatch: pytest.
             garbage.collect(float(now))
     finally:
         gc.enable()
+        gc.unfreeze()
     assert collections == [0, 30, 60, 90]
