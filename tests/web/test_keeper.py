@@ -30,7 +30,7 @@ def engine() -> Engine:
 @pytest.fixture
 def keeper(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
     """One that waits for a moment each time, and would pause for an hour."""
-    monkeypatch.setattr(module, "_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(module, "_WAIT_SECONDS", 0.5)
     monkeypatch.setattr(module, "_PAUSE_SECONDS", 3600.0)
     server = serve(engine)
     file = write_configuration(

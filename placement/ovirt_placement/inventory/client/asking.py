@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from ovirt_placement.inventory.published import protocol
@@ -25,27 +26,35 @@ _said = Said()
 class Services:
     """What a process knows of the services that it has asked, by their directories."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """The clock is one that is never set, in seconds."""
+        self._clock = clock
         #: Services that hang, and until when they are not asked.
         self._hanging: dict[Path, float] = {}
-        #: Services that did not hear a question, and since when.
+        #: Services that have heard no question, and since when.
         self._unheard: dict[Path, float] = {}
 
     def ask(self, directory: Path, question: Question, timeout: float) -> Reply:
         """Ask a service. Raises what `protocol.ask` raises."""
-        if self._hanging.get(directory, -math.inf) > time.monotonic():
+        if self._hanging.get(directory, -math.inf) > self._clock():
             raise NoService
         try:
             reply = protocol.ask(directory, question, timeout)
         except Hangs:
-            first = self._unheard.setdefault(directory, time.monotonic())
-            if time.monotonic() - first < _HEARD_SECONDS and timeout < _SHORT_SECONDS:
+            first = self._unheard.setdefault(directory, self._clock())
+            if self._clock() - first < _HEARD_SECONDS and timeout < _SHORT_SECONDS:
                 raise NoAnswer from None  # after a short wait it looks like a busy machine
-            self._hanging[directory] = time.monotonic() + _HANGING_SECONDS
+            self._hanging[directory] = self._clock() + _HANGING_SECONDS
             if _said.is_news(directory):
                 _log.warning("the inventory at %s hangs: the engine is read without it", directory)
             raise
+        except NoAnswer:
+            self._heard(directory)
+            raise
+        self._heard(directory)
+        return reply
+
+    def _heard(self, directory: Path) -> None:
         self._unheard.pop(directory, None)
         if _said.is_over(directory):
             _log.warning("the inventory at %s answers again", directory)
-        return reply
