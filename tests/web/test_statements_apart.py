@@ -1,0 +1,164 @@
+"""What is promised of the page's security and takes a page of its own, or parts of it; the rest of the list."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+from pathlib import Path
+
+import pytest
+import requests
+import trustme
+
+from ovirt_placement.engine.reading.rights import Rights
+from ovirt_placement_web.sessions import Sessions, Streams, Throttle
+from ovirt_placement_web.settings import WebSettings, listening
+from ovirt_service.errors import UserError
+from tests.configuration import write_configuration
+from tests.paths import CHECKOUT
+from tests.web.conftest import STATE
+from tests.web.running import COOKIE, ROOT, Page, page_process, paged
+from tests.web.views import ASKED, VIEWS
+
+WEB = CHECKOUT / "web" / "ovirt_placement_web"
+
+
+def test_10_while_the_engine_is_away_the_last_state_is_read_and_nothing_is_done(tmp_path: Path) -> None:
+    with paged(tmp_path, STATE) as page:
+        cookie = page.session()
+        csrf = page.csrf(cookie)
+        page.server.close()
+        page.until(lambda: "The engine does not answer" in page.ask("/cluster/c1", cookie=cookie).text)
+        for view in VIEWS:
+            answer = page.ask(view, cookie=cookie)
+            assert answer.status == (503 if view in ASKED else 200)
+            assert re.search(r'data-true-at="20[0-9T:+-]+"', answer.text)
+        document = json.loads(page.ask("/api/v1/violations", cookie=cookie).text)
+        assert document["age_seconds"] > 0
+        assert document["as_of"]
+        assert page.ask("/cluster/c1/pause", cookie=cookie, form={"csrf": csrf}).status == 503
+        assert page.log_in().status == 503
+        assert page.ask("/log-in/token", form={"token": "abc"}).status == 503
+        assert page.ask("/api/v1/status", Authorization="Bearer abc").status == 503
+        assert "Paused" not in page.ask("/cluster/c1", cookie=cookie).text
+
+
+@pytest.mark.parametrize("tries", [20, pytest.param(1000, marks=pytest.mark.slow)])
+def test_11_failed_log_ins_are_few(tmp_path: Path, tries: int) -> None:
+    with paged(tmp_path, STATE) as page:
+        wrong = [page.log_in("admin@internal", "wrong") for _ in range(5)]
+        assert [answer.status for answer in wrong] == [401] * 5
+        asked = []
+        page.server.tokens.log_in = lambda *words: asked.append(words)  # type: ignore[assignment,return-value,func-returns-value]
+        refused = [page.log_in("admin@internal", "password") for _ in range(tries)]
+        assert {answer.status for answer in refused} == {429}
+        assert all(0 < int(answer.headers["retry-after"]) <= 300 for answer in refused)
+        assert asked == []
+    now = [0.0]
+    throttle = Throttle(lambda: now[0])
+    for number in range(5):
+        throttle.failed("Admin@internal", f"192.0.2.{number}")
+    assert throttle.begin("admin@INTERNAL", "192.0.2.99") == 300.0
+    assert throttle.begin("other@internal", "192.0.2.1") == 0.0
+    now[0] = 300.0
+    assert throttle.begin("admin@internal", "192.0.2.99") == 0.0
+    # Log-ins by token have no name: who fails does not lock others out.
+    for _ in range(5):
+        throttle.failed("", "192.0.2.1")
+    assert throttle.begin("", "192.0.2.1") == 300.0
+    assert throttle.begin("", "192.0.2.2") == 0.0
+
+
+def test_11_unknown_names_are_answered_as_known_ones(tmp_path: Path) -> None:
+    with paged(tmp_path, STATE) as page:
+        texts = {
+            page.log_in(name, "wrong").text.replace(f'value="{name}"', "")
+            for name in ("admin@internal", "nobody@internal", "x@y", "z")
+        }
+        assert len(texts) == 1
+
+
+def test_12_a_stream_ends_with_its_session(tmp_path: Path) -> None:
+    with paged(tmp_path, STATE, web="streams_per_session = 2\nvalidate_seconds = 0.2") as page:
+        out, revoked = page.session(), page.session()
+        streams = [_stream(page, cookie) for cookie in (out, out, revoked)]
+        assert [stream.status_code for stream in streams] == [200] * 3
+        assert _stream(page, out).status_code == 429
+        assert _stream(page, "nobody").status_code == 401
+        csrf = page.csrf(out)
+        assert page.ask("/log-out", cookie=out, form={"csrf": csrf}).status == 303
+        page.server.tokens.revoke_all()
+        for stream in streams:
+            assert "event: end" in stream.content.decode()  # read to its end
+
+
+def test_12_streams_and_idle_sessions_are_bounded() -> None:
+    now = [0.0]
+    sessions, streams = Sessions(60.0, lambda: now[0]), Streams(2, 2)
+    cookie, session = sessions.begin(_nobody(), "token")
+    other = sessions.begin(_nobody(), "token")[1]
+    with streams.opened(session) as first, streams.opened(other) as second, streams.opened(other) as third:
+        assert (first, second, third) == (True, True, False)
+    assert streams.open == 0
+    now[0] = 59.0
+    assert sessions.find(cookie, use=False) is session
+    now[0] = 61.0
+    assert sessions.find(cookie) is None
+
+
+def test_13_forwarded_addresses_count_from_trusted_proxies_only(tmp_path: Path, page: Page) -> None:
+    page.log_in("first@internal", "wrong", X_Forwarded_For="192.0.2.7")
+    assert '"192.0.2.7"' not in page.audit()
+    with paged(tmp_path, STATE, web='trusted_proxies = ["127.0.0.1"]') as behind:
+        behind.log_in("first@internal", "wrong", X_Forwarded_For="192.0.2.7")
+        assert '"192.0.2.7"' in behind.audit()
+
+
+def test_14_others_than_this_machine_get_tls(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="set certificate and key"):
+        listening(WebSettings(listen="0.0.0.0:8446"), "web.toml")
+    with pytest.raises(UserError, match="belong together"):
+        listening(WebSettings(key=Path("key.pem")), "web.toml")
+    authority = trustme.CA()
+    served = authority.issue_cert("localhost")
+    served.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
+    served.private_key_pem.write_to_path(tmp_path / "key.pem")
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    lines = f'certificate = "{tmp_path}/cert.pem"\nkey = "{tmp_path}/key.pem"\norigins = ["https://localhost:{port}"]'
+    file = write_configuration(
+        tmp_path, "http://127.0.0.1:9/ovirt-engine/api", more=f'[web]\nlisten = "127.0.0.1:{port}"\n{lines}\n'
+    )
+    with page_process(file):
+        answer = requests.get(
+            f"https://localhost:{port}{ROOT}/log-in", verify=str(tmp_path / "ca.pem"), timeout=30
+        )
+        assert answer.status_code == 200
+        assert answer.headers["strict-transport-security"]
+        old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        old.load_verify_locations(tmp_path / "ca.pem")
+        old.maximum_version = ssl.TLSVersion.TLSv1_1
+        with socket.create_connection(("localhost", port)) as plain, pytest.raises(ssl.SSLError):
+            old.wrap_socket(plain, server_hostname="localhost")
+
+
+def test_17_no_address_of_another_origin_is_in_the_page() -> None:
+    shipped = [*WEB.glob("templates/*.html"), *WEB.glob("static/*.js"), *WEB.glob("static/*.css")]
+    shipped += CHECKOUT.glob("packaging/ui-plugin/ovirt-placement-resources/*")
+    assert shipped
+    for file in shipped:
+        assert not re.search(r"""(src|href|url\(|import|fetch\()["'( ]*(https?:)?//""", file.read_text()), (
+            file
+        )
+
+
+def _stream(page: Page, cookie: str) -> requests.Response:
+    headers = {"Cookie": f"{COOKIE}={cookie}"}
+    return requests.get(f"{page.origin}{ROOT}/events", headers=headers, stream=True, timeout=60)
+
+
+def _nobody() -> Rights:
+    return Rights("id", "name", administrator=True)
