@@ -1,4 +1,4 @@
-"""What is promised of the page's security, of a page that runs; docs/web.md has the list in the same order."""
+"""What is promised of the security of a page that runs; docs/web.md has the list, in the same order."""
 
 from __future__ import annotations
 

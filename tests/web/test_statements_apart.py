@@ -1,4 +1,4 @@
-"""What is promised of the page's security and takes a page of its own, or parts of it; the rest of the list."""
+"""What is promised of the page's security and needs a page of its own, or parts of one."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from ovirt_enforcer.actions.migrate_vm.backoff import REACH_SECONDS
 from ovirt_enforcer.actions.migrate_vm.restless import Movements
-from ovirt_enforcer.retry_state import RetryState
 from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork
+from ovirt_enforcer.service.cycles import Cycles
 from ovirt_enforcer.service.forgetting import Forgetting
 from ovirt_enforcer.service.freshness import Freshness
 from ovirt_enforcer.service.health import Health
@@ -62,11 +62,10 @@ class Daemon:
         self._clock = parts.clock
         self._metrics = metrics
         self._watchers = watchers
-        self._health = health
+        self._cycles = Cycles(metrics, health, self._clock, self._settings.interval_seconds)
         self._people = people
         self._ended = ended
         self._look_taken: Look | None = None
-        self._engine = RetryState("engine and store")
         self._clusters: dict[str, ClusterWork] = {}
         self._epoch = 0
         self._latest: Snapshot | None = None
@@ -108,13 +107,11 @@ class Daemon:
             try:
                 pause = self._cycle()
             except Exception as error:  # no failure may end the daemon
-                self._engine.fail(error, self._clock(), self._settings.interval_seconds)
-                self._note("failed", error)
+                self._cycles.failed(error)
                 self._ended(None, error)
                 self._parts.recorder.failed(error)
-                return min(self._engine.due - self._clock(), self._leader.seconds_until_due())
-        self._engine.recover()
-        self._note("ok", None)
+                return min(self._cycles.pause, self._leader.seconds_until_due())
+        self._cycles.ended(engine_asked=self._look_taken is not None or not self.leads)
         if self.leads and self._parts.goes_on():  # what is about to stop has looked at nothing
             self._ended(self._look_taken, None)
         return pause
@@ -280,11 +277,6 @@ class Daemon:
         if cluster not in self._clusters:
             self._clusters[cluster] = ClusterWork(cluster, self._parts)
         return self._clusters[cluster]
-
-    def _note(self, result: str, error: Exception | None) -> None:
-        self._metrics.cycles.labels(result).inc()
-        if self._health is not None:
-            self._health.cycled(error)
 
     def _pause(self) -> float:
         """Seconds until a migration under way is to be looked at, a cluster is due, or the lease is."""

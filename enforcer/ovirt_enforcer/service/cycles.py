@@ -1,0 +1,53 @@
+"""How cycles end: what is logged, counted, and shown at /healthz of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ovirt_enforcer.retry_state import RetryState
+from ovirt_enforcer.service.health import Health
+from ovirt_enforcer.service.metrics import EnforcerMetrics
+from ovirt_placement.engine.connection.client import EngineAway
+from ovirt_placement.inventory import NoSnapshot
+
+
+class Cycles:
+    """Whether engine and store work, as the last cycle found that asked them."""
+
+    def __init__(
+        self,
+        metrics: EnforcerMetrics,
+        health: Health | None,
+        clock: Callable[[], float],
+        longest_pause: float,
+    ) -> None:
+        """After failures it waits at most `longest_pause` seconds."""
+        self._metrics = metrics
+        self._health = health
+        self._clock = clock
+        self._longest_pause = longest_pause
+        self._retry_state = RetryState("engine and store")
+        self._failure: Exception | None = None
+
+    @property
+    def pause(self) -> float:
+        """Seconds from now until both may be asked again."""
+        return self._retry_state.due - self._clock()
+
+    def failed(self, error: Exception) -> None:
+        """One has failed."""
+        self._failure = error
+        self._retry_state.fail(error, self._clock(), self._longest_pause)
+        self._note("failed")
+
+    def ended(self, *, engine_asked: bool) -> None:
+        """One has ended well. If the engine was away, it is so until a cycle has asked it."""
+        if engine_asked or not isinstance(self._failure, EngineAway | NoSnapshot):
+            self._failure = None
+            self._retry_state.recover()
+        self._note("ok")
+
+    def _note(self, result: str) -> None:
+        self._metrics.cycles.labels(result).inc()
+        if self._health is not None:
+            self._health.cycled(self._failure)
