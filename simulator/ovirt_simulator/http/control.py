@@ -19,12 +19,14 @@ GET    /requests               how many requests each user has made to the API
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
 from werkzeug import Request, Response
 from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Map, Rule
+from werkzeug.routing import Map, MapAdapter, Rule
 
 from ovirt_placement.model import state_file
 from ovirt_simulator.core.engine import Engine
@@ -67,23 +69,30 @@ class UpgradeFaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Control:
     """Answers requests below /simulator: what goes wrong between client and engine."""
 
-    def __init__(self, tokens: Tokens, disturbances: Disturbances, *more: Rule) -> None:
+    def __init__(self, tokens: Tokens, disturbances: Disturbances) -> None:
         self.tally = Tally()
         self._tokens = tokens
         self._disturbances = disturbances
-        rules = (
-            Rule("/disturbances", endpoint=self._list_disturbances, methods=["GET"]),
-            Rule("/disturbances", endpoint=self._add_disturbance, methods=["POST"]),
-            Rule("/disturbances", endpoint=self._clear_disturbances, methods=["DELETE"]),
-            Rule("/tokens/expire", endpoint=self._expire_tokens, methods=["POST"]),
-            Rule("/requests", endpoint=self._count_requests, methods=["GET"]),
-        )
-        self._adapter = Map([*rules, *more]).bind("")
+
+    @classmethod
+    def rules(cls) -> Iterator[Rule]:
+        """Its addresses, each with the method that answers there."""
+        yield Rule("/disturbances", endpoint=cls._list_disturbances, methods=["GET"])
+        yield Rule("/disturbances", endpoint=cls._add_disturbance, methods=["POST"])
+        yield Rule("/disturbances", endpoint=cls._clear_disturbances, methods=["DELETE"])
+        yield Rule("/tokens/expire", endpoint=cls._expire_tokens, methods=["POST"])
+        yield Rule("/requests", endpoint=cls._count_requests, methods=["GET"])
+
+    @classmethod
+    @cache
+    def _addresses(cls) -> MapAdapter:
+        """Made once: it takes longer than all the rest of a simulator's start."""
+        return Map([*cls.rules()]).bind("")
 
     def __call__(self, request: Request, path: str) -> Response:
         try:
-            endpoint, arguments = self._adapter.match(path, request.method)
-            response: Response = endpoint(request, **arguments)
+            endpoint, arguments = self._addresses().match(path, request.method)
+            response: Response = endpoint(self, request, **arguments)
             return response
         except HTTPException as error:
             return _json({"error": error.description}, error.code or 500)
@@ -116,20 +125,22 @@ class EngineControl(Control):
     """The controls of a simulated engine; a recording, in which nothing moves, has only `Control`'s."""
 
     def __init__(self, tokens: Tokens, disturbances: Disturbances, engine: Engine) -> None:
-        super().__init__(
-            tokens,
-            disturbances,
-            Rule("/state", endpoint=self._state, methods=["GET"]),
-            Rule("/advance", endpoint=self._advance, methods=["POST"]),
-            Rule("/hosts/<host_id>/fail", endpoint=self._fail, methods=["POST"]),
-            Rule("/hosts/<host_id>/recover", endpoint=self._recover, methods=["POST"]),
-            Rule("/hosts/<host_id>/updates", endpoint=self._offer_updates, methods=["POST"]),
-            Rule("/vms/<vm_id>/crash", endpoint=self._crash, methods=["POST"]),
-            Rule("/migrations/faults", endpoint=self._fail_migrations, methods=["POST"]),
-            Rule("/upgrades/faults", endpoint=self._fail_upgrades, methods=["POST"]),
-            Rule("/migrations/faults", endpoint=self._clear_migration_faults, methods=["DELETE"]),
-        )
+        super().__init__(tokens, disturbances)
         self._engine = engine
+
+    @classmethod
+    def rules(cls) -> Iterator[Rule]:
+        """Besides those, what happens to hosts and VMs, and when."""
+        yield from super().rules()
+        yield Rule("/state", endpoint=cls._state, methods=["GET"])
+        yield Rule("/advance", endpoint=cls._advance, methods=["POST"])
+        yield Rule("/hosts/<host_id>/fail", endpoint=cls._fail, methods=["POST"])
+        yield Rule("/hosts/<host_id>/recover", endpoint=cls._recover, methods=["POST"])
+        yield Rule("/hosts/<host_id>/updates", endpoint=cls._offer_updates, methods=["POST"])
+        yield Rule("/vms/<vm_id>/crash", endpoint=cls._crash, methods=["POST"])
+        yield Rule("/migrations/faults", endpoint=cls._fail_migrations, methods=["POST"])
+        yield Rule("/upgrades/faults", endpoint=cls._fail_upgrades, methods=["POST"])
+        yield Rule("/migrations/faults", endpoint=cls._clear_migration_faults, methods=["DELETE"])
 
     def _state(self, _: Request) -> Response:
         return Response(state_file.dumps(self._engine.snapshot()), content_type=JSON)
