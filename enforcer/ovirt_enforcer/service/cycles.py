@@ -27,7 +27,8 @@ class Cycles:
         self._clock = clock
         self._longest_pause = longest_pause
         self._retry_state = RetryState("engine and store")
-        self._failure: Exception | None = None
+        #: What they failed of when they were asked last; None if they answered.
+        self.failure: Exception | None = None
 
     @property
     def pause(self) -> float:
@@ -36,18 +37,18 @@ class Cycles:
 
     def failed(self, error: Exception) -> None:
         """One has failed."""
-        self._failure = error
+        self.failure = error
         self._retry_state.fail(error, self._clock(), self._longest_pause)
         self._note("failed")
 
     def ended(self, *, engine_asked: bool) -> None:
         """One has ended well. If the engine was away, it is so until a cycle has asked it."""
-        if engine_asked or not isinstance(self._failure, EngineAway | NoSnapshot):
-            self._failure = None
+        if engine_asked or not isinstance(self.failure, EngineAway | NoSnapshot):
+            self.failure = None
             self._retry_state.recover()
         self._note("ok")
 
     def _note(self, result: str) -> None:
         self._metrics.cycles.labels(result).inc()
         if self._health is not None:
-            self._health.cycled(self._failure)
+            self._health.cycled(self.failure)

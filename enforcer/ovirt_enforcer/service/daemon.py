@@ -52,7 +52,7 @@ class Daemon:
         """`read` gives a snapshot whose reading began after the call. The watchers are shown what is read.
 
         `people` is called in each cycle, to log what people did; `ended` after each, with the look that it
-        took, if any, and what it failed of.
+        took, if any, and what it failed of: also what one before it did, if the engine was not asked since.
         """
         self._read = read
         self._store = store
@@ -113,7 +113,7 @@ class Daemon:
                 return min(self._cycles.pause, self._leader.seconds_until_due())
         self._cycles.ended(engine_asked=self._look_taken is not None or not self.leads)
         if self.leads and self._parts.goes_on():  # what is about to stop has looked at nothing
-            self._ended(self._look_taken, None)
+            self._ended(self._look_taken, self._cycles.failure)
         return pause
 
     def happened(self, events: Iterable[EngineEvent]) -> None:
