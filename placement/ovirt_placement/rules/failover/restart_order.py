@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heappush
+from itertools import groupby
 
 from ovirt_placement.lookups.index import once_whatever_is_pending
 from ovirt_placement.model import Snapshot
@@ -29,7 +30,7 @@ class RestartOrder:
     """What must restart before what."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._vms = snapshot.vm_by_id
+        self._priorities = {vm.id: vm.ha_priority for vm in snapshot.vms}
         self._after: Mapping[str, tuple[frozenset[str], ...]] = {
             vm: tuple(one.vms for one in some) for vm, some in restart_orders(snapshot).after.items()
         }
@@ -40,7 +41,7 @@ class RestartOrder:
         return bool(self._after)
 
     def priority(self, vm: str) -> int:
-        return self._vms[vm].ha_priority
+        return self._priorities[vm]
 
     def ready(self, left: Collection[str]) -> list[str]:
         """Those of some VMs that may restart before all the others."""
@@ -52,12 +53,12 @@ class RestartOrder:
 
     def ordered(self, vms: Iterable[str]) -> tuple[str, ...]:
         """The VMs as they may restart; where nothing says more, as they stand."""
-        by_priority: defaultdict[int, list[str]] = defaultdict(list)
-        for vm in vms:
-            by_priority[self.priority(vm)].append(vm)
+        by_priority = sorted(vms, key=self._priorities.__getitem__, reverse=True)
+        if not self._after:
+            return tuple(by_priority)
         found: list[str] = []
-        for priority in sorted(by_priority, reverse=True):
-            found += self._by_rules(by_priority[priority])
+        for _, same in groupby(by_priority, key=self.priority):
+            found += self._by_rules([*same])
         return tuple(found)
 
     def follows(self, vms: Sequence[str]) -> bool:
