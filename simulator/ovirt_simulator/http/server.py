@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import sys
 import threading
@@ -58,6 +59,11 @@ class _Listener(wsgi.Server):
 
     def __init__(self, address: tuple[str, int], application: Application, threads: int) -> None:
         super().__init__(address, application, numthreads=threads, request_queue_size=_BACKLOG)
+
+    def clear_stats(self) -> None:
+        """Begin to count, for nobody else: a table that the base keeps would hold each server for ever."""
+        super().clear_stats()  # type: ignore[no-untyped-call]
+        vars(logging)["statistics"].pop(f"Cheroot HTTPServer {id(self)}")
 
     def process_conn(self, conn: HTTPConnection) -> None:
         """Queue a connection for a thread once it brings something; one that is new may not do so yet."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import ssl
 import threading
+import weakref
 from base64 import b64encode
 from contextlib import closing
 from http.client import HTTPConnection
@@ -19,6 +21,7 @@ import trustme
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Certificate, Server, serve
+from tests.builders import host, snapshot
 from tests.simulator.http.plain import request
 
 
@@ -183,3 +186,12 @@ def test_requests_in_a_row_on_one_connection_and_bodies_in_chunks(server: Server
         b"201",
     ]
     assert b"<name>pieces</name>" in reply
+
+
+def test_what_a_closed_server_served_is_forgotten() -> None:
+    engine = Engine.from_snapshot(snapshot(host("h1")))
+    known = weakref.ref(engine)
+    serve(engine).close()
+    del engine
+    gc.collect()
+    assert known() is None
