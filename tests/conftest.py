@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -24,6 +25,17 @@ _FOLDERS = pytest.StashKey[frozenset[Path]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_FOLDERS] = _folders_in_memory()
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Collections of garbage pass over thousands of tests: each would take a second, amid anything."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -42,7 +41,6 @@ def keeper(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
         yield found
         found.stop()
     server.close()
-    gc.unfreeze()
 
 
 def test_a_change_after_silence_is_known_at_once(engine: Engine, keeper: Keeper) -> None:

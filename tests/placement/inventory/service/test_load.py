@@ -132,5 +132,4 @@ def test_garbage_is_collected_when_it_is_due_and_never_else(monkeypatch: pytest.
             garbage.collect(float(now))
     finally:
         gc.enable()
-        gc.unfreeze()
     assert collections == [0, 30, 60, 90]
