@@ -22,6 +22,7 @@ from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Certificate, Server, serve
 from tests.builders import host, snapshot
+from tests.scenarios.stage import START
 from tests.simulator.http.plain import request
 
 
@@ -189,7 +190,7 @@ def test_requests_in_a_row_on_one_connection_and_bodies_in_chunks(server: Server
 
 
 def test_what_a_closed_server_served_is_forgotten() -> None:
-    engine = Engine.from_snapshot(snapshot(host("h1")))
+    engine = Engine.from_snapshot(snapshot(host("h1")), clock=START)
     known = weakref.ref(engine)
     serve(engine).close()
     del engine
