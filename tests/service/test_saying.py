@@ -9,21 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_service.saying import Complaint, Said
+from tests.clock import Clock
 
 QUIET_SECONDS = 600.0
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.floats(0, 400))))
 def test_each_subject_is_reported_once_in_the_quiet_time(events: list[tuple[str, str, float]]) -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     said = Said(QUIET_SECONDS, clock)
     last: dict[tuple[str, str], float] = {}
     for unit, cause, pause in events:
@@ -56,7 +49,7 @@ def test_of_very_many_subjects_the_oldest_are_forgotten() -> None:
 
 
 def test_what_may_be_said_again_is_not_kept() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     said = Said(QUIET_SECONDS, clock)
     for number in range(100):
         said.is_news(number)

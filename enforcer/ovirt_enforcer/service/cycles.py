@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ovirt_enforcer.retry_state import RetryState
-from ovirt_enforcer.service.health import Health
+from ovirt_enforcer.service.health import Health, engine_is_away
 from ovirt_enforcer.service.metrics import EnforcerMetrics
-from ovirt_placement.engine.connection.client import EngineAway
-from ovirt_placement.inventory import NoSnapshot
 
 
 class Cycles:
@@ -43,7 +41,7 @@ class Cycles:
 
     def ended(self, *, engine_asked: bool) -> None:
         """One has ended well. If the engine was away, it is so until a cycle has asked it."""
-        if engine_asked or not isinstance(self.failure, EngineAway | NoSnapshot):
+        if engine_asked or not engine_is_away(self.failure):
             self.failure = None
             self._retry_state.recover()
         self._note("ok")

@@ -15,6 +15,11 @@ from ovirt_placement.inventory import NoSnapshot
 from ovirt_service.progress import Progress
 
 
+def engine_is_away(error: Exception | None) -> bool:
+    """Whether a cycle failed since nothing was to be had from the engine, or is known of it."""
+    return isinstance(error, EngineAway | NoSnapshot)
+
+
 class Health:
     """What the loop notes, and a page from another thread shows."""
 
@@ -50,5 +55,5 @@ class Health:
             "epoch": epoch,
             "last_cycle_seconds_ago": None if at is None else round(self._clock() - at, 3),
             "last_cycle_error": None if error is None else str(error),
-            "engine_reachable": None if at is None else not isinstance(error, EngineAway | NoSnapshot),
+            "engine_reachable": None if at is None else not engine_is_away(error),
         }

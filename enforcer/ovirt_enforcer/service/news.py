@@ -12,8 +12,7 @@ from ovirt_enforcer.gates.breaker import BreakerGate
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notice import Notice
 from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_placement.engine.connection.client import EngineAway
-from ovirt_placement.inventory import NoSnapshot
+from ovirt_enforcer.service.health import engine_is_away
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
 from ovirt_placement.rules.violations import Violation
@@ -66,7 +65,7 @@ class News:
 
     def failed(self, error: Exception) -> None:
         """Report an engine that is away, once cycles in a row have failed since it is."""
-        if isinstance(error, EngineAway | NoSnapshot):
+        if engine_is_away(error):
             self._failures += 1
             if self._failures >= _FAILURES and self._said.is_news("engine"):
                 self._notifications.report(NoticeKind.ENGINE_AWAY, reason=str(error))

@@ -10,17 +10,9 @@ from ovirt_enforcer.service.cycles import Cycles
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_service.errors import UserError
+from tests.clock import Clock
 
 AGAIN = "engine and store: works again"
-
-
-class Clock:
-    """The enforcer's, in seconds."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

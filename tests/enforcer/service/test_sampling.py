@@ -16,24 +16,16 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.builders import APART, CLUSTER, group, host, snapshot, vm
+from tests.clock import Clock
 from tests.scenarios.stage import START, configured, daemon_of, simulated_time
 
 TOO_CLOSE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("apart", APART, "a b"))
 HOUR = 3600.0
 
 
-class Clock:
-    """A clock that a test sets, which the store goes by as well."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Iterator[Clock]:
+    """One that the store goes by as well."""
     made = Clock()
     with simulated_time(made):
         yield made

@@ -6,14 +6,7 @@ import pytest
 
 from ovirt_scheduler_proxy.pool.breaker import Breakers
 from ovirt_scheduler_proxy.pool.outcome import Cause
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clock import Clock
 
 
 @pytest.mark.parametrize(
@@ -21,7 +14,7 @@ class Clock:
     [(Cause.OVERRAN, 3), (Cause.NOT_STARTED, 3), (Cause.CRASHED, 5), (Cause.EXITED, 5)],
 )
 def test_it_opens_after_this_many_failures_in_a_minute(cause: Cause, times: int) -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     breakers = Breakers(clock)
     for _ in range(times - 1):
         breakers.record("u", cause)
@@ -34,7 +27,7 @@ def test_it_opens_after_this_many_failures_in_a_minute(cause: Cause, times: int)
 
 
 def test_failures_long_ago_do_not_count() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     breakers = Breakers(clock)
     for _ in range(10):
         breakers.record("u", Cause.OVERRAN)
@@ -44,7 +37,7 @@ def test_failures_long_ago_do_not_count() -> None:
 
 @pytest.mark.parametrize("cause", [None, Cause.RAISED, Cause.NOTHING])
 def test_half_open_lets_one_through_and_closes_when_it_answers(cause: Cause | None) -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     breakers = _opened(clock)
     clock.now += 29
     assert not breakers.admit("u")
@@ -56,7 +49,7 @@ def test_half_open_lets_one_through_and_closes_when_it_answers(cause: Cause | No
 
 
 def test_half_open_opens_again_when_it_fails() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     breakers = _opened(clock)
     clock.now += 31
     assert breakers.admit("u")
@@ -67,7 +60,7 @@ def test_half_open_opens_again_when_it_fails() -> None:
 
 
 def test_a_trial_that_never_reached_the_unit_is_repeated() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     breakers = _opened(clock)
     clock.now += 31
     assert breakers.admit("u")
@@ -76,7 +69,7 @@ def test_a_trial_that_never_reached_the_unit_is_repeated() -> None:
 
 
 def test_without_a_worker_nothing_is_tried() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     breakers = _opened(clock)
     clock.now += 31
     assert not breakers.admit("u", ready=False)

@@ -11,6 +11,7 @@ import pytest
 from ovirt_placement import inventory
 from ovirt_placement.inventory.client.asking import Services
 from ovirt_placement.inventory.published.protocol import Hangs, NoAnswer, NoService, Wake
+from tests.clock import Clock
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import configured, ended, loaded, running
 
@@ -19,15 +20,6 @@ SHORT_SECONDS = 2.0
 
 #: Whether a service hears in time depends on real time.
 pytestmark = pytest.mark.timing
-
-
-class Clock:
-    """Of somebody who asks, in seconds."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_who_hears_in_between_does_not_hang(engine: EngineServer, tmp_path: Path) -> None:
