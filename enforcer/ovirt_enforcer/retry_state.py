@@ -79,6 +79,12 @@ class RetryState:
         self.due = now + BackOff(_FIRST_PAUSE_SECONDS, longest_pause).pause_after(self._failures)
 
     def recover(self) -> None:
+        """The last look did not fail; log it if the one before did."""
         if self._said.is_over("failure"):
             _log.info("%s: works again", self.name)
+        self._failures = 0
+
+    def forget_failure(self) -> None:
+        """Whether it would still fail is not known here any more, and is another's to say."""
+        self._said.is_over("failure")
         self._failures = 0

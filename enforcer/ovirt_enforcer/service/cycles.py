@@ -46,6 +46,12 @@ class Cycles:
             self._retry_state.recover()
         self._note("ok")
 
+    def followed(self) -> None:
+        """One has ended well in which another leads: whether the engine is away is found by that one."""
+        if engine_is_away(self.failure):
+            self._retry_state.forget_failure()
+        self.ended(engine_asked=True)
+
     def _note(self, result: str) -> None:
         self._metrics.cycles.labels(result).inc()
         if self._health is not None:

@@ -111,9 +111,12 @@ class Daemon:
                 self._ended(None, error)
                 self._parts.recorder.failed(error)
                 return min(self._cycles.pause, self._leader.seconds_until_due())
-        self._cycles.ended(engine_asked=self._look_taken is not None or not self.leads)
-        if self.leads and self._parts.goes_on():  # what is about to stop has looked at nothing
-            self._ended(self._look_taken, self._cycles.failure)
+        if not self.leads:
+            self._cycles.followed()
+        else:
+            self._cycles.ended(engine_asked=self._look_taken is not None)
+            if self._parts.goes_on():  # what is about to stop has looked at nothing
+                self._ended(self._look_taken, self._cycles.failure)
         return pause
 
     def happened(self, events: Iterable[EngineEvent]) -> None:

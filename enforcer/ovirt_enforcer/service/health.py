@@ -55,5 +55,6 @@ class Health:
             "epoch": epoch,
             "last_cycle_seconds_ago": None if at is None else round(self._clock() - at, 3),
             "last_cycle_error": None if error is None else str(error),
-            "engine_reachable": None if at is None else not engine_is_away(error),
+            # Whoever follows asks no engine.
+            "engine_reachable": None if at is None or not epoch else not engine_is_away(error),
         }

@@ -49,3 +49,19 @@ def test_an_engine_that_stays_away_is_asked_less_and_less_often(cycles: Cycles, 
         cycles.ended(engine_asked=False)  # the lease was renewed
         clock.now += cycles.pause
     assert pauses[0] < pauses[3] < pauses[-1] <= 60.0
+
+
+def test_one_that_follows_says_nothing_of_the_engine(cycles: Cycles, caplog: pytest.LogCaptureFixture) -> None:
+    away = EngineAway("the engine is away", request_sent=False)
+    cycles.failed(away)
+    cycles.followed()
+    assert (caplog.messages, cycles.failure) == (["engine and store: the engine is away"], None)
+    cycles.failed(away)
+    cycles.ended(engine_asked=True)
+    assert caplog.messages[1:] == ["engine and store: the engine is away", AGAIN]
+
+
+def test_one_that_follows_has_used_the_store(cycles: Cycles, caplog: pytest.LogCaptureFixture) -> None:
+    cycles.failed(UserError("the store is locked"))
+    cycles.followed()
+    assert caplog.messages == ["engine and store: the store is locked", AGAIN]

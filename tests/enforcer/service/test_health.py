@@ -43,8 +43,9 @@ def test_the_page_alongside_the_metrics(tmp_path: Path, caplog: pytest.LogCaptur
     status, state = ask(url)
     assert status == 200
     assert (state["role"], state["leader"], state["last_cycle_seconds_ago"]) == ("follower", "", None)
-    leader.tend()
     health.cycled()
+    assert ask(url)[1]["engine_reachable"] is None  # whoever follows asks no engine
+    leader.tend()
     now += 2.0
     status, state = ask(url)
     assert (status, state["role"], state["leader"], state["epoch"]) == (200, "leader", "me", 1)
