@@ -36,30 +36,18 @@ from ovirt_enforcer.service.planners import PlannerProcesses
 from ovirt_enforcer.service.reading import StateReading
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.service.sampling import Sampler
+from ovirt_enforcer.service.settings_log import SettingsLog
+from ovirt_enforcer.service.stores import STORE_PATIENCE_SECONDS, Stores, check_store
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault
 from ovirt_placement.engine.reading.events import find_start_events
 from ovirt_placement.engine.reading.tagged import tagged_vms
 from ovirt_placement.engine.writing.events import add_event
-from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.cycles import CycleStore
-from ovirt_placement.store.database import Database, StoreAway
-from ovirt_placement.store.ha_announcements import HaAnnouncementStore
-from ovirt_placement.store.history import HistoryStore
-from ovirt_placement.store.intents import Store
-from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.leases import LeaseStore
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.memberships import MembershipStore
-from ovirt_placement.store.samples import SampleStore
-from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service import metrics as metrics_page
 from ovirt_service.errors import UserError
 from ovirt_service.progress import Progress
 
-#: The store is not in anybody's way here: wait for it as long as a person would.
-STORE_PATIENCE_SECONDS: Final = 5.0
 #: How often a rest is interrupted for a sign of life.
 _MARK_SECONDS: Final = 1.0
 
@@ -77,7 +65,7 @@ class Service:
     ) -> None:
         """Once `stopping` says so, nothing more is asked of the engine. Raises `UserError`."""
         self.settings = config.section("enforcer", EnforcerSettings)
-        _check_store(config)
+        check_store(config)
         self._progress = progress
         self._stopping = stopping
         self._reading = StateReading(config)
@@ -85,7 +73,7 @@ class Service:
         self._changes = Changes(config, connection, self.settings.events_seconds, lambda: self._daemon.leads)
         metrics = EnforcerMetrics(engine=config.engine.label)
         metrics.configured(self.settings.mode)
-        self._stores = _Stores(config, lambda: self._daemon.epoch)
+        self._stores = Stores(config, lambda: self._daemon.epoch)
         notifications = notifications_of(self.settings.notifications, config.engine, metrics.notified)
         name = own_name()
         sampler = Sampler(self._stores.samples, boot_clock, lambda: self._daemon.epoch)
@@ -161,6 +149,8 @@ class Service:
             ),
         )
         self._parts = parts
+        self._settings_log = SettingsLog(self._stores.settings, self.settings, lambda: self._daemon.epoch)
+        self._people_log = PeopleLog(self._stores.actions)
         drains = DrainWatch(notifications, clock, 2 * interval)
         self._daemon = Daemon(
             self._reading.whole,
@@ -170,7 +160,7 @@ class Service:
             metrics,
             (executor, host_executor, recorder, members, self._keeper, self._ha_watch, drains),
             health,
-            PeopleLog(self._stores.actions).look,
+            self._record_actions,
             CycleLog(self._stores.cycles, lambda: self._daemon.epoch).ended,
         )
         _greet(connection)
@@ -191,6 +181,11 @@ class Service:
     def wake(self) -> None:
         """End the rest between two cycles; for any thread."""
         self._changes.wake()
+
+    def _record_actions(self) -> None:
+        """Record what settings this process leads with, and log what people did."""
+        self._settings_log.look()
+        self._people_log.look()
 
     def _goes_on(self) -> bool:
         self._progress.mark()
@@ -227,43 +222,6 @@ class Service:
             self._daemon.published(self._reading.latest())
         except UserError as error:
             _log.debug("%s", error)  # the keeper has said so
-
-
-class _Stores:
-    """The parts of the store that the loop writes to."""
-
-    def __init__(self, config: Config, epoch: Callable[[], int]) -> None:
-        url, engine, patience = config.store.url, config.engine.name, STORE_PATIENCE_SECONDS
-        self.intents = Store(url, engine=engine, patience_seconds=patience)
-        self.keys = KeyStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
-        self.memberships = MembershipStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
-        self.history = HistoryStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
-        self.samples = SampleStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
-        self.approvals = ApprovalStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
-        self.actions = UserActionStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
-        self.maintenance = MaintenanceStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
-        self.cycles = CycleStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
-        self.leases = LeaseStore(url, engine=engine, patience_seconds=patience)
-        self.ha_announcements = HaAnnouncementStore(
-            url, engine=engine, patience_seconds=patience, epoch=epoch
-        )
-
-    def close(self) -> None:
-        parts = self.intents, self.keys, self.memberships, self.history, self.approvals, self.leases
-        others = self.samples, self.ha_announcements, self.actions, self.maintenance, self.cycles
-        for part in (*parts, *others):
-            part.close()
-
-
-def _check_store(config: Config) -> None:
-    """Find out now what a person must set right; a store that was lost is waited for."""
-    database = Database(config.store.url, patience_seconds=STORE_PATIENCE_SECONDS, create=True)
-    try:
-        database.check_writable()
-    except StoreAway as passing:
-        _log.warning("%s", passing)
-    finally:
-        database.close()
 
 
 def _greet(connection: EngineConnection) -> None:

@@ -55,6 +55,6 @@ class Health:
             "epoch": epoch,
             "last_cycle_seconds_ago": None if at is None else round(self._clock() - at, 3),
             "last_cycle_error": None if error is None else str(error),
-            # Whoever follows asks no engine.
+            # One that follows asks no engine.
             "engine_reachable": None if at is None or not epoch else not engine_is_away(error),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Migrations are counted that ended within this time, in seconds.
 LATELY_SECONDS = 24 * 3600.0
+#: Where `[enforcer]` says nothing.
+_DEFAULT_MODE: Final = "observe"
 #: How long each part of the store may take to answer.
 _PATIENCE_SECONDS = 2.0
 #: Of the recorded refusals this many are shown.
@@ -31,7 +33,8 @@ _Part = TypeVar("_Part")
 class _Settings(msgspec.Struct, frozen=True):
     """Of the section `[enforcer]`, what matters here."""
 
-    mode: str = "observe"
+    #: None where it does not say.
+    mode: str | None = None
 
 
 class WaitingPlanRecord(Record, frozen=True, omit_defaults=False):
@@ -73,8 +76,11 @@ class RefusalRecord(Record, frozen=True, omit_defaults=False):
 class EnforcementRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     """The enforcer of an engine; nothing is known where the store does not answer."""
 
-    #: As `[enforcer]` says: observe, approve or enforce.
+    #: Of the process that leads: observe, approve or enforce. Where none does, or it is not known, as
+    #: `[enforcer]` says here.
     mode: str
+    #: As `[enforcer]` says here; null where it does not.
+    configured_mode: str | None
     #: The process that leads; null where none does.
     leader: str | None = None
     epoch: int | None = None
@@ -102,24 +108,31 @@ class EnforcementRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
 
 
 def mode_of(config: Config) -> str:
-    """The mode of the enforcer. Raises `UserError` if its section is wrong."""
-    return config.section("enforcer", _Settings).mode
+    """The mode that an enforcer here would have. Raises `UserError` if its section is wrong."""
+    return _configured(config) or _DEFAULT_MODE
+
+
+def _configured(config: Config) -> str | None:
+    mode = config.section("enforcer", _Settings).mode
+    return "observe" if mode == "dry_run" else mode  # as an earlier release called it
 
 
 def enforcement(config: Config, snapshot: Snapshot) -> EnforcementRecord:
     """Read what the store says; `snapshot` has the names. Raises `UserError` if the section is wrong."""
-    mode = mode_of(config)
+    configured = _configured(config)
+    here = EnforcementRecord(mode=configured or _DEFAULT_MODE, configured_mode=configured)
     try:
-        return _read(config, snapshot, mode)
+        return _read(config, snapshot, here)
     except UserError as error:
-        return EnforcementRecord(mode=mode, error=str(error))
+        return msgspec.structs.replace(here, error=str(error))
 
 
-def _read(config: Config, snapshot: Snapshot, mode: str) -> EnforcementRecord:
+def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> EnforcementRecord:
     # SQLAlchemy takes long to load: not for `--help`.
     from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
     from ovirt_placement.store.cycles import CycleStore
     from ovirt_placement.store.database import StoreUnmade
+    from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
     from ovirt_placement.store.intents import Intent, IntentState, Store
     from ovirt_placement.store.leases import LeaseStore
     from ovirt_placement.store.pauses import PauseStore
@@ -150,12 +163,16 @@ def _read(config: Config, snapshot: Snapshot, mode: str) -> EnforcementRecord:
             plans = tuple(waiting(plan) for plan in approvals.waiting())
         with closing(part(CycleStore)) as cycles:
             cycle = cycles.last()
+        with closing(part(EnforcerSettingsStore)) as settings:
+            leading = settings.last()
     except StoreUnmade:
-        return EnforcementRecord(mode=mode)
+        return here
     failed = [one for one in lately if one.state is IntentState.FAILED]
     leads = lease if lease is not None and lease.left_seconds > 0 else None
+    known = leading is not None and leads is not None and leading.epoch == leads.epoch
     return EnforcementRecord(
-        mode=mode,
+        mode=leading.settings["mode"] if leading is not None and known else here.mode,
+        configured_mode=here.configured_mode,
         leader=None if leads is None else leads.owner,
         epoch=None if leads is None else leads.epoch,
         paused=paused,
@@ -198,6 +215,11 @@ def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
         return
     who = "no enforcer runs" if found.leader is None else f"led by {found.leader} (epoch {found.epoch})"
     yield f"Enforcer: mode {found.mode}, {who}."
+    if found.configured_mode not in {None, found.mode}:
+        yield (
+            f"The configuration here says mode {found.configured_mode}: it takes effect when ovirt-enforcer"
+            " is restarted."
+        )
     if found.last_cycle is not None:
         came = "successful" if found.last_cycle.error is None else f"failed: {found.last_cycle.error}"
         yield f"Last cycle: {found.last_cycle.age_seconds:.0f} s ago, {came}."

@@ -48,6 +48,7 @@ class UserActionKind(StrEnum):
     GROUP_REMOVE = "group_remove"
     STORE_INIT = "store_init"
     STORE_RESTORE = "store_restore"
+    SETTINGS = "settings"  # an enforcer leads with others than the one before it
 
 
 class UserActionState(StrEnum):
@@ -76,6 +77,7 @@ _WHAT: Final = {
     UserActionKind.GROUP_REMOVE: "removed affinity group {subject}",
     UserActionKind.STORE_INIT: "made the lost store again, empty",
     UserActionKind.STORE_RESTORE: "restored the store from {subject}",
+    UserActionKind.SETTINGS: "leads with changed settings",
 }
 _OF_ALL_CLUSTERS: Final = (UserActionKind.PAUSE, UserActionKind.RESUME)
 

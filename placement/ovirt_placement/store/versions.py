@@ -21,6 +21,7 @@ from ovirt_placement.store.migrations import (
     version_0013_maintenance,
     version_0014_cycles,
     version_0015_default_keys,
+    version_0016_enforcer_settings,
 )
 from ovirt_placement.store.schema import metadata, schema_version
 
@@ -40,6 +41,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     version_0013_maintenance.migrate,
     version_0014_cycles.migrate,
     version_0015_default_keys.migrate,
+    version_0016_enforcer_settings.migrate,
 )
 
 #: What this release reads and writes. A store with a higher one is left alone.

@@ -51,7 +51,9 @@ def test_an_engine_that_stays_away_is_asked_less_and_less_often(cycles: Cycles, 
     assert pauses[0] < pauses[3] < pauses[-1] <= 60.0
 
 
-def test_one_that_follows_says_nothing_of_the_engine(cycles: Cycles, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_that_follows_says_nothing_of_the_engine(
+    cycles: Cycles, caplog: pytest.LogCaptureFixture
+) -> None:
     away = EngineAway("the engine is away", request_sent=False)
     cycles.failed(away)
     cycles.followed()

@@ -44,7 +44,7 @@ def test_the_page_alongside_the_metrics(tmp_path: Path, caplog: pytest.LogCaptur
     assert status == 200
     assert (state["role"], state["leader"], state["last_cycle_seconds_ago"]) == ("follower", "", None)
     health.cycled()
-    assert ask(url)[1]["engine_reachable"] is None  # whoever follows asks no engine
+    assert ask(url)[1]["engine_reachable"] is None  # one that follows asks no engine
     leader.tend()
     now += 2.0
     status, state = ask(url)

@@ -55,7 +55,7 @@ def test_what_one_does_touches_no_row_of_the_other(url: str, parts: tuple[Parts,
     assert rows_of(url, THEIRS) == rows
     assert theirs.everything() == read
     left = {table for table, found in rows_of(url, OURS).items() if found}
-    kept = {"cycles", "samples", "user_actions", "ha_announcements"}
+    kept = {"cycles", "enforcer_settings", "samples", "user_actions", "ha_announcements"}
     kept |= {"maintenance_runs", "maintenance_hosts"}
     assert left == kept | {"key_revision", "leases", "resumptions", "approvals"}
 

@@ -44,4 +44,9 @@ def idle_enforcer(config: Config, snapshot: Snapshot) -> Iterator[str]:
         )
     elif not found.acts:
         yield "ovirt-enforcer is in observe mode: it reports, and migrates nothing ([enforcer] mode)"
+    if found.configured_mode not in {None, found.mode}:
+        yield (
+            f"[enforcer] mode {found.configured_mode}: the enforcer that leads was started with {found.mode}"
+            f" (systemctl restart {config.unit('ovirt-enforcer')})"
+        )
     yield from (f"migrations are paused: {sentence}" for sentence in found.paused)

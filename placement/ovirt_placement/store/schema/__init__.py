@@ -19,6 +19,7 @@ from ovirt_placement.store.schema.maintenance import maintenance_runs as mainten
 from ovirt_placement.store.schema.metadata import metadata as metadata
 from ovirt_placement.store.schema.metadata import schema_version as schema_version
 from ovirt_placement.store.schema.observed import cycles as cycles
+from ovirt_placement.store.schema.observed import enforcer_settings as enforcer_settings
 from ovirt_placement.store.schema.observed import ha_announcements as ha_announcements
 from ovirt_placement.store.schema.observed import lost_memberships as lost_memberships
 from ovirt_placement.store.schema.observed import memberships as memberships

@@ -132,3 +132,13 @@ cycles = Table(
     Column("refusals", JSON, nullable=False),
     sqlite_with_rowid=False,
 )
+
+#: The settings of the enforcer that leads, or led last, but for what may hold a password.
+enforcer_settings = Table(
+    "enforcer_settings",
+    metadata,
+    Column("engine", String, primary_key=True),
+    Column("epoch", Integer, nullable=False),
+    Column("settings", JSON, nullable=False),
+    sqlite_with_rowid=False,
+)

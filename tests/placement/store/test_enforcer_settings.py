@@ -1,0 +1,85 @@
+"""Settings of the enforcer that leads: what differs from those before is an action in the history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore, LeadingSettings
+from ovirt_placement.store.fencing import LeaseLost
+from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.user_actions import UserActionStore
+
+
+class Stage:
+    def __init__(self, url: str) -> None:
+        self.leases = LeaseStore(url, engine="default", patience_seconds=30)
+        self.epoch = self.leases.take("one", 600.0)
+        self.settings = EnforcerSettingsStore(
+            url, engine="default", patience_seconds=30, epoch=lambda: self.epoch or 0
+        )
+        self._actions = UserActionStore(url, engine="default", patience_seconds=30)
+
+    def record(self, **settings: Any) -> None:
+        self.settings.record(LeadingSettings(self.epoch or 0, settings))
+
+    def sentences(self) -> list[str]:
+        return [
+            action.sentence.replace(action.machine, "MACHINE")
+            for action in self._actions.actions(since_seconds=600)
+        ]
+
+    def close(self) -> None:
+        for part in (self.leases, self.settings, self._actions):
+            part.close()
+
+
+@pytest.fixture
+def stage(url: str) -> Iterator[Stage]:
+    found = Stage(url)
+    yield found
+    found.close()
+
+
+def test_the_first_settings_and_the_same_again_are_no_change(stage: Stage) -> None:
+    assert stage.settings.last() is None
+    for _ in range(2):
+        stage.record(mode="observe", repair=["hard"], cooldown_seconds=600.0)
+    assert stage.sentences() == []
+    found = stage.settings.last()
+    assert found is not None
+    assert (found.epoch, found.settings["mode"]) == (1, "observe")
+
+
+def test_each_difference_is_named_with_what_it_was(stage: Stage) -> None:
+    stage.record(mode="observe", repair=["hard"], planning_seconds=None, audit_log="/var/log/a")
+    stage.record(mode="enforce", repair=["hard", "soft"], planning_seconds=5.0, audit_log="")
+    (sentence,) = stage.sentences()
+    assert sentence == (
+        "ovirt-enforcer on MACHINE leads with changed settings: audit_log empty, before /var/log/a;"
+        " mode enforce, before observe; planning_seconds 5.0, before not set;"
+        ' repair ["hard","soft"], before ["hard"]'
+    )
+
+
+def test_the_mode_of_one_cluster_comes_and_goes(stage: Stage) -> None:
+    stage.record(mode="enforce")
+    stage.record(**{"mode": "enforce", "clusters.blue": "approve"})
+    stage.record(mode="enforce")
+    assert stage.sentences() == [
+        "ovirt-enforcer on MACHINE leads with changed settings: clusters.blue approve, before not set",
+        "ovirt-enforcer on MACHINE leads with changed settings: clusters.blue not set, before approve",
+    ]
+
+
+def test_one_that_leads_no_more_records_nothing(stage: Stage) -> None:
+    stage.record(mode="observe")
+    stage.leases.release(1)
+    assert stage.leases.take("other", 600.0) == 2
+    with pytest.raises(LeaseLost):
+        stage.record(mode="enforce")
+    found = stage.settings.last()
+    assert found is not None
+    assert (found.settings["mode"], stage.sentences()) == ("observe", [])
