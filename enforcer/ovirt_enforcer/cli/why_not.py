@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from typing import Any
 
 from ovirt_enforcer.cli.arguments import add_config, add_json
 from ovirt_enforcer.history.why_not import KnownHistory, text, why_not
 from ovirt_enforcer.on_request.of_engine import of_engine
 from ovirt_enforcer.on_request.question import Asked
+from ovirt_enforcer.recorded_settings import recorded_settings
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.finding import find
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.model import Vm
+from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore, differences
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.leases import LeaseStore
@@ -59,7 +63,9 @@ def _known(found: Asked, args: argparse.Namespace, vm: Vm) -> KnownHistory:
         under_way = store.open_intents()
         ended = store.history(within_seconds=_DAY_SECONDS, vm=vm.id)
     with opened(LeaseStore, args, create=False) as leases:
-        lease = leases.read()
+        led = leases.leader() is not None
+    with opened(EnforcerSettingsStore, args, create=False) as settings:
+        there = settings.of_leader()
     return KnownHistory(
         snapshot=found.snapshot,
         frozen=found.frozen,
@@ -67,5 +73,13 @@ def _known(found: Asked, args: argparse.Namespace, vm: Vm) -> KnownHistory:
         plan=plans[-1] if plans else None,
         under_way=under_way,
         ended=ended,
-        led=lease is not None and lease.left_seconds > 0,
+        led=led,
+        other_settings=_other_settings(found, there),
     )
+
+
+def _other_settings(found: Asked, there: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """In which settings the enforcer that leads differs from those here; none where it is not known."""
+    if found.settings is None or there is None:
+        return ()
+    return differences(there, "here", recorded_settings(found.settings))

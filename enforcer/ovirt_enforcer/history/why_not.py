@@ -28,8 +28,9 @@ class KnownHistory:
     under_way: tuple[Intent, ...]
     #: Migrations of the VM that ended lately, the oldest first.
     ended: tuple[Intent, ...]
-    #: Whether an enforcer of this engine runs.
+    #: Whether an enforcer of this engine runs, and in which settings it differs from those here, in words.
     led: bool
+    other_settings: tuple[str, ...] = ()
 
 
 class UnrepairedRule(Record, frozen=True):
@@ -87,6 +88,11 @@ def text(answer: WhyNot) -> str:
 def _because(vm: Vm, known: KnownHistory) -> Iterator[str]:
     if not known.led:
         yield "no enforcer of this engine runs"
+    if known.other_settings:
+        yield (
+            "the enforcer that leads was started with other settings than those here, which this answer goes"
+            f" by: {'; '.join(known.other_settings)}"
+        )
     for intent in known.under_way:
         if intent.vm == vm.id:
             yield f"its migration to {_host(intent.target, known)} is under way ({intent.state})"

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.gates.hold import rule_key
-from ovirt_enforcer.on_request.orders import check_running
+from ovirt_enforcer.on_request.orders import check_acts, check_running
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.answers.maintenance import maintenance_record
 from ovirt_placement.config import Config
@@ -62,10 +62,7 @@ def check_settings(config: Config, work: Work) -> None:
     settings = config.section("enforcer", EnforcerSettings)
     if work is Work.COMMAND and not settings.maintenance.command:
         raise UserError("--work command needs a command in [enforcer.maintenance]")
-    if settings.mode is Mode.OBSERVE:
-        raise UserError(
-            'ovirt-enforcer is in observe mode: set mode = "enforce" in [enforcer], and restart it'
-        )
+    check_acts(config, Mode.ENFORCE)
 
 
 def run_meant(

@@ -16,6 +16,7 @@ from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.database import StoreUnmade
+from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.opening import opened
@@ -35,21 +36,36 @@ def check_orders(config: Config, snapshot: Snapshot, plans: Iterable[Plan]) -> N
         why = misfit(snapshot, plan)
         if why is not None:
             raise Misfits(f"plan {plan.id}: the cluster has changed beneath it: {misfit_text(why, snapshot)}")
-    if config.section("enforcer", EnforcerSettings).mode is Mode.OBSERVE:
-        raise UserError(
-            'ovirt-enforcer is in observe mode: set mode = "approve" in [enforcer], and restart it'
-        )
+    check_acts(config, Mode.APPROVE)
     check_running(config)
+
+
+def check_acts(config: Config, wanted: Mode) -> None:
+    """Raise `UserError` if the enforcer only observes: the one that leads, or else one that starts here."""
+    if _mode(config) is Mode.OBSERVE:
+        raise UserError(
+            f'ovirt-enforcer is in observe mode: set mode = "{wanted}" in [enforcer], and restart it'
+        )
+
+
+def _mode(config: Config) -> Mode:
+    try:
+        with opened(EnforcerSettingsStore, config, create=False) as store:
+            settings = store.of_leader()
+    except StoreUnmade:
+        settings = None
+    here = config.section("enforcer", EnforcerSettings).mode
+    return here if settings is None else Mode(settings["mode"])
 
 
 def check_running(config: Config) -> None:
     """Raise `UserError` if no enforcer leads that could carry anything out."""
     try:
         with opened(LeaseStore, config, create=False) as store:
-            lease = store.read()
+            leader = store.leader()
     except StoreUnmade:
-        lease = None
-    if lease is None or lease.left_seconds <= 0:
+        leader = None
+    if leader is None:
         raise UserError(f"no enforcer runs for engine {config.engine.name}: start it with ovirt-enforcer run")
 
 

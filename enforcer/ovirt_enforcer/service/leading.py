@@ -175,8 +175,8 @@ class Leader:
 
     def _take(self, asked: float) -> None:
         """Take a lease that is free; what another holds is not touched, and looked at when it may end."""
-        held = self._leases.read()
-        if held is not None and held.left_seconds > 0 and held.owner != self._name:
+        held = self._leases.leader()
+        if held is not None and held.owner != self._name:
             self._watch(held.owner)
             self._due = asked + min(self._look_seconds, held.left_seconds)
             return

@@ -156,7 +156,7 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
             lately = intents.history(within_seconds=LATELY_SECONDS)
             under_way = len(intents.open_intents())
         with closing(part(LeaseStore)) as leases:
-            lease = leases.read()
+            leads = leases.leader()
         with closing(part(PauseStore)) as pauses:
             paused = tuple(pause.sentence for pause in pauses.pauses())
         with closing(part(ApprovalStore)) as approvals:
@@ -164,14 +164,12 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
         with closing(part(CycleStore)) as cycles:
             cycle = cycles.last()
         with closing(part(EnforcerSettingsStore)) as settings:
-            leading = settings.last()
+            its_own = settings.of_leader()
     except StoreUnmade:
         return here
     failed = [one for one in lately if one.state is IntentState.FAILED]
-    leads = lease if lease is not None and lease.left_seconds > 0 else None
-    known = leading is not None and leads is not None and leading.epoch == leads.epoch
     return EnforcementRecord(
-        mode=leading.settings["mode"] if leading is not None and known else here.mode,
+        mode=here.mode if its_own is None else its_own["mode"],
         configured_mode=here.configured_mode,
         leader=None if leads is None else leads.owner,
         epoch=None if leads is None else leads.epoch,

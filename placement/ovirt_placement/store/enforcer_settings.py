@@ -5,59 +5,55 @@ They are in a file that anybody may edit, and count once the process starts agai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
 from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.rows import EngineRows
-from ovirt_placement.store.schema import enforcer_settings
+from ovirt_placement.store.clock import now
+from ovirt_placement.store.schema import enforcer_settings, leases
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
 #: Who edited the file is not known: it is the service's doing.
 _LOGIN: Final = "ovirt-enforcer"
 
 
-class LeadingSettings(msgspec.Struct, frozen=True):
-    """The settings of the process that leads in this epoch of the lease, each by its name."""
-
-    epoch: int
-    settings: Mapping[str, Any]
-
-
 class EnforcerSettingsStore(StoreAccess):
     """The settings of one engine's enforcer, in a database."""
 
-    def record(self, leading: LeadingSettings) -> None:
-        """Write down the settings of who leads now; what differs from those before is recorded as an action.
+    def record(self, epoch: int, settings: Mapping[str, Any]) -> None:
+        """Write down the settings, by their names, of the process that leads in an epoch of the lease.
 
-        It is the leader's: raises `LeaseLost`.
+        What differs from those before is recorded as an action. It is the leader's: raises `LeaseLost`.
         """
-        values = {"epoch": leading.epoch, "settings": dict(leading.settings)}
+        values = {"epoch": epoch, "settings": dict(settings)}
         with self._leading() as rows:
-            before = _last(rows)
-            if before is not None and (changes := tuple(_changes(before.settings, leading.settings))):
+            before = rows.execute(rows.select(enforcer_settings)).one_or_none()
+            if before is not None and (changes := differences(settings, "before", before.settings)):
                 record(rows, Act(kind=UserActionKind.SETTINGS, login=_LOGIN, details=changes))
             rows.execute(rows.insert_or_update(enforcer_settings, values, values))
 
-    def last(self) -> LeadingSettings | None:
-        """Return the settings of who leads, or led last; None if they are not known."""
+    def of_leader(self) -> Mapping[str, Any] | None:
+        """Return the settings of the process that leads; None if none does, or if they are not known."""
         with self._transaction() as rows:
-            return _last(rows)
+            lease = rows.select(leases, leases.c.epoch).where(leases.c.expires > now()).scalar_subquery()
+            column = enforcer_settings.c.settings
+            query = rows.select(enforcer_settings, column).where(enforcer_settings.c.epoch == lease)
+            settings: Mapping[str, Any] | None = rows.execute(query).scalar_one_or_none()
+            return settings
 
 
-def _last(rows: EngineRows) -> LeadingSettings | None:
-    row = rows.execute(rows.select(enforcer_settings)).one_or_none()
-    return None if row is None else LeadingSettings(row.epoch, row.settings)
+def differences(settings: Mapping[str, Any], word: str, others: Mapping[str, Any]) -> tuple[str, ...]:
+    """What differs, such as "mode enforce, before observe", where `word` says when or where others hold.
 
-
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """What differs, in words; a setting that only one of them has is not set in the other."""
-    for name in sorted(before.keys() | after.keys()):
-        was, value = before.get(name), after.get(name)
-        if was != value:
-            yield f"{name} {_text(value)}, before {_text(was)}"
+    A setting that only one of them has is not set in the other.
+    """
+    names = sorted(settings.keys() | others.keys())
+    differing = [name for name in names if settings.get(name) != others.get(name)]
+    return tuple(
+        f"{name} {_text(settings.get(name))}, {word} {_text(others.get(name))}" for name in differing
+    )
 
 
 def _text(value: Any) -> str:

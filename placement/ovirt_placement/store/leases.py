@@ -42,6 +42,11 @@ class LeaseStore(StoreAccess):
         believable = row.left_seconds <= _MOST_LENGTHS_AHEAD * row.seconds
         return Lease(owner=row.owner, epoch=row.epoch, left_seconds=row.left_seconds if believable else 0.0)
 
+    def leader(self) -> Lease | None:
+        """Return the lease of who leads now; None if nobody does."""
+        lease = self.read()
+        return lease if lease is not None and lease.left_seconds > 0 else None
+
     def take(self, owner: str, seconds: float) -> int | None:
         """Take a lease that is free, or one's own; return its epoch, or None if another holds it."""
         mine = {"owner": owner, "seconds": seconds, "expires": now() + seconds}

@@ -12,11 +12,14 @@ import msgspec
 import pytest
 
 from ovirt_enforcer.cli.main import main
+from ovirt_enforcer.recorded_settings import recorded_settings
+from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.causes import Cause
+from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.history import HistoryStore, RuleAfterwards, StepOutcome
 from ovirt_placement.store.intents import Intent, Store
 from ovirt_placement.store.leases import LeaseStore
@@ -56,6 +59,7 @@ class Bench:
         self.store = Store(url, engine="default", patience_seconds=5)
         self.history = HistoryStore(url, engine="default", patience_seconds=5)
         self.leases = LeaseStore(url, engine="default", patience_seconds=5)
+        self.settings = EnforcerSettingsStore(url, engine="default", patience_seconds=5)
         self.plan: Plan = make_plan(STATE, CLUSTER)
 
     def planned(self, state: Snapshot = STATE) -> None:
@@ -95,7 +99,7 @@ class Bench:
         return json.loads(self.ask(*arguments, "--json"))
 
     def close(self) -> None:
-        for part in (self.store, self.history, self.leases):
+        for part in (self.store, self.history, self.leases, self.settings):
             part.close()
 
 
@@ -194,6 +198,23 @@ def test_why_a_vm_is_not_moved_whose_step_is_held(bench: Bench) -> None:
     assert "step 1 was held back once at" in text
     assert "(window): only at night" in text
     assert "no enforcer" not in text
+
+
+def test_why_a_vm_is_not_moved_says_where_the_leader_has_other_settings(bench: Bench) -> None:
+    bench.planned()
+    epoch = bench.leases.take("me", 600.0)
+    assert epoch is not None
+    here = EnforcerSettings()
+    bench.settings.record(epoch, recorded_settings(here))
+    assert "other settings" not in bench.ask("why-not", "web1")
+    there = recorded_settings(msgspec.structs.replace(here, mode=Mode.ENFORCE, exclude_vms=("web1",)))
+    bench.settings.record(epoch, there)
+    assert (
+        "the enforcer that leads was started with other settings than those here, which this answer goes by:"
+        ' exclude_vms ["web1"], here []; mode enforce, here observe\n'
+    ) in bench.ask("why-not", "web1")
+    bench.leases.release(epoch)
+    assert "other settings" not in bench.ask("why-not", "web1")
 
 
 def test_why_a_vm_is_not_moved_whose_step_waits_for_one_that_is_held(bench: Bench) -> None:

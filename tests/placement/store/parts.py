@@ -7,7 +7,7 @@ from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.cycles import Cycle, CycleStore, OpenBreaker
 from ovirt_placement.store.default_keys import DefaultKey, DefaultKeyChange, DefaultKeyStore
-from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore, LeadingSettings
+from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.ha_announcements import HaAnnouncementStore
 from ovirt_placement.store.history import HistoryStore, StepOutcome
 from ovirt_placement.store.intents import Store
@@ -82,7 +82,7 @@ class Parts:
         self.actions.begin(Act(kind=UserActionKind.SETUP, login=self.engine))
         self.samples.record_violations("c", self.engine, hard=1, soft=0)
         self.cycles.record(Cycle(epoch=1, error=self.engine, breakers=(OpenBreaker("c", self.engine),)))
-        self.settings.record(LeadingSettings(1, {"audit_log": self.engine}))
+        self.settings.record(1, {"audit_log": self.engine})
         self.request_maintenance("r1")
         rule = PlacementRule("r1", "at_most", self.engine, most=1)
         self.rules.change(lambda rules: RuleChange(put=(rule,)), changed_by=self.engine)
@@ -143,7 +143,7 @@ class Parts:
             pass
         self.samples.record_violations("c", "blue", hard=9, soft=9)
         self.cycles.record(Cycle(epoch=2, error=None))
-        self.settings.record(LeadingSettings(2, {"audit_log": "eve"}))
+        self.settings.record(2, {"audit_log": "eve"})
         self.maintenance.order("r1", RunState.PAUSED, after=(RunState.RUNNING,), set_by="eve")
         self.maintenance.enter("r1", "h1", HostPhase.DRAINING, draining=True, vms=["v1"])
         self.maintenance.note("r1", "h1", "again")
@@ -196,7 +196,7 @@ class Parts:
             self.samples.samples(since_seconds=600).samples,
             self.rules.all_rules(),
             getattr(self.cycles.last(), "error", None),
-            getattr(self.settings.last(), "settings", None),
+            self.settings.of_leader(),
             [(action.kind, action.login, action.state) for action in self.actions.actions(since_seconds=600)],
         ]
 
