@@ -83,21 +83,31 @@ def examine_proxy(url: str, units: Mapping[str, PolicyUnit]) -> Iterator[Finding
             what=f"the proxy at {url} does not offer: {', '.join(lacking)}",
             remedy="see with ovirt-scheduler-proxy check which plugins it loads, and why not these",
         )
-    for (kind, name), properties in offered.items():
-        unit = known.get((kind, name))
-        if unit is None or not unit.enabled:
-            how = "does not know it" if unit is None else "has it disabled"
-            yield Finding(
-                kind="unit_differs", what=f"the proxy offers {name}, and the engine {how}", remedy=_RESTART
-            )
-        elif unit.properties != properties:
-            changed = sorted(set(unit.properties.items()) ^ set(properties.items()))
-            names = ", ".join(dict.fromkeys(key for key, _ in changed))
-            yield Finding(
-                kind="unit_differs",
-                what=f"{name} has other properties in the engine than in the proxy: {names}",
-                remedy=_RESTART,
-            )
+    yield from _differing(offered, known)
+
+
+def _differing(
+    offered: Mapping[tuple[str, str], Mapping[str, str]], known: Mapping[tuple[str, str], PolicyUnit]
+) -> Iterator[Finding]:
+    """One finding for each way in which units differ: all of a kind have one cause."""
+    unknown = [name for kind, name in offered if (kind, name) not in known]
+    disabled = [name for kind, name in offered if (kind, name) in known and not known[kind, name].enabled]
+    others = [
+        f"{key[1]} ({', '.join(_differing_properties(known[key].properties, properties))})"
+        for key, properties in offered.items()
+        if key in known and known[key].enabled and known[key].properties != properties
+    ]
+    for what, units in (
+        ("the engine does not know units that the proxy offers", unknown),
+        ("the engine has disabled units that the proxy offers", disabled),
+        ("units have other properties in the engine than in the proxy", others),
+    ):
+        if units:
+            yield Finding(kind="unit_differs", what=f"{what}: {', '.join(units)}", remedy=_RESTART)
+
+
+def _differing_properties(in_engine: Mapping[str, str], in_proxy: Mapping[str, str]) -> list[str]:
+    return sorted({name for name, _ in in_engine.items() ^ in_proxy.items()})
 
 
 def _cause(lost: float | None) -> str:

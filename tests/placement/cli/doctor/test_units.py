@@ -80,14 +80,15 @@ def test_proxy_whose_units_changed_since_the_engine_started(starting: Starting, 
         other_parameters = '"AffinityFilter_Lacking=(report|reject)"'
         text = file.read_text().replace('parameters("AffinityFilter")', other_parameters)
         (folder / file.name).write_text(text)
-    (folder / "rack.py").write_text(
-        "class Rack:\n    def do_filter(self, hosts, vm, args):\n        print(hosts)\n"
-    )
+    for name in ("Rack", "Row"):
+        (folder / f"{name.lower()}.py").write_text(
+            f"class {name}:\n    def do_filter(self, hosts, vm, args):\n        print(hosts)\n"
+        )
     with starting(EMPTY) as live, proxy_url(os.environ, folder) as url:
         found = findings(live, "--proxy", url)
-    changed, new = sorted(found)
+    new, changed = found
+    assert new == "the engine does not know units that the proxy offers: Rack, Row"
     assert changed == (
-        "AffinityFilter has other properties in the engine than in the proxy:"
-        " AffinityFilter_Lacking, affinity_missing_unit"
+        "units have other properties in the engine than in the proxy:"
+        " AffinityFilter (AffinityFilter_Lacking, affinity_missing_unit)"
     )
-    assert new == "the proxy offers Rack, and the engine does not know it"
