@@ -107,16 +107,6 @@ class EnforcementRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
         return self.mode != "observe"
 
 
-def mode_of(config: Config) -> str:
-    """The mode that an enforcer here would have. Raises `UserError` if its section is wrong."""
-    return _configured(config) or _DEFAULT_MODE
-
-
-def _configured(config: Config) -> str | None:
-    mode = config.section("enforcer", _Settings).mode
-    return "observe" if mode == "dry_run" else mode  # as an earlier release called it
-
-
 def enforcement(config: Config, snapshot: Snapshot) -> EnforcementRecord:
     """Read what the store says; `snapshot` has the names. Raises `UserError` if the section is wrong."""
     configured = _configured(config)
@@ -125,6 +115,11 @@ def enforcement(config: Config, snapshot: Snapshot) -> EnforcementRecord:
         return _read(config, snapshot, here)
     except UserError as error:
         return msgspec.structs.replace(here, error=str(error))
+
+
+def _configured(config: Config) -> str | None:
+    mode = config.section("enforcer", _Settings).mode
+    return "observe" if mode == "dry_run" else mode  # as an earlier release called it
 
 
 def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> EnforcementRecord:

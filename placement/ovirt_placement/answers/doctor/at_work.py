@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ovirt_placement.answers.doctor.policies import InUse
-from ovirt_placement.answers.enforcement import enforcement
-from ovirt_placement.config import Config
+from ovirt_placement.answers.enforcement import EnforcementRecord
 from ovirt_placement.model import Snapshot
 
 
@@ -29,24 +28,23 @@ def unused_units(snapshot: Snapshot, policy_of: Mapping[str, InUse]) -> Iterator
         )
 
 
-def idle_enforcer(config: Config, snapshot: Snapshot) -> Iterator[str]:
-    """An enforcer that does not run, or migrates nothing. A store that does not answer is reported elsewhere.
+def idle_enforcer(found: EnforcementRecord, unit: str) -> Iterator[str]:
+    """An enforcer that does not run, or not as it is configured, or migrates nothing; `unit` is systemd's.
 
-    Raises `UserError` if its section is wrong.
+    A store that does not answer is reported elsewhere.
     """
-    found = enforcement(config, snapshot)
     if found.error is not None:
         return
     if found.leader is None:
         yield (
             "no enforcer runs: violated rules are not repaired, and HA reservations not watched"
-            f" (systemctl enable --now {config.unit('ovirt-enforcer')})"
+            f" (systemctl enable --now {unit})"
         )
     elif not found.acts:
         yield "ovirt-enforcer is in observe mode: it reports, and migrates nothing ([enforcer] mode)"
     if found.configured_mode not in {None, found.mode}:
         yield (
             f"[enforcer] mode {found.configured_mode}: the enforcer that leads was started with {found.mode}"
-            f" (systemctl restart {config.unit('ovirt-enforcer')})"
+            f" (systemctl restart {unit})"
         )
     yield from (f"migrations are paused: {sentence}" for sentence in found.paused)

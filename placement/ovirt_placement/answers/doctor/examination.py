@@ -22,7 +22,7 @@ from ovirt_placement.answers.doctor import (
 )
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse
-from ovirt_placement.answers.enforcement import mode_of
+from ovirt_placement.answers.enforcement import enforcement
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.parsing import users
@@ -115,10 +115,11 @@ def _examine_engine(
     if (there := machine.default_keys(configuration)) is not None:
         examination.hints.extend(keys.without_special_keys(snapshot, policy_of, there))
     examination.not_in_use.extend(at_work.unused_units(snapshot, policy_of))
-    examination.not_in_use.extend(at_work.idle_enforcer(configuration, snapshot))
+    enforcer = enforcement(configuration, snapshot)
+    examination.not_in_use.extend(at_work.idle_enforcer(enforcer, configuration.unit("ovirt-enforcer")))
     examination.findings.extend(keys.examine_mistakes(snapshot))
     examination.add("placement rules", lambda: placement_rules.examine_rules(connection, snapshot))
-    enforcing = mode_of(configuration) == "enforce"
+    enforcing = "enforce" in {enforcer.mode, enforcer.configured_mode}
     examination.findings.extend(engine.examine_enforcement(enforcing, events, now))
     if enforcing:
         examination.hints.append(_SIMULATE)

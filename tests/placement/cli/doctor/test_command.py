@@ -16,6 +16,7 @@ from ovirt_placement.answers import local_proxy
 from ovirt_placement.answers.decisions import record
 from ovirt_placement.answers.doctor import machine
 from ovirt_placement.inventory.published import publication
+from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.pauses import PauseStore
@@ -66,6 +67,22 @@ def test_a_cluster_without_our_units_and_an_enforcer_that_observes_or_is_paused(
     assert "these clusters have none of our units: green" in green
     assert observes.startswith("ovirt-enforcer is in observe mode")
     assert paused.startswith("migrations are paused: root paused everything at ")
+
+
+def test_an_enforcer_that_was_started_in_another_mode_than_the_file_says(
+    starting: Starting, proxy: str
+) -> None:
+    with starting(RULED, more=ENFORCE) as live, running_service(live.config):
+        live.run(0, "setup", "--cluster", "blue")
+        epoch = LeaseStore(store_of(live), engine="default").take("here", 60.0)
+        assert epoch is not None
+        EnforcerSettingsStore(store_of(live), engine="default").record(epoch, {"mode": "observe"})
+        observes, differs = live.data(0, "doctor", "--proxy", proxy)["not_in_use"]
+    assert observes.startswith("ovirt-enforcer is in observe mode")
+    assert differs == (
+        "[enforcer] mode enforce: the enforcer that leads was started with observe"
+        " (systemctl restart ovirt-enforcer)"
+    )
 
 
 def test_the_proxy_of_this_machine_is_asked(
