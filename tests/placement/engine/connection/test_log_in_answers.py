@@ -8,8 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import repeat
+from itertools import repeat, takewhile
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import given, settings
@@ -22,8 +23,6 @@ from tests.examples import examples
 from tests.placement.engine_server import API
 from tests.proxy.running import eventually
 
-#: That of no other test: a refused one is remembered, and ports are used again.
-PASSWORD = "of a locked account"
 LOCKED = "Cannot authenticate user 'admin@internal': The account is locked. Try again in 59 minutes."
 
 
@@ -48,9 +47,18 @@ class Answering:
             while True:
                 connection, _ = self._listener.accept()
                 with connection, suppress(ConnectionError):
-                    self.requests.append(connection.recv(65536))
+                    self.requests.append(request_on(connection))
                     for piece in self._pieces():
                         connection.sendall(piece)
+
+
+def request_on(connection: socket.socket) -> bytes:
+    """Take a request in whole: one that closes with a rest unread takes back what it has answered."""
+    with connection.makefile("rb") as stream:
+        lines = [*takewhile(bytes.strip, stream)]
+        lengths = (line.lower().partition(b"content-length:") for line in lines)
+        stream.read(next((int(length) for _, found, length in lengths if found), 0))
+    return b"".join(lines)
 
 
 @contextmanager
@@ -61,8 +69,10 @@ def answered(
     known = EngineSettings(
         url=f"http://127.0.0.1:{server.port}{API}", username="admin@internal", timeout_seconds=timeout
     )
+    # Of no other server: a password that is refused is remembered, and ports are used again.
+    password = uuid4().hex
     try:
-        with EngineConnection(known, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+        with EngineConnection(known, {"OVIRT_PASSWORD": password}) as connection:
             yield server, connection
     finally:
         server.close()
