@@ -90,7 +90,7 @@ def _runs(site: Site, cluster: Cluster) -> dict[str, Any]:
     """The runs of a cluster, or why they are not known."""
     nothing: tuple[MaintenanceRun, ...] = ()
     try:
-        every = stored(site.config, MaintenanceStore, lambda store: store.runs(), nothing)
+        every = stored(MaintenanceStore, site.config, MaintenanceStore.runs, nothing)
     except UserError as error:
         return {"runs": (), "runs_error": str(error), "under_way": False}
     own = [run for run in every if run.cluster == cluster.id]

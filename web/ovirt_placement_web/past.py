@@ -23,27 +23,27 @@ class Past:
     def history(self, seconds: float) -> tuple[PlanRecord, ...]:
         """Plans of this many seconds, the latest first."""
         nothing: tuple[PlanRecord, ...] = ()
-        return stored(self._config, HistoryStore, lambda store: store.plans(since_seconds=seconds), nothing)[
+        return stored(HistoryStore, self._config, lambda store: store.plans(since_seconds=seconds), nothing)[
             ::-1
         ]
 
     def waiting(self, cluster: Cluster) -> WaitingPlan | None:
         """The plan of a cluster that waits for a person's word."""
         nothing: tuple[WaitingPlan, ...] = ()
-        waiting = stored(self._config, ApprovalStore, lambda store: store.waiting(), nothing)
+        waiting = stored(ApprovalStore, self._config, ApprovalStore.waiting, nothing)
         return next((one for one in waiting if one.cluster == cluster.id), None)
 
     def plan_named(self, plan: str) -> PlanRecord | None:
         """A plan as it was written down; None where it was not."""
         nothing: tuple[PlanRecord, ...] = ()
-        found = stored(self._config, HistoryStore, lambda store: store.plans_named(plan), nothing)
+        found = stored(HistoryStore, self._config, lambda store: store.plans_named(plan), nothing)
         return next((one for one in found if one.id == plan), None)
 
     def words_on(self, plan: str) -> tuple[UserAction, ...]:
         """What people have said to a plan, the oldest first."""
         nothing: tuple[UserAction, ...] = ()
         actions = stored(
-            self._config, UserActionStore, lambda store: store.actions(since_seconds=MONTH), nothing
+            UserActionStore, self._config, lambda store: store.actions(since_seconds=MONTH), nothing
         )
         return tuple(one for one in actions if one.plan == plan)
 

@@ -223,7 +223,7 @@ class Questions:
 
         def ask() -> KeysListDocument:
             nothing: tuple[SetKey, ...] = ()
-            every = stored(self._config, KeyStore, lambda store: store.all_keys(), nothing)
+            every = stored(KeyStore, self._config, KeyStore.all_keys, nothing)
             return keys_list(view.snapshot, {KeyPlace.of(one.key): one for one in every})
 
         return self._remembered.ask(view.number, "keys", ask, _BRIEF_SECONDS)

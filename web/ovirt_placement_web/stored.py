@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ovirt_placement.config import Config
+from ovirt_placement.store import opening
 from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.database import StoreUnmade
-from ovirt_placement.store.opening import opened
 
 #: How long the store may take to answer.
 _STORE_SECONDS = 2.0
@@ -17,10 +16,6 @@ _Part = TypeVar("_Part", bound=StoreAccess)
 _Answer = TypeVar("_Answer")
 
 
-def stored(config: Config, part: type[_Part], ask: Callable[[_Part], _Answer], nothing: _Answer) -> _Answer:
+def stored(part: type[_Part], config: Config, ask: Callable[[_Part], _Answer], nothing: _Answer) -> _Answer:
     """What a part of the store answers. Raises `UserError` while the store is away."""
-    try:
-        with opened(part, config, patience_seconds=_STORE_SECONDS, create=False) as store:
-            return ask(store)
-    except StoreUnmade:
-        return nothing
+    return opening.stored(part, config, ask, nothing, patience_seconds=_STORE_SECONDS)

@@ -12,8 +12,7 @@ from ovirt_enforcer.cli.documents import UserActionDone
 from ovirt_enforcer.history.selecting import user_actions_about
 from ovirt_enforcer.history.text import moment
 from ovirt_placement.cli.question import show_json
-from ovirt_placement.cli.store import opened
-from ovirt_placement.store.database import StoreUnmade
+from ovirt_placement.cli.store import stored
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement.store.user_actions import UserAction, UserActionStore
 
@@ -47,12 +46,8 @@ def about(
     args: argparse.Namespace, seconds: float, plans: Iterable[PlanRecord], name: str
 ) -> tuple[UserAction, ...]:
     """What people did within this many seconds: with these plans, with what is called so, in a cluster."""
-    try:
-        with opened(UserActionStore, args, create=False) as store:
-            found = store.actions(since_seconds=seconds)
-    except StoreUnmade:
-        return ()
-    wanted = (one for one in found if args.cluster in (None, one.cluster, one.cluster_name))
+    done = stored(UserActionStore, args, lambda store: store.actions(since_seconds=seconds), ())
+    wanted = (one for one in done if args.cluster in (None, one.cluster, one.cluster_name))
     return user_actions_about(wanted, plans, name)
 
 

@@ -16,8 +16,7 @@ from ovirt_placement.answers.pauses import PausesChangeDocument
 from ovirt_placement.cli.arguments import add_change, add_command
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show, show_json
-from ovirt_placement.cli.store import opened
-from ovirt_placement.store.database import StoreUnmade
+from ovirt_placement.cli.store import opened, stored
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Pause, PauseStore
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
@@ -159,11 +158,7 @@ def _report(args: argparse.Namespace, answer: PausesChangeDocument, said: str) -
 
 
 def _in_force(args: argparse.Namespace) -> tuple[Pause, ...]:
-    try:
-        with opened(PauseStore, args, create=False) as store:
-            return store.pauses()
-    except StoreUnmade:
-        return ()
+    return stored(PauseStore, args, PauseStore.pauses, ())
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -10,8 +10,7 @@ from ovirt_enforcer.cli.arguments import add_config, add_json
 from ovirt_placement.answers.maintenance_runs import MaintenanceRunsDocument, run_lines, runs_document
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import show_json
-from ovirt_placement.cli.store import opened
-from ovirt_placement.store.database import StoreUnmade
+from ovirt_placement.cli.store import stored
 from ovirt_placement.store.maintenance import MaintenanceStore
 from ovirt_placement.store.maintenance_run import MaintenanceRun, RunState
 from ovirt_service.errors import UserError
@@ -79,11 +78,7 @@ def _show(args: argparse.Namespace, runs: list[MaintenanceRun]) -> int:
 
 
 def _runs(args: argparse.Namespace) -> tuple[MaintenanceRun, ...]:
-    try:
-        with opened(MaintenanceStore, args, create=False) as store:
-            return store.runs()
-    except StoreUnmade:
-        return ()
+    return stored(MaintenanceStore, args, MaintenanceStore.runs, ())
 
 
 def named(args: argparse.Namespace, run_id: str) -> MaintenanceRun:

@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from ovirt_placement import config, inventory
 from ovirt_placement.cli.question import PATIENCE_SECONDS, read_state
-from ovirt_placement.cli.store import opened
+from ovirt_placement.cli.store import stored
 from ovirt_placement.inventory import Measured
 from ovirt_placement.inventory.on_demand.searches import read_searches, searches_of
 from ovirt_placement.model import PlacementRule, Snapshot
-from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.placement_rules import RuleStore, SetRule
 
 
@@ -35,11 +34,7 @@ def read_rules(args: argparse.Namespace) -> RuleState:
 
 def stored_rules(args: argparse.Namespace) -> tuple[SetRule, ...]:
     """What a store knows; one that nobody has written to holds nothing."""
-    try:
-        with opened(RuleStore, args, create=False) as store:
-            return store.all_rules()
-    except StoreUnmade:
-        return ()
+    return stored(RuleStore, args, RuleStore.all_rules, ())
 
 
 def read_engine(args: argparse.Namespace, rules: Iterable[PlacementRule]) -> Snapshot:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ovirt_placement.cli.login import login_name
-from ovirt_placement.cli.store import opened
+from ovirt_placement.cli.store import opened, stored
 from ovirt_service.errors import UserError
 from ovirt_service.screen import say
 
@@ -78,14 +78,9 @@ def policies_given_for(args: argparse.Namespace) -> frozenset[str]:
 
 
 def _read(args: argparse.Namespace) -> DefaultKeys:
-    from ovirt_placement.store.database import StoreUnmade
     from ovirt_placement.store.default_keys import DefaultKeys, DefaultKeyStore
 
-    try:
-        with opened(DefaultKeyStore, args, create=False) as store:
-            return store.read()
-    except StoreUnmade:
-        return DefaultKeys()
+    return stored(DefaultKeyStore, args, DefaultKeyStore.read, DefaultKeys())
 
 
 def _decided(args: argparse.Namespace, policy: str, plan: SetupPlan, there: DefaultKeys) -> DefaultKeyChange:
