@@ -24,3 +24,9 @@ def database(url: str) -> Any:
         url.replace("postgresql:", "postgresql+psycopg:"), poolclass=sqlalchemy.NullPool
     )
     return engine.begin()
+
+
+def set_clock(url: str, seconds: float) -> None:
+    """Let the database's clock jump: what it wrote before is so much older then, or younger."""
+    with database(url) as connection:
+        connection.exec_driver_sql(f"UPDATE leases SET expires = expires - {seconds}")

@@ -5,18 +5,23 @@ They are in a file that anybody may edit, and count once the process starts agai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+from sqlalchemy import not_
 
 from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.clock import now
+from ovirt_placement.store.leases import free
 from ovirt_placement.store.schema import enforcer_settings, leases
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
 #: Who edited the file is not known: it is the service's doing.
 _LOGIN: Final = "ovirt-enforcer"
+#: Of lists that take more characters, only the entries are named in which they differ.
+_WHOLE: Final = 200
+#: So many of these.
+_NAMED: Final = 10
 
 
 class EnforcerSettingsStore(StoreAccess):
@@ -37,7 +42,7 @@ class EnforcerSettingsStore(StoreAccess):
     def of_leader(self) -> Mapping[str, Any] | None:
         """Return the settings of the process that leads; None if none does, or if they are not known."""
         with self._transaction() as rows:
-            lease = rows.select(leases, leases.c.epoch).where(leases.c.expires > now()).scalar_subquery()
+            lease = rows.select(leases, leases.c.epoch).where(not_(free())).scalar_subquery()
             column = enforcer_settings.c.settings
             query = rows.select(enforcer_settings, column).where(enforcer_settings.c.epoch == lease)
             settings: Mapping[str, Any] | None = rows.execute(query).scalar_one_or_none()
@@ -51,9 +56,27 @@ def differences(settings: Mapping[str, Any], word: str, others: Mapping[str, Any
     """
     names = sorted(settings.keys() | others.keys())
     differing = [name for name in names if settings.get(name) != others.get(name)]
-    return tuple(
-        f"{name} {_text(settings.get(name))}, {word} {_text(others.get(name))}" for name in differing
-    )
+    return tuple(f"{name} {_difference(settings.get(name), word, others.get(name))}" for name in differing)
+
+
+def _difference(value: Any, word: str, other: Any) -> str:
+    text = f"{_text(value)}, {word} {_text(other)}"
+    if len(text) <= _WHOLE or not all(isinstance(one, (list, type(None))) for one in (value, other)):
+        return text
+    entries, others = ([*map(_text, one or ())] for one in (value, other))
+    if sorted(entries) == sorted(others):
+        return "the same entries in another order"
+    return f"{_counted(entries, others)}, {word} {_counted(others, entries)}"
+
+
+def _counted(entries: Sequence[str], others: Iterable[str]) -> str:
+    """How many entries there are, with those that are not among the others."""
+    known = {*others}
+    alone = [entry for entry in entries if entry not in known]
+    named = ", ".join(alone[:_NAMED])
+    if len(alone) > _NAMED:
+        named += f" and {len(alone) - _NAMED:,} more"
+    return f"{len(entries):,} entries" + (f" (with {named})" if alone else "")
 
 
 def _text(value: Any) -> str:

@@ -55,7 +55,7 @@ class LeaseStore(StoreAccess):
                 leases,
                 {**mine, "epoch": 1},
                 {**mine, "epoch": leases.c.epoch + 1},
-                where=or_(_free(), leases.c.owner == owner),
+                where=or_(free(), leases.c.owner == owner),
             )
             if rows.execute(taking.execution_options(preserve_rowcount=True)).rowcount != 1:
                 return None
@@ -73,5 +73,6 @@ class LeaseStore(StoreAccess):
             rows.execute(rows.update(leases).where(leases.c.epoch == epoch).values(expires=0.0))
 
 
-def _free() -> ColumnElement[bool]:
+def free() -> ColumnElement[bool]:
+    """The condition on the lease that anybody may take it."""
     return or_(leases.c.expires <= now(), leases.c.expires > now() + _MOST_LENGTHS_AHEAD * leases.c.seconds)

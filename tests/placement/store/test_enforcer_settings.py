@@ -11,6 +11,7 @@ from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.user_actions import UserActionStore
+from tests.placement.databases import set_clock
 
 
 class Stage:
@@ -27,7 +28,7 @@ class Stage:
 
     def sentences(self) -> list[str]:
         return [
-            action.sentence.replace(action.machine, "MACHINE")
+            action.sentence.replace(f" on {action.machine} ", " on MACHINE ", 1)
             for action in self._actions.actions(since_seconds=600)
         ]
 
@@ -62,6 +63,38 @@ def test_each_difference_is_named_with_what_it_was(stage: Stage) -> None:
         " mode enforce, before observe; planning_seconds 5.0, before not set;"
         ' repair ["hard","soft"], before ["hard"]'
     )
+
+
+def test_of_long_lists_the_entries_in_which_they_differ_are_named(stage: Stage) -> None:
+    many = [f"vm-{number}" for number in range(10_000)]
+    stage.record(exclude_vms=[])
+    stage.record(exclude_vms=many)
+    stage.record(exclude_vms=["web", *many[3:]])
+    stage.record(exclude_vms=[*many[3:], "web"])
+    stage.record(exclude_vms=None)
+    ten = ", ".join(many[:10])
+    others = ", ".join(many[3:13])
+    assert [sentence.partition(" exclude_vms ")[2] for sentence in stage.sentences()] == [
+        f"10,000 entries (with {ten} and 9,990 more), before 0 entries",
+        "9,998 entries (with web), before 10,000 entries (with vm-0, vm-1, vm-2)",
+        "the same entries in another order",
+        f"0 entries, before 9,998 entries (with {others} and 9,988 more)",
+    ]
+
+
+def test_entries_may_be_more_than_names(stage: Stage) -> None:
+    windows = [{"start": f"0 {hour} * * *", "hours": 1.0, "clusters": ["red"]} for hour in range(24)]
+    stage.record(windows=windows)
+    stage.record(windows=windows[1:])
+    assert [sentence.partition(" windows ")[2] for sentence in stage.sentences()] == [
+        '23 entries, before 24 entries (with {"start":"0 0 * * *","hours":1.0,"clusters":["red"]})'
+    ]
+
+
+def test_a_clock_that_was_set_back_far_leaves_nobody_leading(stage: Stage, url: str) -> None:
+    stage.record(mode="observe")
+    set_clock(url, -60_000.0)
+    assert (stage.settings.of_leader(), stage.leases.leader()) == (None, None)
 
 
 def test_the_mode_of_one_cluster_comes_and_goes(stage: Stage) -> None:

@@ -17,7 +17,7 @@ from ovirt_placement.store.intents import Intent, Store
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.memberships import Membership, MembershipChange, MembershipStore, Seen
-from tests.placement.databases import database
+from tests.placement.databases import database, set_clock
 from tests.stored import prepared
 
 LONG = 600.0
@@ -39,12 +39,6 @@ def store(url: str) -> Iterator[Store]:
     opened = Store(url, engine="default", patience_seconds=5)
     yield opened
     opened.close()
-
-
-def set_clock(url: str, seconds: float) -> None:
-    """Let the database's clock jump: what it wrote before is so much older then, or younger."""
-    with database(url) as connection:
-        connection.exec_driver_sql(f"UPDATE leases SET expires = expires - {seconds}")
 
 
 def prepare(store: Store, epoch: int, name: str = "v1") -> Intent:
