@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 
 from ovirt_enforcer.cli.arguments import add_config
-from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.on_request.orders import obstacle
+from ovirt_enforcer.on_request.settings_in_force import settings_in_force
+from ovirt_enforcer.settings import Mode
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.approvals import approval_change
 from ovirt_placement.cli.arguments import add_change, add_command
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
-from ovirt_placement.cli.store import opened
+from ovirt_placement.cli.store import opened, stored
 from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
-from ovirt_placement.store.database import StoreUnmade
 from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
@@ -55,22 +56,25 @@ def run(args: argparse.Namespace) -> int:
             approved = store.approve(args.plan, set_by=login_name())
     if approved is None:
         raise UserError(why_not(args.plan, waiting))
-    settings = configuration.load(args.config).section("enforcer", EnforcerSettings)
     if args.json:
         show_json(approval_change(before, {approved.cluster: approved.plan}, approved.text, args.dry_run))
     else:
         print(approved.text)
-        hours = f"for {settings.approval_hours:g} h, or until the cluster needs another plan"
-        print("Nothing was written: this was a dry run." if args.dry_run else f"Approved of, {hours}.")
+        print("Nothing was written: this was a dry run." if args.dry_run else _said(args))
     return 0
 
 
+def _said(args: argparse.Namespace) -> str:
+    """For how long it counts, and what keeps the enforcer from it."""
+    config = configuration.load(args.config)
+    hours = settings_in_force(config)["approval_hours"]
+    lasts = f"Approved of, for {hours:g} h, or until the cluster needs another plan."
+    why = obstacle(config, Mode.APPROVE)
+    return lasts if why is None else f"{lasts}\nIt is not carried out yet: {why}."
+
+
 def _list(args: argparse.Namespace) -> int:
-    try:
-        with opened(ApprovalStore, args, create=False) as store:
-            waiting = store.waiting()
-    except StoreUnmade:
-        waiting = ()
+    waiting = stored(ApprovalStore, args, ApprovalStore.waiting, ())
     if args.json:
         show_json(waiting)
     elif waiting:

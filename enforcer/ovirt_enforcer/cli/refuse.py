@@ -6,7 +6,7 @@ import argparse
 
 from ovirt_enforcer.cli.approve import why_not
 from ovirt_enforcer.cli.arguments import add_config
-from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.on_request.settings_in_force import settings_in_force
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.approvals import refusal_change
 from ovirt_placement.cli.arguments import add_change, add_command
@@ -51,11 +51,11 @@ def run(args: argparse.Namespace) -> int:
             refused = store.refuse(args.plan, set_by=login_name(), reason=unbroken(args.reason.strip()))
     if refused is None:
         raise UserError(why_not(args.plan, waiting))
-    settings = configuration.load(args.config).section("enforcer", EnforcerSettings)
     if args.json:
         show_json(refusal_change(refused, args.dry_run))
     else:
         print(refused.text)
-        hours = f"it is not offered again for {settings.approval_hours:g} h, unless the cluster needs another"
-        print("Nothing was written: this was a dry run." if args.dry_run else f"Refused: {hours}.")
+        hours = settings_in_force(configuration.load(args.config))["approval_hours"]
+        lasts = f"Refused: it is not offered again for {hours:g} h, unless the cluster needs another."
+        print("Nothing was written: this was a dry run." if args.dry_run else lasts)
     return 0

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ovirt_enforcer.gates.approval import moves
-from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_enforcer.on_request.settings_in_force import settings_in_force
+from ovirt_enforcer.settings import Mode
 from ovirt_placement import inventory
 from ovirt_placement.answers.plans.obstacles import misfit_text
 from ovirt_placement.answers.plans.reading import plan_of
@@ -15,11 +16,9 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.database import StoreUnmade
-from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.leases import LeaseStore
-from ovirt_placement.store.opening import opened
+from ovirt_placement.store.opening import opened, stored
 from ovirt_service.errors import UserError
 
 #: How long a person waits for the engine who has looked at a plan.
@@ -42,31 +41,26 @@ def check_orders(config: Config, snapshot: Snapshot, plans: Iterable[Plan]) -> N
 
 def check_acts(config: Config, wanted: Mode) -> None:
     """Raise `UserError` if the enforcer only observes: the one that leads, or else one that starts here."""
-    if _mode(config) is Mode.OBSERVE:
+    if settings_in_force(config)["mode"] == Mode.OBSERVE:
         raise UserError(
             f'ovirt-enforcer is in observe mode: set mode = "{wanted}" in [enforcer], and restart it'
         )
 
 
-def _mode(config: Config) -> Mode:
-    try:
-        with opened(EnforcerSettingsStore, config, create=False) as store:
-            settings = store.of_leader()
-    except StoreUnmade:
-        settings = None
-    here = config.section("enforcer", EnforcerSettings).mode
-    return here if settings is None else Mode(settings["mode"])
-
-
 def check_running(config: Config) -> None:
     """Raise `UserError` if no enforcer leads that could carry anything out."""
-    try:
-        with opened(LeaseStore, config, create=False) as store:
-            leader = store.leader()
-    except StoreUnmade:
-        leader = None
-    if leader is None:
+    if stored(LeaseStore, config, LeaseStore.leader, None) is None:
         raise UserError(f"no enforcer runs for engine {config.engine.name}: start it with ovirt-enforcer run")
+
+
+def obstacle(config: Config, wanted: Mode) -> str | None:
+    """Why nothing that a person lets pass would be carried out as things are; None if it would be."""
+    try:
+        check_acts(config, wanted)
+        check_running(config)
+    except UserError as error:
+        return str(error)
+    return None
 
 
 def order(

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.cli.main import main
+from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.user_actions import UserActionStore
 from tests.configuration import write_configuration
+from tests.enforcer.on_request.leading import lead
 from tests.placement.cli.documents import defined
 
 MOVES = (ApprovedMove(("a",), ("h1",), "h2"),)
@@ -56,8 +58,37 @@ def test_a_plan_is_approved_of(
     assert run(config, "p1") == 0
     assert capsys.readouterr().out == (
         "Cluster blue: 1 migration.\nApproved of, for 8 h, or until the cluster needs another plan.\n"
+        "It is not carried out yet: ovirt-enforcer is in observe mode:"
+        ' set mode = "approve" in [enforcer], and restart it.\n'
     )
     assert [one.plan for one in store.approvals()] == ["p1"]
+
+
+def test_what_lasts_goes_by_the_enforcer_that_leads(
+    config: Path, tmp_path: Path, store: ApprovalStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lead(tmp_path, EnforcerSettings(mode=Mode.APPROVE, approval_hours=3))
+    store.offer("c1", "p1", MOVES, "Cluster blue: 1 migration.")
+    assert run(config, "p1") == 0
+    assert capsys.readouterr().out == (
+        "Cluster blue: 1 migration.\nApproved of, for 3 h, or until the cluster needs another plan.\n"
+    )
+    store.offer("c1", "p2", MOVES, "Cluster blue: 1 migration.")
+    assert main(["refuse", "p2", "--config", str(config)]) == 0
+    assert "not offered again for 3 h," in capsys.readouterr().out
+
+
+def test_a_plan_that_nobody_carries_out_says_so(
+    tmp_path: Path, store: ApprovalStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_configuration(
+        tmp_path, "http://127.0.0.1:1/ovirt-engine/api", more='[enforcer]\nmode = "approve"'
+    )
+    store.offer("c1", "p1", MOVES, "Cluster blue: 1 migration.")
+    assert run(config, "p1") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "It is not carried out yet: no enforcer runs for engine default: start it with ovirt-enforcer run."
+    )
 
 
 def test_a_plan_that_does_not_wait_is_a_mistake(

@@ -7,26 +7,13 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.on_request.orders import check_acts
-from ovirt_enforcer.recorded_settings import recorded_settings
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
-from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
-from ovirt_placement.store.leases import LeaseStore
 from ovirt_service.errors import UserError
 from tests.configuration import write_configuration
+from tests.enforcer.on_request.leading import lead
 
 OBSERVES = 'ovirt-enforcer is in observe mode: set mode = "approve" in [enforcer], and restart it'
-
-
-def lead(folder: Path, mode: Mode) -> None:
-    url = f"sqlite:///{folder}/store.db"
-    leases = LeaseStore(url, engine="default", patience_seconds=5)
-    epoch = leases.take("one", 600.0)
-    assert epoch is not None
-    store = EnforcerSettingsStore(url, engine="default", patience_seconds=5)
-    store.record(epoch, recorded_settings(EnforcerSettings(mode=mode)))
-    leases.close()
-    store.close()
 
 
 def refusal(folder: Path, mode: str | None) -> str | None:
@@ -47,7 +34,7 @@ def test_where_none_leads_the_file_counts(tmp_path: Path, mode: str | None, foun
 
 @pytest.mark.parametrize("mode", [None, "observe", "enforce"])
 def test_where_one_leads_its_mode_counts(tmp_path: Path, mode: str | None) -> None:
-    lead(tmp_path, Mode.OBSERVE)
+    lead(tmp_path, EnforcerSettings(mode=Mode.OBSERVE))
     assert refusal(tmp_path, mode) == OBSERVES
-    lead(tmp_path, Mode.ENFORCE)
+    lead(tmp_path, EnforcerSettings(mode=Mode.ENFORCE))
     assert refusal(tmp_path, mode) is None

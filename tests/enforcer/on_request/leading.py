@@ -1,0 +1,23 @@
+"""What the store shows of an enforcer that leads, with other settings than the configuration here has."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from ovirt_enforcer.recorded_settings import recorded_settings
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
+from ovirt_placement.store.leases import LeaseStore
+
+
+def lead(folder: Path, settings: EnforcerSettings) -> None:
+    """Take the lease in this folder's store, for longer than any test, and write down the settings."""
+    url = f"sqlite:///{folder}/store.db"
+    with (
+        closing(LeaseStore(url, engine="default", patience_seconds=5)) as leases,
+        closing(EnforcerSettingsStore(url, engine="default", patience_seconds=5)) as store,
+    ):
+        epoch = leases.take("one", 600.0)
+        assert epoch is not None
+        store.record(epoch, recorded_settings(settings))
