@@ -18,9 +18,9 @@ from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
 #: Who edited the file is not known: it is the service's doing.
 _LOGIN: Final = "ovirt-enforcer"
-#: Of lists that take more characters, only the entries are named in which they differ.
+#: Where two lists take more characters, only the entries are named in which they differ.
 _WHOLE: Final = 200
-#: So many of these.
+#: No more than these of each list.
 _NAMED: Final = 10
 
 
