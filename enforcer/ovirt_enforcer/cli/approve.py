@@ -60,16 +60,16 @@ def run(args: argparse.Namespace) -> int:
         show_json(approval_change(before, {approved.cluster: approved.plan}, approved.text, args.dry_run))
     else:
         print(approved.text)
-        print("Nothing was written: this was a dry run." if args.dry_run else _said(args))
+        print("Nothing was written: this was a dry run." if args.dry_run else _said(args, approved.cluster))
     return 0
 
 
-def _said(args: argparse.Namespace) -> str:
+def _said(args: argparse.Namespace, cluster: str) -> str:
     """For how long it counts, and what keeps the enforcer from it."""
     config = configuration.load(args.config)
     hours = settings_in_force(config)["approval_hours"]
     lasts = f"Approved of, for {hours:g} h, or until the cluster needs another plan."
-    why = obstacle(config, Mode.APPROVE)
+    why = obstacle(config, Mode.APPROVE, cluster)
     return lasts if why is None else f"{lasts}\nIt is not carried out yet: {why}."
 
 

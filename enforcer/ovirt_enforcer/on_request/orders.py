@@ -19,6 +19,7 @@ from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.opening import opened, stored
+from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_service.errors import UserError
 
 #: How long a person waits for the engine who has looked at a plan.
@@ -53,14 +54,18 @@ def check_running(config: Config) -> None:
         raise UserError(f"no enforcer runs for engine {config.engine.name}: start it with ovirt-enforcer run")
 
 
-def obstacle(config: Config, wanted: Mode) -> str | None:
-    """Why nothing that a person lets pass would be carried out as things are; None if it would be."""
+def obstacle(config: Config, wanted: Mode, cluster: str) -> str | None:
+    """Why no plan is carried out in this cluster, even if a person lets it; None if plans are.
+
+    No enforcer runs, the one that leads only observes, or somebody paused the cluster.
+    """
     try:
         check_acts(config, wanted)
         check_running(config)
     except UserError as error:
         return str(error)
-    return None
+    pauses = stored(PauseStore, config, PauseStore.pauses, ())
+    return next((pause.sentence for pause in pauses if pause.cluster in (ALL_CLUSTERS, cluster)), None)
 
 
 def order(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -74,7 +75,15 @@ def test_what_lasts_goes_by_the_enforcer_that_leads(
         "Cluster blue: 1 migration.\nApproved of, for 3 h, or until the cluster needs another plan.\n"
     )
     store.offer("c1", "p2", MOVES, "Cluster blue: 1 migration.")
-    assert main(["refuse", "p2", "--config", str(config)]) == 0
+    assert main(["pause", "--reason", "backup", "--config", str(config)]) == 0
+    capsys.readouterr()
+    assert run(config, "p2") == 0
+    assert re.fullmatch(
+        r"It is not carried out yet: \S+ paused everything at .* \(backup\)\.",
+        capsys.readouterr().out.splitlines()[-1],
+    )
+    store.offer("c1", "p3", MOVES, "Cluster blue: 1 migration.")
+    assert main(["refuse", "p3", "--config", str(config)]) == 0
     assert "not offered again for 3 h," in capsys.readouterr().out
 
 
