@@ -36,7 +36,7 @@ class IntentOverlay:
         """Return the snapshot with the intents that are open now; none if the store is known to be away."""
         if not _look(self._stored, self._settings):
             return base
-        self._complaint.say(self._stored.error)
+        self._complaint.say(self._stored.trouble)
         intents = () if self._stored.error else self._stored.found
         if not intents:
             return base
@@ -61,8 +61,8 @@ class KeyOverlay:
 
     def look(self) -> KeyRecords | None:
         """Return the keys that the store holds now; None if there is no store, or none that ever answered."""
-        _look(self._stored, self._settings)
-        self._complaint.say(self._stored.error)
+        if _look(self._stored, self._settings):
+            self._complaint.say(self._stored.trouble)
         return self._stored.found
 
     def over(self, base: Snapshot, records: KeyRecords | None) -> Snapshot:

@@ -35,6 +35,11 @@ class Stored(Generic[Found]):
         #: Whether a reading has ended, in whatever way.
         self.answered = False
 
+    @property
+    def trouble(self) -> str:
+        """Why nothing is known, or nothing newer; empty while the store answers."""
+        return self.error if self.answered else "the store has not answered yet"
+
     def look(self, patience_seconds: float) -> bool:
         """Ask the store now, and wait for its answer so long; whether it came, be it an error.
 

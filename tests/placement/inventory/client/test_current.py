@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import socket
 import sqlite3
 import threading
 import time
@@ -19,6 +20,7 @@ from ovirt_placement.model import Pending, PlacementKey, Snapshot
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyStore
 from tests import builders
+from tests.configuration import write_configuration
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import loaded, readings
 from tests.plugins.published import Publisher
@@ -28,6 +30,12 @@ from tests.stored import prepared, put_keys
 VM = "848d9f0c-c171-48a2-864c-f454c8eeae37"
 SOURCE = "9be35c00-6523-4c2f-89d2-680a6b6da4c0"
 TARGET = "ce40bb38-f10a-43f3-8e15-d0ffad692a19"
+
+
+@pytest.fixture
+def config(tmp_path: Path, engine: EngineServer) -> Config:
+    """Waits for the store as long as a busy machine takes: a decision would go on without it."""
+    return loaded(write_configuration(tmp_path, engine.url, store="patience_seconds = 30.0"))
 
 
 @pytest.fixture
@@ -114,16 +122,29 @@ def test_a_store_that_is_not_there_is_none(config: Config) -> None:
     assert inventory.snapshot(config=config).pending == ()
 
 
-def test_a_locked_store_holds_up_no_answer(config: Config, store: Store, tmp_path: Path) -> None:
+def test_a_locked_store_holds_up_no_answer(engine: EngineServer, store: Store, tmp_path: Path) -> None:
     store.close()
+    hasty = loaded(write_configuration(tmp_path, engine.url))
     locker = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     locker.execute("PRAGMA locking_mode=EXCLUSIVE")
     locker.execute("BEGIN EXCLUSIVE")
     began = time.monotonic()
     for _ in range(5):
-        assert inventory.snapshot(config=config, max_age=30).vms
+        assert inventory.snapshot(config=hasty, max_age=30).vms
     assert time.monotonic() - began < 5 * 0.5  # 50 ms each, on a machine that may be very busy
     locker.close()
+
+
+def test_a_store_that_never_answers_is_reported_and_holds_up_no_answer(
+    engine: EngineServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://127.0.0.1:{silent.getsockname()[1]}/store"
+        asked = loaded(write_configuration(tmp_path, engine.url, store_url=url))
+        for _ in range(3):
+            assert inventory.snapshot(config=asked, max_age=30).vms
+        assert caplog.text.count("open migrations are unknown: the store has not answered yet") == 1
+        assert caplog.text.count("placement keys are unknown: the store has not answered yet") == 1
 
 
 def test_a_store_that_cannot_be_read_is_reported_and_holds_up_no_answer(

@@ -124,6 +124,7 @@ def test_placement_rules_are_published_at_once_and_by_whom_nobody_publishes(
         store.change(lambda standing: RuleChange(put=(second,)), changed_by="ann")
         soon(config, lambda found: found.placement_rules == (first, second))
         ended(service)
-    alone = inventory.snapshot(config=config, max_age=0, deadline=30)
+    file.write_text(file.read_text().replace("[store]", "[store]\npatience_seconds = 30.0"))
+    alone = inventory.snapshot(config=loaded(file), max_age=0, deadline=30)
     assert alone.placement_rules == (first, second)
     store.close()
