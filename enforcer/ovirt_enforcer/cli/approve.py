@@ -14,6 +14,7 @@ from ovirt_placement.cli.arguments import add_change, add_command
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened, stored
+from ovirt_placement.config import Config
 from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
 from ovirt_service.errors import UserError
 
@@ -47,6 +48,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(args: argparse.Namespace) -> int:
     if args.list:
         return _list(args)
+    config = configuration.load(args.config)
+    hours = settings_in_force(config)["approval_hours"]  # a store that is away says so before all else
     with opened(ApprovalStore, args, create=not args.dry_run) as store:
         before = store.approvals()
         waiting = store.waiting()
@@ -60,14 +63,16 @@ def run(args: argparse.Namespace) -> int:
         show_json(approval_change(before, {approved.cluster: approved.plan}, approved.text, args.dry_run))
     else:
         print(approved.text)
-        print("Nothing was written: this was a dry run." if args.dry_run else _said(args, approved.cluster))
+        print(
+            "Nothing was written: this was a dry run."
+            if args.dry_run
+            else _said(config, hours, approved.cluster)
+        )
     return 0
 
 
-def _said(args: argparse.Namespace, cluster: str) -> str:
+def _said(config: Config, hours: float, cluster: str) -> str:
     """For how long it counts, and what keeps the enforcer from it."""
-    config = configuration.load(args.config)
-    hours = settings_in_force(config)["approval_hours"]
     lasts = f"Approved of, for {hours:g} h, or until the cluster needs another plan."
     why = obstacle(config, Mode.APPROVE, cluster)
     return lasts if why is None else f"{lasts}\nIt is not carried out yet: {why}."

@@ -43,6 +43,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(args: argparse.Namespace) -> int:
+    hours = settings_in_force(configuration.load(args.config))["approval_hours"]
     with opened(ApprovalStore, args, create=not args.dry_run) as store:
         waiting = store.waiting()
         if args.dry_run:
@@ -55,7 +56,6 @@ def run(args: argparse.Namespace) -> int:
         show_json(refusal_change(refused, args.dry_run))
     else:
         print(refused.text)
-        hours = settings_in_force(configuration.load(args.config))["approval_hours"]
         lasts = f"Refused: it is not offered again for {hours:g} h, unless the cluster needs another."
         print("Nothing was written: this was a dry run." if args.dry_run else lasts)
     return 0

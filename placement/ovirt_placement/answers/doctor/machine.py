@@ -92,16 +92,12 @@ def _store(config: Config) -> Iterator[Finding]:
     # SQLAlchemy takes long to load: not for `--help`.
     from ovirt_placement.store.database import StoreUnmade, sqlite_path
     from ovirt_placement.store.intents import Store
+    from ovirt_placement.store.opening import opened
 
     try:
         yield from _ownership(sqlite_path(config.store.url))
-        store = Store(
-            config.store.url, engine=config.engine.name, patience_seconds=_PATIENCE_SECONDS, create=False
-        )
-        try:
+        with opened(Store, config, patience_seconds=_PATIENCE_SECONDS, create=False) as store:
             store.open_intents()
-        finally:
-            store.close()
     except StoreUnmade:
         path = sqlite_path(config.store.url)
         if path is not None and not _can_be_made(path):
@@ -151,19 +147,12 @@ def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
 
 def default_keys(config: Config) -> DefaultKeys | None:
     """The special keys that setup gave, and all that stand; None where the store does not answer."""
-    from ovirt_placement.store.database import StoreUnmade
     from ovirt_placement.store.default_keys import DefaultKeys, DefaultKeyStore
+    from ovirt_placement.store.opening import stored
 
+    read, nothing = DefaultKeyStore.read, DefaultKeys()
     try:
-        store = DefaultKeyStore(
-            config.store.url, engine=config.engine.name, patience_seconds=_PATIENCE_SECONDS, create=False
-        )
-        try:
-            return store.read()
-        finally:
-            store.close()
-    except StoreUnmade:
-        return DefaultKeys()
+        return stored(DefaultKeyStore, config, read, nothing, patience_seconds=_PATIENCE_SECONDS)
     except UserError:
         return None
 
