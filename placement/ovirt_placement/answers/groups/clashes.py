@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 from ovirt_placement.model import AffinityGroup, Snapshot
@@ -53,16 +53,25 @@ def _named(snapshot: Snapshot, group: AffinityGroup) -> Iterator[Conflict]:
 
 
 def _pairs(conflict: Conflict, tied: _Ties) -> Iterator[Conflict]:
-    """For each two VMs that are to be apart, the negative group and a shortest chain that ties them."""
-    chains = {vm: tied.chains_from(vm) for vm in conflict.negative_vms}
-    for pair in combinations(conflict.negative_vms, 2):
-        yield Conflict(
-            conflict.type,
-            (*conflict.groups, *chains[pair[0]][pair[1]]),
-            pair,
-            negative_vms=pair,
-            savable=conflict.savable,
-        )
+    """For VMs that are to be apart, the negative group and a shortest chain that ties each two of them.
+
+    VMs of the same positive groups are tied to all others by the same chains, so they stand in one conflict.
+    """
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for vm in conflict.negative_vms:
+        alike.setdefault(tied.groups_of(vm), []).append(vm)
+    chains = {vms[0]: tied.chains_from(vms[0]) for vms in alike.values()}
+    for one, other in combinations_with_replacement(alike.values(), 2):
+        if one is not other:
+            yield _tied(conflict, chains[one[0]][other[0]], (*one, *other))
+        elif len(one) > 1:
+            yield _tied(conflict, chains[one[0]][one[1]], one)
+
+
+def _tied(conflict: Conflict, chain: Sequence[str], vms: Sequence[str]) -> Conflict:
+    pair = tuple(sorted(vms))
+    groups = (*conflict.groups, *chain)
+    return Conflict(conflict.type, groups, pair, negative_vms=pair, savable=conflict.savable)
 
 
 class _Ties:
@@ -80,6 +89,10 @@ class _Ties:
         for one in sorted(positive, key=lambda each: each != group.id):
             for vm in self._members[one]:
                 self._groups_of[vm].append(one)
+
+    def groups_of(self, vm: str) -> tuple[str, ...]:
+        """The positive groups that a VM is in."""
+        return tuple(self._groups_of[vm])
 
     def chains_from(self, start: str) -> dict[str, tuple[str, ...]]:
         """By each VM that is tied to this one, the ids of the fewest groups that tie them."""

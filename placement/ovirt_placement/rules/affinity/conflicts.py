@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from itertools import combinations
+from itertools import combinations_with_replacement
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.membership import hosts, members
 from ovirt_placement.rules.affinity.unified_groups import UnifiedGroup, unify
 from ovirt_placement.rules.solving.matching import can_all_differ
-from ovirt_placement.rules.solving.problem import NOTHING, Block, homes_of
 
 
 class ConflictType(StrEnum):
@@ -156,20 +155,29 @@ def _hosts_against_apart(snapshot: Snapshot, cluster_id: str, flat: Sequence[_Fl
     for apart in flat:
         if not apart.group.vms_rule.enabled or apart.group.vms_rule.positive:
             continue
-        restricted = {vm: _common_hosts(wanting[vm]) for vm in apart.vms if vm in wanting}
-        blocks = [
-            Block(vms=(vm,), allowed=restricted.get(vm, everywhere), apart=frozenset({apart.group.id}))
-            for vm in apart.vms
-        ]
+        alike = _alike(apart.vms, wanting)
+        common = {groups: _common_hosts(wanting[vms[0]]) for groups, vms in alike.items()}
+        allowed = {vm: common[groups] for groups, vms in alike.items() for vm in vms}
         # Hosts of other clusters, which a label can bring into a group, count as well.
-        hosts = dict.fromkeys(everywhere.union(*restricted.values()), NOTHING)
-        if can_all_differ(homes_of(blocks, hosts)):
+        hosts = everywhere.union(*common.values())
+        homes = [allowed.get(vm, everywhere) for vm in apart.vms]
+        if len(homes) <= len(hosts) and can_all_differ(homes):
             continue
-        for one, other in combinations(sorted(restricted), 2):
-            shared = restricted[one] & restricted[other]
-            if shared:
-                groups = (apart, *wanting[one], *wanting[other])
-                yield _clash(ConflictType.HOSTS_AGAINST_APART, groups, (one, other), shared)
+        for one, other in combinations_with_replacement(alike, 2):
+            shared = common[one] & common[other]
+            vms = alike[one] if one == other else (*alike[one], *alike[other])
+            if shared and len(vms) > 1:
+                groups = (apart, *wanting[alike[one][0]], *wanting[alike[other][0]])
+                yield _clash(ConflictType.HOSTS_AGAINST_APART, groups, vms, shared)
+
+
+def _alike(vms: Iterable[str], wanting: Mapping[str, Sequence[_Flat]]) -> dict[tuple[str, ...], list[str]]:
+    """The VMs by the positive host groups that they are in; without those that are in none."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for vm in sorted(vms):
+        if vm in wanting:
+            found.setdefault(tuple(one.group.id for one in wanting[vm]), []).append(vm)
+    return found
 
 
 def _no_common_host(on_hosts: Sequence[_Flat]) -> Iterator[Conflict]:

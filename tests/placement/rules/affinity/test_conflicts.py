@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_placement.answers.groups.clashes import clashes_of
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
 from tests.builders import (
     APART,
@@ -86,3 +92,59 @@ def test_member_of_another_cluster_takes_no_part() -> None:
         group("n", APART, "a", vm_labels=("l",)),
     )
     assert find_conflicts(state, CLUSTER) == ()
+
+
+#: The host groups and the negative group that a random cluster has: members, then hosts.
+_HOST_GROUPS = st.lists(
+    st.tuples(
+        st.sets(st.sampled_from("abcde"), min_size=1),
+        st.sets(st.sampled_from(("h1", "h2", "h3")), min_size=1),
+    ),
+    max_size=4,
+)
+
+
+@given(_HOST_GROUPS, st.sets(st.sampled_from("abcde"), min_size=2))
+def test_vms_apart_conflict_pair_by_pair_if_no_assignment_keeps_them_apart(
+    wanted: list[tuple[set[str], set[str]]], kept_apart: set[str]
+) -> None:
+    vms = sorted(kept_apart)
+    host_groups = [
+        group(f"g{at}", vms=" ".join(members), hosts_rule=TOGETHER, hosts=" ".join(hosts))
+        for at, (members, hosts) in enumerate(wanted)
+    ]
+    state = snapshot(*HOSTS, *map(vm, "abcde"), *host_groups, group("n", APART, " ".join(vms)))
+    hosts_of = {
+        one: {"h1", "h2", "h3"}.intersection(*(hosts for members, hosts in wanted if one in members))
+        for one in vms
+    }
+    bound = [one for one in vms if any(one in members for members, _ in wanted)]
+    fits = any(len(set(chosen)) == len(vms) for chosen in product(*(sorted(hosts_of[one]) for one in vms)))
+    clashing = [pair for pair in combinations(bound, 2) if hosts_of[pair[0]] & hosts_of[pair[1]]]
+
+    found = [one for one in find_conflicts(state, CLUSTER) if one.type is ConflictType.HOSTS_AGAINST_APART]
+
+    if fits or not clashing:
+        assert found == []
+    else:
+        (only,) = found
+        assert set(only.vms) == {one for pair in clashing for one in pair}
+        assert set(only.hosts) == {
+            host for one, other in clashing for host in hosts_of[one] & hosts_of[other]
+        }
+
+
+def test_thousands_of_vms_alike_make_one_conflict_of_each_kind() -> None:
+    many = [f"v{number}" for number in range(2_000)]
+    state = snapshot(
+        *HOSTS,
+        *map(vm, many),
+        group("n", SOFT_APART, " ".join(many)),
+        group("h", vms=" ".join(many), hosts_rule=TOGETHER, hosts="h1 h2"),
+        group("p", TOGETHER, " ".join(many)),
+    )
+    clashes = clashes_of(state, state.group_by_id["n"])
+    assert [(one.type, one.groups, len(one.vms)) for one in clashes.own] == [
+        (ConflictType.HOSTS_AGAINST_APART, ("h", "n"), 2_000),
+        (ConflictType.TOGETHER_AGAINST_APART, ("n", "p"), 2_000),
+    ]
