@@ -29,10 +29,11 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # Some tests, and then those of them whose assertions depend on real time; these mostly wait, so that two at a time
 # leave the machine idle enough: run-tests MARKS,ARGUMENTS
+QUICK := not system and not nightly
 run-tests = $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and not timing" $(2) \
 	&& $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and timing" $(2)
 
-.PHONY: help demo page screenshots site release test test-slow test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference rpms rpm-lock clean
+.PHONY: help demo page screenshots site release test test-system test-nightly test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference rpms rpm-lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -46,21 +47,24 @@ page: $(PAGE) ## the page of a large simulated cluster (HOSTS=n, VMS=n, SEED=n)
 screenshots: $(READY) ## take the pictures of README from the running page, by the machine's Chromium
 	@$(BIN)/python -m demo.screenshots
 
-test: $(READY) ## all tests but the slow ones
-	$(call run-tests,not slow)
+test: $(READY) ## the quick tests: rules, planning, parsing, answers, units, and each seam once
+	$(call run-tests,$(QUICK))
 
-test-slow: $(READY) $(WHEELS) ## the slow tests: packages, the engine's Java client, bursts over 30 seeds
-	$(call run-tests,slow)
+test-system: $(READY) $(WHEELS) ## what is real: processes, servers, browsers, PostgreSQL, packages
+	$(call run-tests,system and not nightly)
+
+test-nightly: $(READY) $(WHEELS) test-properties test-platforms ## what takes long: soak, properties, RPMs, foreign clients, platforms
+	$(call run-tests,nightly)
 
 test-properties: $(READY) ## the properties, with many more examples than make test draws (EXAMPLES=n)
 	EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest $(PYTEST_ARGS) -m "hypothesis and not timing"
 
 test-platforms: $(READY) $(OLD_SQLITE) ## what concerns them, under the SQLite of EL8, and with the digests refused that FIPS mode refuses
 	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -c 'import sqlite3; assert sqlite3.sqlite_version == "3.26.0"'
-	export LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE); $(call run-tests,not slow,$(ON_THE_STORE))
-	export PYTHONPATH=tests/fips; $(call run-tests,not slow,-k "not earlier_release" $(ON_DIGESTS))
+	export LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE); $(call run-tests,$(QUICK),$(ON_THE_STORE))
+	export PYTHONPATH=tests/fips; $(call run-tests,$(QUICK),-k "not earlier_release" $(ON_DIGESTS))
 
-test-pythons: ## all tests but the slow ones, under each of the other Pythons that it runs with (PYTHONS="...")
+test-pythons: ## the quick tests, under each of the other Pythons that it runs with (PYTHONS="...")
 	@for python in $(PYTHONS); do \
 	    version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])') || { \
 	        echo "There is no $$python here; PYTHONS=\"...\" names others." >&2; exit 2; }; \

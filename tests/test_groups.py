@@ -21,7 +21,7 @@ def test_worker(number):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_a_group_is_run_by_one_worker(tmp_path: Path) -> None:
     (tmp_path / "test_workers.py").write_text(_TESTS)
     command = [

@@ -34,7 +34,7 @@ IGNORED = shutil.ignore_patterns(
     ".hypothesis",
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("packaging")]
 
 
 @pytest.fixture(scope="module")

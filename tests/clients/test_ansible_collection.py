@@ -14,7 +14,7 @@ import requests
 
 from tests.paths import CHECKOUT
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 FILES = CHECKOUT / "tests" / "clients" / "ansible"
 

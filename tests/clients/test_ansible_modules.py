@@ -11,7 +11,7 @@ from tests.clients.ansible_modules import impatient, run
 from tests.integration.ansible_playbook import simulated_engine
 from tests.simulator.http.world import WORLD
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 #: Options of a VM that is down, besides its name; each but the first is given to the VM as the others left
 #: it.

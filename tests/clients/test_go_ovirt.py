@@ -12,7 +12,7 @@ import pytest
 
 from tests.clients.golang import Go
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 #: How many services are below each other at most, and of how many entries of a list all is read.
 DEEPEST, ENTRIES = 5, 4

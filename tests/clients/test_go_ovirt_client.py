@@ -18,7 +18,7 @@ import pytest
 from tests.clients.elsewhere import rest_of_the_internet
 from tests.clients.golang import Go
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 PACKAGE = "github.com/ovirt/go-ovirt-client/v3"
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.contract.java_side import java_class_path
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = [pytest.mark.nightly, pytest.mark.java]
 
 SEEN = """\
 vms=idle,web

@@ -15,7 +15,7 @@ import pytest
 from tests.clients.python_packages import install
 from tests.clients.world import served
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 PACKAGES = ("kcli==99.0.202610251748", "argcomplete==3.7.2", "prettytable==3.18.0", "wcwidth==0.9.4")
 CONFIGURATION = """

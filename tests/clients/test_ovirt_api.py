@@ -11,7 +11,7 @@ from tests.clients.golang import Go
 from tests.clients.world import WORLD
 from tests.integration.ansible_playbook import simulated_engine
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 PACKAGE = "github.com/czerwonk/ovirt_api"
 

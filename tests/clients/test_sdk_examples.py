@@ -17,7 +17,7 @@ from tests.clients.python_packages import sources
 from tests.clients.sdk_stories import ARGUMENTS, PRINTED, STORIES, USUAL, WORLDS, prepare
 from tests.clients.world import served
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 PACKAGE = "ovirt-engine-sdk-python==4.6.3"
 _CONFIGURATION = "[engine]\nengine_url = {url}\nusername = admin@internal\npassword = password\n"

@@ -11,7 +11,7 @@ from tests.proxy.running import running, write_plugins
 
 from .java_side import java_class_path
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.nightly]
 
 PLUGINS = '''
 class Keep:

@@ -13,7 +13,7 @@ from tests.proxy.running import running
 from . import random_units
 from .java_side import java_class_path
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.nightly]
 
 ANSWERS = 10_000
 

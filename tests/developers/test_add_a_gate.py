@@ -36,7 +36,7 @@ def test_the_gate_of_the_page_closes_and_leaves_the_others_as_they_are(tmp_path:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_its_line_in_the_catalogue_it_is_missed(tmp_path: Path) -> None:
     def no_line(block: Block) -> bool:
         return not block.change

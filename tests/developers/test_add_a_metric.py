@@ -25,7 +25,7 @@ def test_the_metric_of_the_page_is_served(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_is_missed_where_nothing_moves_it(tmp_path: Path) -> None:
     tree = walk_through.carry_out(PAGE, tmp_path / "tree", lambda block: block.file != MOVER)
     done = walk_through.run_tests(tree, CASE)

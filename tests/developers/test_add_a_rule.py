@@ -38,7 +38,7 @@ def test_what_the_page_writes_is_as_the_linters_want_it(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_its_line_in_the_catalogue_nobody_knows_it(tmp_path: Path) -> None:
     tree = walk_through.carry_out(PAGE, tmp_path / "tree", lambda block: block.file != CATALOGUE)
     done = walk_through.run_tests(tree, TEST)

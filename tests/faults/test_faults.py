@@ -20,7 +20,7 @@ CASES = [
     pytest.param(
         name,
         at % 2 + 2 * turn,
-        marks=() if (name, turn) == (QUICK, 0) else pytest.mark.slow,
+        marks=() if (name, turn) == (QUICK, 0) else pytest.mark.nightly,
         id=f"{name} {turn}",
     )
     for at, name in enumerate(FAULTS)

@@ -21,7 +21,7 @@ def _hold() -> None:
     eventually(lambda: time.monotonic() > until)
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_nothing_is_migrated_on_what_was_read_before_a_log_in_that_took_long(tmp_path: Path) -> None:
     with stage(tmp_path, drawn(0), patience=_PATIENCE, lease=_LEASE) as made:
         stopped_before_a_log_in(made, _hold)

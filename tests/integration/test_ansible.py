@@ -13,7 +13,7 @@ from lxml import etree
 from tests.integration.ansible_playbook import Results, play, simulated_engine
 from tests.simulator.http.world import WORLD
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")

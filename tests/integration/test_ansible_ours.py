@@ -38,7 +38,7 @@ STATE = snapshot(
     vm("v4", "h3", name="elsewhere", cluster="c2"),
     group("g1", APART, "v1 v2", cluster="c1", name="apart"),
 )
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ansible-ours")]
+pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("ansible-ours")]
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ from tests.plugins.published import Publisher
 #: What keys refuse for what runs somewhere, they only rank lower for what is expected there.
 KEYS = {Kind.REPEL, Kind.ATTRACT}
 HARD = {Kind.HARD_APART, Kind.HARD_TOGETHER, Kind.CHAINS}
-SEEDS = [pytest.param(4, id="4 seeds"), pytest.param(30, id="30 seeds", marks=pytest.mark.slow)]
+SEEDS = [pytest.param(4, id="4 seeds"), pytest.param(30, id="30 seeds", marks=pytest.mark.nightly)]
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_a_decision_outlives_the_proxy_that_made_it_and_counts_in_another(scene:
     assert sorted(rank for _, rank, _ in second["result"])[-2:] == [0, 1]
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.parametrize("published", [False, True], ids=["without an inventory", "with one"])
 def test_starts_over_the_sdk_at_once(tmp_path: Path, published: bool) -> None:
     """Everything as it is in use: two of each of four groups, started by clients side by side."""

@@ -25,7 +25,7 @@ from tests.examples import seeds
 from tests.paths import CHECKOUT
 
 #: A few report whether it works at all; the others that chance does not matter.
-SEEDS = [pytest.param(seed + 1, marks=pytest.mark.slow) for seed in seeds(7)]
+SEEDS = [pytest.param(seed + 1, marks=pytest.mark.nightly) for seed in seeds(7)]
 MIGRATION_DONE = "63"
 
 
@@ -216,7 +216,7 @@ def assert_offers_what_can_be_run(what_now: str, folder: Path) -> None:
     assert [page for page in pages if not (CHECKOUT / page).exists()] == []
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_what_it_offers_to_try_works(short_path: Path) -> None:
     with kept_demo(1, short_path) as (_, _, reported):
         _, farewell = reported.split("=== It keeps running")
@@ -266,7 +266,7 @@ def test_a_kept_one_installs_the_page_besides() -> None:
     assert [("'.[web]'" in line, "--quiet" in line) for line in installs] == [(False, True), (True, True)]
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_the_page_of_a_large_cluster_says_where_it_is(short_path: Path) -> None:
     page = subprocess.Popen(
         [sys.executable, "-m", "demo.page", "--hosts", "20", "--vms", "200"],

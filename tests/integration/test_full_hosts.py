@@ -96,7 +96,7 @@ def starts(state: Snapshot, vm: str, host: str) -> bool:
 
 PARTS = [
     pytest.param(range(20), id="20 clusters"),
-    pytest.param(range(20, 500), id="480 clusters", marks=pytest.mark.slow),
+    pytest.param(range(20, 500), id="480 clusters", marks=pytest.mark.nightly),
 ]
 
 

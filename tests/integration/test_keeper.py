@@ -106,7 +106,7 @@ def test_it_follows_the_events_and_waits_for_no_cycle(world: World, records: Rec
     assert world.stop_enforcing() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_it_makes_up_for_its_absence(world: World, records: Records) -> None:
     world.publish()
     world.enforce()
@@ -157,7 +157,7 @@ def test_it_makes_up_for_its_absence(world: World, records: Records) -> None:
     assert {vm: records.written(vm) for vm in untouched} == untouched
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_without_an_inventory_service_it_records_what_the_enforcer_reads(
     world: World, records: Records
 ) -> None:
@@ -169,7 +169,7 @@ def test_without_an_inventory_service_it_records_what_the_enforcer_reads(
     world.until(lambda: records.islands().get("first") == ISLAND["h2"], "the record of a start")
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.parametrize("settings", [LEADING_ON], ids=["leading on"])
 def test_a_store_that_is_locked_for_long_costs_no_record(world: World, records: Records) -> None:
     """Other users of the store may complain as well; what counts is that the record was refused."""
@@ -191,7 +191,7 @@ def test_a_store_that_is_locked_for_long_costs_no_record(world: World, records: 
     world.until(lambda: keeper_says("works again"), "the end of the complaint")
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_keys_on_what_is_read_late_are_not_missed(world: World, records: Records) -> None:
     """Daemon and inventory service start together, and the reading of NICs takes its time."""
     on_nic = PlacementKey(

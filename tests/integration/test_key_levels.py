@@ -80,7 +80,7 @@ def keys() -> Iterator[PlacementKey]:
             yield replace(key, level="node", resource=host, value=int(host == level), weight=None)
 
 
-@pytest.fixture(scope="module", params=["service", pytest.param("no-service", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["service", pytest.param("no-service", marks=pytest.mark.system)])
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with running(tmp_path_factory.mktemp("levels"), state()) as made:
         store = KeyStore(made.store_url, engine="default", patience_seconds=30)

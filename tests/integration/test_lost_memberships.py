@@ -64,7 +64,7 @@ def remembered(world: World) -> int:
         store.close()
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.parametrize("published", [False, True])
 def test_it_is_listed_logged_and_reported_once_over_restarts(world: World, published: bool) -> None:
     assert groups(world, "lost") == "Nothing is lost.\n"

@@ -46,7 +46,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Sc
     "seeds",
     [
         pytest.param(range(8), id="8 seeds"),
-        pytest.param(range(125), id="125 seeds", marks=pytest.mark.slow),
+        pytest.param(range(125), id="125 seeds", marks=pytest.mark.nightly),
     ],
 )
 def test_no_mixture_of_rules_fares_worse_than_with_the_engine_alone(

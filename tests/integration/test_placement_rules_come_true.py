@@ -40,7 +40,7 @@ from tests.plugins.published import WITHOUT_PAST, Publisher
 
 #: This many worlds of each kind; in the slow suite more.
 QUICK, SLOW = 2, examples(40)
-MANY = [pytest.param(QUICK, id="few"), pytest.param(SLOW, id="many", marks=pytest.mark.slow)]
+MANY = [pytest.param(QUICK, id="few"), pytest.param(SLOW, id="many", marks=pytest.mark.nightly)]
 UNIT = "PlacementRuleFilter"
 
 

@@ -213,7 +213,7 @@ def some_factors(data: st.DataObject, *, of_ours_only: bool = False) -> dict[str
     return data.draw(st.dictionaries(st.sampled_from(names), st.integers(0, 9)))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> None:

@@ -36,7 +36,7 @@ def test_more_starts_than_threads_while_nothing_is_fresh() -> None:
     assert len(found.calls.seconds) >= len(storm.starts), "each start asks the filters"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("threads", [20, 200])
 @pytest.mark.parametrize("starts", [24, 400])
 @pytest.mark.parametrize("max_age", [None, 0.001], ids=["as usual", "nothing is fresh"])

@@ -29,14 +29,14 @@ def start(stage: Stage, vms: Sequence[str], answered: Answered | None = None) ->
     return start_all(stage.url, stage.token, vms, patience=PATIENCE_SECONDS, answered=answered)
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.parametrize("killed", [True, False], ids=["killed", "frozen"])
 @pytest.mark.parametrize("part", [INVENTORY, PROXY])
 def test_a_part_of_ours_goes_and_comes_back(part: str, killed: bool, tmp_path: Path) -> None:
     _go_and_come_back(part, tmp_path, killed=killed)
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_the_engine_hangs_and_goes_on(tmp_path: Path) -> None:
     calls = _go_and_come_back(ENGINE, tmp_path, killed=False)
     assert (calls.failed, dict(calls.causes)) == (0, {})
@@ -59,7 +59,7 @@ def _go_and_come_back(part: str, folder: Path, *, killed: bool) -> Calls:
         return found.calls
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_the_engine_dies_and_comes_back_with_what_it_had_saved(tmp_path: Path) -> None:
     """Of the second half it has forgotten all, decided or not; we expect some of these VMs somewhere."""
     storm = draw(STARTS)

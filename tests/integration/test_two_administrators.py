@@ -172,7 +172,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 _ORDERS = 98
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", seeds(4))
 def test_nothing_moves_that_neither_of_them_let_move(
     seed: int, bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]

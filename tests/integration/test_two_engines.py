@@ -78,7 +78,7 @@ class Site(NamedTuple):
         self.world.until(repaired, f"the {self.name} to be repaired")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.system)])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/store.db"
@@ -118,7 +118,7 @@ def test_keys_of_one_engine_are_not_those_of_the_other(sites: tuple[Site, Site])
     assert (east.key_names(), west.key_names()) == (["ofEast"], ["ofWest"])
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_an_intent_of_one_engine_is_nothing_to_the_other(sites: tuple[Site, Site]) -> None:
     """Neither is it laid over the other's snapshot, nor does it hold up or occupy the other's enforcer."""
     east, west = sites
@@ -145,7 +145,7 @@ def test_each_enforcer_repairs_its_own_engine(sites: tuple[Site, Site]) -> None:
         assert site.world.stop_enforcing() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_what_vms_started_with_is_remembered_for_each_engine(sites: tuple[Site, Site]) -> None:
     east, west = sites
     east.set_key("ofEast", "cluster", build.CLUSTER)

@@ -220,7 +220,7 @@ def test_some_come_true(tmp_path: Path) -> None:
     assert seen["survived"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("part", range(4))
 def test_all_come_true(part: int, tmp_path: Path) -> None:
     seen = Counter[str]()

@@ -18,7 +18,7 @@ ACTIONS = 12
 
 PARTS = [
     pytest.param(range(30), id="30 clusters"),
-    pytest.param(range(30, 400), id="370 clusters", marks=pytest.mark.slow),
+    pytest.param(range(30, 400), id="370 clusters", marks=pytest.mark.nightly),
 ]
 
 

@@ -120,7 +120,7 @@ def made(committed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return into
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_all_files_are_made_and_others_take_them(made: Path) -> None:
     number = version()
     assert {file.name for file in made.iterdir()} == {
@@ -136,7 +136,7 @@ def test_all_files_are_made_and_others_take_them(made: Path) -> None:
         assert f"ovirt-placement-docs-{number}/docs/quick-start.html" in docs.getnames()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_wheel_with_what_does_not_belong_there_is_refused(made: Path, tmp_path: Path) -> None:
     (good,) = made.glob("ovirt_placement_simulator-*.whl")
     wheel = tmp_path / good.name
@@ -153,7 +153,7 @@ def test_a_wheel_with_what_does_not_belong_there_is_refused(made: Path, tmp_path
         inspection.inspect(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_sources_and_wheel_are_the_same_when_built_again(committed: Path, made: Path, tmp_path: Path) -> None:
     tree = artifacts.export(committed, tmp_path / "another-place")
     assert not (tree / "not-committed").exists()
@@ -167,7 +167,7 @@ def test_sources_and_wheel_are_the_same_when_built_again(committed: Path, made: 
     ] == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_bill_of_materials_names_what_is_installed(made: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "venv")
     (wheel,) = made.glob("ovirt_placement-*.whl")

@@ -68,14 +68,14 @@ def test_mistakes_fail_the_build(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert complaints.count("WARNING") == 3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_page_is_there(site: Path) -> None:
     pages = {page.relative_to(CHECKOUT).with_suffix(".html") for page in PAGES}
     assert {page for page in pages if not (site / page).is_file()} == set()
     assert 'url=docs/index.html"' in (site / "index.html").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_nothing_is_loaded_from_elsewhere(site: Path, tmp_path: Path) -> None:
     assert list(strangers(site)) == []
     (tmp_path / "page.html").write_text(
@@ -89,7 +89,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Path, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_is_searched_without_a_server(site: Path, chromium: Browser) -> None:
     """From its files alone; whatever a browser asks for is one of them."""
     asked: list[str] = []

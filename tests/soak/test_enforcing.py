@@ -87,7 +87,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 _MIGRATIONS = 300
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_hundreds_of_migrations_leave_nothing_behind(bench: Bench) -> None:
     random = Random(_MIGRATIONS)
     with bench.enforcing() as daemon:

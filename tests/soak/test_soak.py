@@ -8,7 +8,7 @@ from .running import Plan, soak
 from .windows import verdict
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_call_is_lost_in_a_short_soak() -> None:
     windows = list(soak(Plan(calls=3000, windows=3, engine_seconds=5, kill_seconds=0.5)))
     assert windows[-1].calls == 3000

@@ -15,7 +15,7 @@ from tests.web.conftest import STATE
 from tests.web.running import COOKIE, ROOT, paged
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.system,
     pytest.mark.skipif(shutil.which("apache2") is None, reason="there is no apache2"),
 ]
 

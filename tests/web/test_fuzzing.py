@@ -88,7 +88,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize(
-    "many", [examples(34), pytest.param(EXAMPLES * 10, marks=pytest.mark.slow)], ids=["few", "many"]
+    "many", [examples(34), pytest.param(EXAMPLES * 10, marks=pytest.mark.nightly)], ids=["few", "many"]
 )
 def test_no_get_fails_shows_the_inside_or_changes_a_thing(served: Served, many: int) -> None:
     before = _everything(served.page)
@@ -108,7 +108,7 @@ def test_no_get_fails_shows_the_inside_or_changes_a_thing(served: Served, many: 
 
 
 @pytest.mark.parametrize(
-    "many", [examples(34), pytest.param(EXAMPLES * 10, marks=pytest.mark.slow)], ids=["few", "many"]
+    "many", [examples(34), pytest.param(EXAMPLES * 10, marks=pytest.mark.nightly)], ids=["few", "many"]
 )
 def test_no_form_fails_or_shows_the_inside(served: Served, many: int) -> None:
     @settings(max_examples=many, suppress_health_check=list(HealthCheck))

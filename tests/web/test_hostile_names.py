@@ -25,7 +25,7 @@ from tests.stored import put_keys
 from tests.web.addresses import addresses
 from tests.web.running import HOSTILE, Page, paged
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.system
 
 #: What closes an attribute, a title, a script, a JSON in a page.
 OTHER = "</title></textarea></script><script>alert(1)</script>' onfocus=alert(1) x='\u2066"

@@ -37,7 +37,7 @@ def page(tmp_path: Path) -> Iterator[Page]:
         yield found
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_of_1000_wrong_log_ins_at_once_the_engine_sees_five(page: Page) -> None:
     """From one address with a name each, and for one name from an address each; others log in meanwhile."""
     asked: Counter[str] = Counter()
@@ -87,7 +87,7 @@ def test_tries_that_are_under_way_count_and_memory_is_bounded() -> None:
     assert max(len(text) for _, text in throttle._failures) <= 256
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_500_streams_are_served_and_then_others(page: Page) -> None:
     cookie = page.session()
     with ExitStack() as all_open:
@@ -104,7 +104,7 @@ def test_500_streams_are_served_and_then_others(page: Page) -> None:
     page.until(lambda: _opens(page, cookie))
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_readers_that_take_nothing_in_cost_others_nothing(page: Page) -> None:
     cookie = page.session()
     page.ask("/map/c1/table", cookie=cookie)

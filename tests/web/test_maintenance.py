@@ -136,7 +136,7 @@ def test_a_run_is_begun_paused_resumed_and_stopped_by_who_may(tmp_path: Path) ->
         assert [act for act, _ in done if act.startswith("maintenance")] == acts
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_the_enforcer_empties_the_host_of_a_run_that_was_begun_on_the_page(tmp_path: Path) -> None:
     with paged(tmp_path, STATE, web=MODE) as page:
         started = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"

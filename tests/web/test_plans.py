@@ -144,7 +144,7 @@ def test_two_administrators_look_at_one_plan_that_changes(page: Page) -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_a_plan_that_is_approved_of_is_carried_out(tmp_path: Path) -> None:
     with paged(tmp_path, STATE, web='[enforcer]\nmode = "approve"') as page:
         words, log = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"

@@ -33,7 +33,7 @@ from tests.web.test_statements import (  # noqa: F401
     test_16_what_is_asked_is_bounded_and_what_fails_says_nothing_of_the_inside,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.system
 
 WEST = snapshot(cluster("w1", name="western"), host("wh", cluster="w1"))
 

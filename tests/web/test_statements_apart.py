@@ -45,7 +45,7 @@ def test_10_while_the_engine_is_away_the_last_state_is_read_and_nothing_is_done(
         assert "Paused" not in page.ask("/cluster/c1", cookie=cookie).text
 
 
-@pytest.mark.parametrize("tries", [20, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tries", [20, pytest.param(1000, marks=pytest.mark.nightly)])
 def test_11_failed_log_ins_are_few(tmp_path: Path, tries: int) -> None:
     with paged(tmp_path, STATE) as page:
         wrong = [page.log_in("admin@internal", "wrong") for _ in range(5)]

@@ -167,7 +167,7 @@ def test_room_is_made_by_who_may_migrate_while_the_migrations_fit(tmp_path: Path
             assert "step 1: guest is on alpha, not on beta" in words(text)
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_the_enforcer_makes_the_room_that_was_asked_for(tmp_path: Path) -> None:
     with paged(tmp_path, STATE, web='[enforcer]\nmode = "approve"') as page:
         started = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"

@@ -32,7 +32,7 @@ REPAIRING = SETTINGS.replace("[enforcer]\n", '[enforcer]\nmode = "enforce"\n').r
 )
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_an_alert_is_followed_by_migrations_and_by_an_all_clear(tmp_path: Path) -> None:
     engine = Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
     server = serve(engine)

@@ -74,7 +74,7 @@ def descriptions(engine: Engine) -> list[str]:
     return [event.description or "" for event in sorted(events, key=lambda event: event.id)]
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_hosts_that_fail_and_return_a_rule_and_a_full_host_are_reported_once_each(
     engine: Engine, enforcer: Enforcer
 ) -> None:

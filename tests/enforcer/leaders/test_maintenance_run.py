@@ -35,13 +35,13 @@ CALM = SETTINGS.replace("lease_seconds = 1.0", "lease_seconds = 8.0\ncooldown_af
 WHERE = [
     "after INSERT INTO intents",
     "after POST /hosts/h1/deactivate",
-    pytest.param("before POST /hosts/h1/activate", marks=pytest.mark.slow),
+    pytest.param("before POST /hosts/h1/activate", marks=pytest.mark.system),
 ]
 #: A stall of the disk that lasts longer than the lease is no failure either: the other one takes over.
 PATIENCE_SECONDS = 240.0
 
 
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.system)])
 @pytest.mark.parametrize("where", WHERE)
 def test_the_second_goes_on_where_the_first_was_killed(where: str, database: str, tmp_path: Path) -> None:
     with ExitStack() as stack:

@@ -82,7 +82,7 @@ def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
 
 QUICK = {(migrating, stop_and_start), (migrating, fail_over)}
 CASES = [
-    pytest.param(when, what, marks=() if (when, what) in QUICK else pytest.mark.slow)
+    pytest.param(when, what, marks=() if (when, what) in QUICK else pytest.mark.system)
     for when in (led, migrating)
     for what in (stop_and_start, hang, fail_over, fail_over_at_once)
 ]

@@ -257,7 +257,7 @@ PARTS = 4
 
 @dies
 @pytest.mark.parametrize(
-    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS + 1))]
+    "part", [0, *(pytest.param(part, marks=pytest.mark.nightly) for part in range(1, PARTS + 1))]
 )
 def test_killed_at_any_point_it_goes_on(part: int, tmp_path: Path) -> None:
     """In part 0 at few requests, in the others at some commits of writes and around some requests."""
@@ -276,7 +276,7 @@ def test_killed_at_any_point_it_goes_on(part: int, tmp_path: Path) -> None:
 
 
 @dies
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", seeds(50))
 def test_killed_ten_times_at_random_it_goes_on(seed: int, tmp_path: Path) -> None:
     dice = random.Random(seed)

@@ -262,7 +262,7 @@ def test_each_loop_leads_every_vm_back_and_the_same_state_comes_to_the_same_end(
             assert len(legs) > 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_loop_in_a_large_cluster_is_found_among_all_that_settles() -> None:
     dice = random.Random(1)
     rules = (TOGETHER, APART, SOFT_TOGETHER, SOFT_APART)

@@ -108,7 +108,7 @@ def carried_out(
     return log, engine.snapshot()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_repair_of_238_migrations_takes_little_longer_than_its_busiest_host(tmp_path: Path) -> None:
     state, _ = repair(1, hosts=260, vms=600)
     hosts = (replace(one, memory_mb=2 * one.free_mb or one.memory_mb) for one in state.hosts)

@@ -37,14 +37,14 @@ def test_nothing_that_held_is_violated_and_the_end_is_repaired_or_cannot_be(tmp_
     assert judged([drawn(number) for number in range(_FEW)], tmp_path, 0) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", seeds(4))
 def test_the_same_for_many_clusters(seed: int, tmp_path: Path) -> None:
     cases = [drawn(number) for number in range(seed * _AT_ONCE, (seed + 1) * _AT_ONCE)]
     assert judged(cases, tmp_path, seed) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(1))
 def test_the_same_for_larger_clusters(seed: int, tmp_path: Path) -> None:
     cases = [drawn(10_000 + number, vms=7) for number in range(seed * 25, (seed + 1) * 25)]

@@ -110,7 +110,7 @@ def test_an_engine_that_is_away_keeps_it_neither_from_being_ready_nor_alive(tmp_
             daemon.end()
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_metrics_of_a_dry_run(server: Server, tmp_path: Path) -> None:
     more = f'{QUICK}metrics = "127.0.0.1:0"\n'
     with running(write_configuration(tmp_path, server.api_url, more=more)) as daemon:

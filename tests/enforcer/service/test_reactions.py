@@ -81,7 +81,7 @@ def enforcer(*arguments: str, file: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_a_plan_that_was_looked_at_is_applied_unless_the_cluster_has_changed(tmp_path: Path) -> None:
     """The plan of a person, who knows better than the enforcer which one is to go."""
     state = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("apart", APART, "a b"))

@@ -15,7 +15,7 @@ from tests.builders import host, snapshot, vm
 from tests.scenarios.stage import START, configured
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_engine_that_takes_longer_than_a_person_waits_is_read_all_the_same(tmp_path: Path) -> None:
     server = serve(Engine.from_snapshot(snapshot(host("h1"), vm("a", "h1")), clock=START))
     try:

@@ -130,7 +130,7 @@ def test_while_somebody_keeps_the_store_locked(server: Server, tmp_path: Path) -
     locking.close()
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_while_a_plan_is_made(tmp_path: Path) -> None:
     """A large cluster, and the solver of the optimal strategy at work."""
     random = Random(7)

@@ -14,7 +14,7 @@ from release import rpms
 from tests.packages.rpm.building import ask, packages
 from tests.paths import CHECKOUT
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("rpm")]
+pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("rpm")]
 
 EPOCH = 1790000000
 

@@ -14,7 +14,7 @@ import yaml
 from tests.packages.rpm.building import ask, interpreter, packages
 from tests.paths import CHECKOUT
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("rpm")]
+pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("rpm")]
 
 RPMS = {
     "ovirt-placement", "ovirt-placement-libs", "ovirt-scheduler-proxy", "ovirt-placement-enforcer",

@@ -17,7 +17,7 @@ from tests.packages.rpm.machine import Machine
 from tests.packages.rpm.services import ADDRESS, all_started
 from tests.paths import CHECKOUT
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("rpm")]
+pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("rpm")]
 
 UNITS = sorted(unit.name for unit in CHECKOUT.glob("packaging/*.service"))
 COMMANDS = (

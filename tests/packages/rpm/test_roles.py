@@ -21,7 +21,7 @@ from tests.packages.rpm.machine import Machine, machine
 from tests.packages.rpm.services import ADDRESS, all_started, simulated_engine
 from tests.paths import CHECKOUT
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("rpm")]
+pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("rpm")]
 
 _PAGE = CHECKOUT / "docs" / "ansible.md"
 _VARIABLES = {

@@ -13,7 +13,7 @@ from tests.packages.rpm.machine import Machine, machine
 from tests.packages.rpm.stubs import former_proxy
 from tests.placement.store.former_stores import FORMER
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("rpm")]
+pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("rpm")]
 
 CHECKS = [
     promises.changed_configuration_is_kept,

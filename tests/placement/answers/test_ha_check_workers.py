@@ -92,13 +92,13 @@ def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "dead"
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_a_process_that_is_lost_loses_nothing(state: Snapshot, alone: HaCheck, mark: Path) -> None:
     assert asked(state, processes=2) == alone
     assert mark.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_a_worker_that_is_lost_loses_nothing(state: Snapshot, alone: HaCheck, mark: Path) -> None:
     with LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
@@ -107,7 +107,7 @@ def test_a_worker_that_is_lost_loses_nothing(state: Snapshot, alone: HaCheck, ma
     assert mark.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_processes_that_die_again_and_again_are_reported(
     state: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,7 +86,7 @@ def test_a_positive_group_of_sixty_vms_on_six_hosts() -> None:
     assert plan.proven
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_positive_group_of_a_thousand_vms_on_fifty_hosts() -> None:
     names = [f"v{number:04}" for number in range(1000)]
     state = snapshot(

@@ -205,7 +205,7 @@ def test_no_strategy_says_more_than_is_true_and_the_optimal_one_finds_the_best(f
         check(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("first", range(200, 2000, 100))
 def test_nor_do_they_in_many_more(first: int) -> None:
     for seed in range(first, first + 100):

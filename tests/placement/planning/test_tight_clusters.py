@@ -49,7 +49,7 @@ def test_what_no_order_of_the_best_end_repairs_is_repaired_step_by_step() -> Non
     assert left(state, plan) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_of_what_may_be_beyond_repair_little_is_left() -> None:
     """Which rule of one cluster is left hangs on the order of tries; of several, how many does not."""
     states = [tangled(seed) for seed in (0, 1, 5, 12, 21)]

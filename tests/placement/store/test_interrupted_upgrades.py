@@ -68,7 +68,7 @@ Store({url!r}, engine="default", patience_seconds=30).open_intents()
     assert version_of(url) == [VERSION]
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.parametrize("version", [min(FORMER), max(FORMER)])
 def test_an_upgrade_may_be_killed_at_any_statement(url: str, version: int) -> None:
     make_former(url, version)

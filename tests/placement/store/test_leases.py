@@ -224,7 +224,7 @@ def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore],
     members.close()
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_who_is_stopped_while_it_writes_keeps_the_lease_from_others_only_for_a_while(
     server: str,
 ) -> None:

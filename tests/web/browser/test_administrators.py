@@ -17,7 +17,7 @@ from tests.web.browser.conftest import Tab, tab
 from tests.web.running import Page, paged
 from tests.web.test_plans import STATE, offer
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.system
 
 READER = "reader@internal"
 APPROVE = "text=Approve of this plan"

@@ -15,7 +15,7 @@ from tests.web.browser.conftest import Tab, tab
 from tests.web.conftest import STATE
 from tests.web.running import Page, paged
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.system
 
 #: Whether anything is drawn: colours other than the ground.
 _COLOURS = """() => {

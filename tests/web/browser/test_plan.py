@@ -12,7 +12,7 @@ from tests.web.browser.test_views import violations_of
 from tests.web.running import Page, paged
 from tests.web.test_plan_course import STATE, offered
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.system
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tests.web.conftest import STATE
 from tests.web.running import paged_several
 from tests.web.test_several import WEST
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.system
 
 
 def test_clusters_of_another_engine_are_filled_in_once_logged_in_there(

@@ -13,7 +13,7 @@ from tests.web.browser.conftest import Tab, tab
 from tests.web.conftest import STATE
 from tests.web.running import HOSTILE, Page, paged
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.system
 
 VIEWS = [
     "/",

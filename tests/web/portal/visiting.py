@@ -14,7 +14,7 @@ from tests.web.portal.serving import Portal, root_of, start_address
 
 #: Of each file whose tests visit the portal: one at a time.
 MARKS = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.xdist_group("portal"),
     pytest.mark.skipif(shutil.which("apache2") is None, reason="there is no apache2"),
 ]

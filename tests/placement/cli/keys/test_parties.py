@@ -164,7 +164,7 @@ def parties(serving: Starting, tmp_path: Path) -> Iterator[Parties]:
 #: Whether the file that is imported names the class.
 WITH_OR_WITHOUT = [
     pytest.param(True, id="class in the file"),
-    pytest.param(False, id="class of who imports", marks=pytest.mark.slow),
+    pytest.param(False, id="class of who imports", marks=pytest.mark.system),
 ]
 
 

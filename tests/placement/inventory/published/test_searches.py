@@ -49,7 +49,7 @@ def members(found: Snapshot) -> tuple[str, ...]:
     return tuple(vm for one in resolved_rules(found) for vm in one.vms)
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_a_rule_that_comes_has_its_members_and_gets_others_as_vms_change(stage: Stage) -> None:
     with running(stage.file) as service:
         assert published(stage.config).member_searches == ()

@@ -16,7 +16,7 @@ from ovirt_simulator.generate import Sizes, generate
 MORE = 1.1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("at_once", [1, 5])
 def test_a_hundred_hosts_are_near_the_bounds(at_once: int) -> None:
     state = generate(Sizes(hosts=100, vms=2000, groups=200, broken=0.0), seed=1)

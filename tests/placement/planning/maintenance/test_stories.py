@@ -29,13 +29,13 @@ def plans() -> list[tuple[Story, MaintenancePlan]]:
     return [(reported, planned(reported)) for reported in stories]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_rule_is_violated_in_any_state(plans: list[tuple[Story, MaintenancePlan]]) -> None:
     for reported, plan in plans:
         Checker(reported).follow(plan)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_rounds_and_migrations_are_near_their_bounds(plans: list[tuple[Story, MaintenancePlan]]) -> None:
     assert all(len(plan.hosts) == len(reported.asked) for reported, plan in plans)
     assert sum(len(plan.rounds) == plan.rounds_at_least for _, plan in plans) >= AT_BOUND
@@ -43,7 +43,7 @@ def test_rounds_and_migrations_are_near_their_bounds(plans: list[tuple[Story, Ma
         assert plan.migrations <= MORE_MIGRATIONS * plan.migrations_at_least, reported.name
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_they_come_to_what_the_log_says(plans: list[tuple[Story, MaintenancePlan]]) -> None:
     assert text(plans) == LOG.read_text()
 

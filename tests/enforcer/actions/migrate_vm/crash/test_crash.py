@@ -30,7 +30,7 @@ class Extent(NamedTuple):
 EXTENTS = [
     Extent("decisive"),
     *(
-        pytest.param(extent, marks=pytest.mark.slow)
+        pytest.param(extent, marks=pytest.mark.nightly)
         for extent in (Extent("lasting", 0, 2), Extent("lasting", 1, 2), Extent("unfinished", 0, 6))
     ),
 ]
@@ -110,9 +110,9 @@ def remember_earlier_runs(world: World) -> None:
 @pytest.mark.parametrize(
     "state",
     [
-        pytest.param(ONE_REPAIR, id="one migration", marks=pytest.mark.slow),
+        pytest.param(ONE_REPAIR, id="one migration", marks=pytest.mark.nightly),
         pytest.param(TWO_REPAIRS, id="two at once"),
-        pytest.param(CLOSURE, id="a closure", marks=pytest.mark.slow),
+        pytest.param(CLOSURE, id="a closure", marks=pytest.mark.system),
     ],
 )
 def test_killed_at_any_point_the_cluster_ends_the_same(
