@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ovirt_placement.answers.durations import duration_text
-from ovirt_placement.answers.foreseen_moves import ForeseenMove, migrations, move_record, move_text
+from ovirt_placement.answers.foreseen_moves import (
+    ForeseenMove,
+    MovedByEngine,
+    migrations,
+    move_record,
+    move_text,
+    moved_by_engine,
+    moved_by_engine_text,
+)
 from ovirt_placement.answers.plans.obstacles import kept_text
 from ovirt_placement.forecast.maintenance import Evacuation, Staying
 from ovirt_placement.model import Snapshot
@@ -37,6 +45,8 @@ class EvacuationRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     proven: bool
     #: How long the migrations are thought to take.
     seconds: float
+    #: VMs that the engine itself moves, with the host where each is expected.
+    moved_by_engine: tuple[MovedByEngine, ...]
     #: VMs that do not leave; none if the hosts become empty.
     staying: tuple[StayingVm, ...]
 
@@ -49,6 +59,7 @@ def evacuation_record(found: Evacuation, snapshot: Snapshot) -> EvacuationRecord
         moves=tuple(move_record(step, snapshot) for step in found.plan.steps),
         proven=found.plan.proven,
         seconds=found.plan.seconds,
+        moved_by_engine=moved_by_engine(found.by_engine, snapshot),
         staying=tuple(_staying(one, snapshot) for one in found.staying),
     )
 
@@ -67,6 +78,7 @@ def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
     yield f"Maintenance of {hosts} in cluster {found.cluster.name}: {_summary(found)}"
     for number, move in enumerate(found.moves, 1):
         yield f"  {number}. {move_text(move)}"
+    yield from (f"  {moved_by_engine_text(moved)}" for moved in found.moved_by_engine)
     for one in found.staying:
         yield (
             f"  {one.vm.name} cannot leave {one.host.name}:"
@@ -88,4 +100,6 @@ def _summary(found: EvacuationRecord) -> str:
         if more := len(found.staying) - sure:
             parts.append(f"for {counted(more, 'VM')} no way was found, and not all could be tried")
         return "; ".join([*parts, f"the others need {cost}"])
-    return f"empty after {cost}" if count else "empty already"
+    if count or not found.moved_by_engine:
+        return f"empty after {cost}" if count else "empty already"
+    return "empty once the engine has moved its own VM"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ovirt_placement.answers.plans.records import step_record
 from ovirt_placement.answers.plans.text import after_text, migration_text
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import Named, named_vms
+from ovirt_placement.model.names import Named, named_host, named_vm, named_vms
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import Step
 
@@ -22,6 +24,13 @@ class ForeseenMove(Record, frozen=True, omit_defaults=False):
     after: tuple[int, ...]
     #: Whether the engine is asked to move all VMs of the positive group with the first one.
     closure: bool
+
+
+class MovedByEngine(Record, frozen=True, omit_defaults=False):
+    """The hosted engine, which is moved when its host is deactivated; where it goes is not for sure."""
+
+    vm: Named
+    expected: Named
 
 
 def move_record(step: Step, snapshot: Snapshot) -> ForeseenMove:
@@ -41,6 +50,15 @@ def move_text(move: ForeseenMove) -> str:
     """Which VMs go where, what for, and which moves they wait for."""
     pairs = ((vm.name, source.name) for vm, source in zip(move.vms, move.sources, strict=True))
     return migration_text(pairs, move.to.name, move.reason, closure=move.closure) + after_text(move.after)
+
+
+def moved_by_engine(expected: Iterable[tuple[str, str]], snapshot: Snapshot) -> tuple[MovedByEngine, ...]:
+    """VMs, each with the host that it is expected on, with names."""
+    return tuple(MovedByEngine(named_vm(vm, snapshot), named_host(host, snapshot)) for vm, host in expected)
+
+
+def moved_by_engine_text(moved: MovedByEngine) -> str:
+    return f"{moved.vm.name} is moved by the engine itself, probably to {moved.expected.name}"
 
 
 def migrations(count: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ovirt_placement.answers.foreseen_moves import ForeseenMove, move_record
+from ovirt_placement.answers.foreseen_moves import ForeseenMove, MovedByEngine, move_record, moved_by_engine
 from ovirt_placement.answers.plans.obstacles import NamedObstacle, kept_text, named_obstacles
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm, named_vms
@@ -13,13 +13,6 @@ from ovirt_placement.planning.maintenance.data import BlockedHost, MaintenancePl
 
 #: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
 FORMAT: Literal[1] = 1
-
-
-class MovedByEngine(Record, frozen=True, omit_defaults=False):
-    """The hosted engine, which is moved when its host is deactivated; where it goes is not for sure."""
-
-    vm: Named
-    expected: Named
 
 
 class MaintenanceRound(Record, frozen=True, omit_defaults=False):
@@ -136,9 +129,7 @@ def _round(one: Round, snapshot: Snapshot) -> MaintenanceRound:
         hosts=named_hosts(one.hosts, snapshot),
         moves=tuple(move_record(step, snapshot) for step in one.steps),
         stopped=named_vms(one.stopped, snapshot),
-        moved_by_engine=tuple(
-            MovedByEngine(named_vm(vm, snapshot), named_host(host, snapshot)) for vm, host in one.by_engine
-        ),
+        moved_by_engine=moved_by_engine(one.by_engine, snapshot),
         migrating_seconds=one.migrating_seconds,
         maintenance_seconds=one.maintenance_seconds,
     )

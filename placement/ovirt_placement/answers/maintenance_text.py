@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ovirt_placement.answers.durations import duration_text
-from ovirt_placement.answers.foreseen_moves import migrations, move_text
+from ovirt_placement.answers.foreseen_moves import migrations, move_text, moved_by_engine_text
 from ovirt_placement.answers.maintenance import (
     ClusterMaintenance,
     HostWithoutRound,
@@ -64,7 +64,7 @@ def _round_text(number: int, one: MaintenanceRound) -> Iterator[str]:
     if one.stopped:
         yield f"  stopped meanwhile, as you agreed to: {_names(one.stopped)}"
     for moved in one.moved_by_engine:
-        yield f"  {moved.vm.name} is moved by the engine itself, probably to {moved.expected.name}"
+        yield f"  {moved_by_engine_text(moved)}"
 
 
 def _back_text(found: ClusterMaintenance) -> Iterator[str]:

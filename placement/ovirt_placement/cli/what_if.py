@@ -11,6 +11,7 @@ from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.foresight import FAILS, add_fail_if, add_repair, planning, show_foreseen
 from ovirt_placement.cli.question import add_question, read_state
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.mobility import LEAVABLE
 from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
@@ -27,8 +28,6 @@ EXAMPLES = """\
   ovirt-placement what-if --add-host 'like=node1*2' --vm 'like=web1*20' --fail-if unplaced
 """
 
-#: A host in these states can be emptied.
-_LEAVABLE = ("up", "preparing_for_maintenance")
 #: The share of the time for planning that emptying hosts may take.
 _EMPTYING_SHARE = 0.7
 
@@ -80,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     if not (args.maintenance or args.down or args.add_host or args.vm):
         raise UserError("say what is to happen: --maintenance, --down, --add-host or --vm")
     now = read_state(args)
-    emptied, down = _hosts(args.maintenance, now, _LEAVABLE), _hosts(args.down, now, ("up",))
+    emptied, down = _hosts(args.maintenance, now, LEAVABLE), _hosts(args.down, now, ("up",))
     if both := [now.host_by_id[host].name for host in down if host in emptied]:
         raise UserError(f"host {both[0]} cannot both go into maintenance and fail")
     state, starting = _with_more(args, now)

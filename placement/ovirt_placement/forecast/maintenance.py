@@ -13,9 +13,10 @@ from ovirt_placement.forecast.repeated import end_of, repeated_plan
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.maintenance.leaving import Leaving, leaving
-from ovirt_placement.planning.obstacles import Obstacle
+from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.rules.mobility import moved_by_engine
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.rules.world import World
 
@@ -36,6 +37,8 @@ class Evacuation:
     cluster: str
     hosts: tuple[str, ...]
     plan: Plan
+    #: VMs that the engine itself moves, each with the host that it is expected on.
+    by_engine: tuple[tuple[str, str], ...]
     #: VMs that no migration of the plan takes off these hosts.
     staying: tuple[Staying, ...]
 
@@ -51,21 +54,41 @@ def evacuate(
     for cluster in dict.fromkeys(state.host_by_id[host].cluster for host in hosts):
         concerned = tuple(host for host in hosts if state.host_by_id[host].cluster == cluster)
         evacuation = _evacuation(state, cluster, concerned, deadline)
-        state = end_of(state, evacuation.plan)
+        state = World(end_of(state, evacuation.plan)).migrated(dict(evacuation.by_engine)).snapshot
         found.append(evacuation)
     return tuple(found), World(state).deactivated(frozenset(hosts)).snapshot
 
 
 def _evacuation(state: Snapshot, cluster: str, hosts: tuple[str, ...], deadline: Deadline) -> Evacuation:
     violated = find_violations(state, cluster)
+    to_leave = tuple(leaving(state, hosts))
     options = PlanOptions(
         repair=frozenset({Repair.HARD}),
         spared=frozenset(group for one in violated for group in one.constraint.groups),
         closed=frozenset(hosts),
-        constraints=tuple(leaving(state, hosts)),
+        constraints=tuple(one for one in to_leave if not moved_by_engine(state.vm_by_id[one.vms[0]])),
     )
     plan = repeated_plan(state, cluster, options, deadline)
-    return Evacuation(cluster, hosts, plan, tuple(_staying(state, plan)))
+    engines = [one.vms[0] for one in to_leave if one not in options.constraints]
+    targets = {vm: _expected_host(end_of(state, plan), vm, hosts) for vm in engines}
+    by_engine = tuple((vm, host) for vm, host in targets.items() if host is not None)
+    homeless = [
+        Staying(vm, state.vm_by_id[vm].host or "", (Obstacle(ObstacleKind.NO_HOST),))
+        for vm, host in targets.items()
+        if host is None
+    ]
+    return Evacuation(cluster, hosts, plan, by_engine, (*_staying(state, plan), *homeless))
+
+
+def _expected_host(state: Snapshot, vm: str, closed: Sequence[str]) -> str | None:
+    """The host with the most free memory: which one the HA agent chooses is not known."""
+    hosts = state.hosts_of_cluster[state.vm_by_id[vm].cluster]
+    roomy = [
+        host
+        for host in hosts
+        if host.up and host.id not in closed and host.free_mb >= state.vm_by_id[vm].memory_mb
+    ]
+    return max(roomy, key=lambda host: (host.free_mb, host.id)).id if roomy else None
 
 
 def _staying(state: Snapshot, plan: Plan) -> Iterator[Staying]:

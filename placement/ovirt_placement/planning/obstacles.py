@@ -22,6 +22,8 @@ class ObstacleKind(StrEnum):
     MEMORY = "memory"
     #: No host that is up would do.
     NO_HOST = "no_host"
+    #: No host of the cluster is up.
+    NO_HOST_UP = "no_host_up"
     #: The VMs `needed` a host each, and only `available` can have one.
     HOST_EACH = "host_each"
     #: This many VMs (`count`) need `needed` places, and there are only `available`.

@@ -118,7 +118,7 @@ def _too_many(problem: Problem, goal: Goal) -> bool:
 def _by_itself(problem: Problem, goal: Goal) -> Obstacle:
     """Why a rule cannot be satisfied, though nothing stands against it but the hosts that there are."""
     if goal.limit is None:
-        return Obstacle(ObstacleKind.NO_HOST)
+        return Obstacle(ObstacleKind.NO_HOST if problem.hosts else ObstacleKind.NO_HOST_UP)
     each = goal.limit.most == 1 and not goal.limit.set_of
     return Obstacle(
         ObstacleKind.HOST_EACH if each else ObstacleKind.PLACES,

@@ -14,8 +14,18 @@ NOT_MIGRATABLE: Final = ReasonKind(
 HOST_STATUS: Final = ReasonKind("host_status", "its host is {status}", veto=True)
 VM_STATUS: Final = ReasonKind("vm_status", "its status is {status}, not up", veto=True)
 
-#: States of a host that VMs can leave by migration.
-_LEAVABLE = ("up", "preparing_for_maintenance")
+#: States of a host that VMs can leave by migration: one that is non_operational answers, and lacks a network
+#: or a storage domain. Source: MigrateVmCommand.validate asks nothing of the source host, and the engine
+#: itself migrates the VMs of a host that becomes non_operational.
+LEAVABLE: Final = ("up", "preparing_for_maintenance", "non_operational")
+
+
+def moved_by_engine(vm: Vm) -> bool:
+    """Whether the engine itself migrates a VM off a host that is deactivated.
+
+    Source: MaintenanceNumberOfVdssCommand, "The Hosted Engine VM is migrated by the HA agent".
+    """
+    return vm.hosted_engine and vm.status == "up"
 
 
 def why_immovable(snapshot: Snapshot, vm: Vm) -> Reason | None:
@@ -25,7 +35,7 @@ def why_immovable(snapshot: Snapshot, vm: Vm) -> Reason | None:
         return Reason(HOSTED_ENGINE, vm=vm.id)
     if not vm.migratable:
         return Reason(NOT_MIGRATABLE, vm=vm.id)
-    if host is None or host.status not in _LEAVABLE:
+    if host is None or host.status not in LEAVABLE:
         return Reason(HOST_STATUS, vm=vm.id, host=vm.host, status=host.status if host else "not known")
     if vm.status != "up" or vm.id in snapshot.pending_hosts:
         return Reason(VM_STATUS, vm=vm.id, status=vm.status)

@@ -119,7 +119,6 @@ def test_a_soft_rule_gives_way_only_where_it_must() -> None:
     [
         ({"migratable": False}, "it may not be migrated automatically"),
         ({"status": "paused"}, "its status is paused, not up"),
-        ({"hosted_engine": True}, "it is the hosted engine"),
         ({"needs_mb": 16384}, "16384 MiB needed, 8192 MiB free"),
     ],
 )

@@ -176,7 +176,7 @@ class BruteForce:
         source = self.host[at[vm]]
         if not known.migratable or known.hosted_engine or known.status != "up":
             return False
-        if source.status not in {"up", "preparing_for_maintenance"}:
+        if source.status not in {"up", "preparing_for_maintenance", "non_operational"}:
             return False
         if known.pinned_hosts and host not in known.pinned_hosts:
             return False

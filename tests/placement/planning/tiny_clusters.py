@@ -35,7 +35,9 @@ def tiny_clusters(draw: st.DrawFn, *, crowds: bool = False) -> Snapshot:
     names = [f"v{number}" for number in range(draw(st.integers(2, 8)))]
     old = draw(st.integers(0, 3)) == 0
     parts: list[Part] = [cluster(compatibility="4.3" if old else "4.7")]
-    status = st.sampled_from(["up", "up", "up", "maintenance", "non_responsive", "preparing_for_maintenance"])
+    status = st.sampled_from(
+        ["up", "up", "up", "maintenance", "non_responsive", "preparing_for_maintenance", "non_operational"]
+    )
     for number, name in enumerate(hosts):
         free_mb = draw(st.sampled_from([0, 1024, 2048, 4096, 8192]))
         parts.append(host(name, free_mb=free_mb, status=draw(status) if number == len(hosts) - 1 else "up"))

@@ -32,6 +32,7 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
     _KIND.TARGETS: "{vms} may only go to {hosts}",
     _KIND.MEMORY: "{hosts} has {available} MiB free",
     _KIND.NO_HOST: "no host that is up would do for it",
+    _KIND.NO_HOST_UP: "no host is up",
     _KIND.HOST_EACH: "its {count} running VMs need a host each, and only {available} can have one",
     _KIND.PLACES: "its {count} running VMs need {needed} places, and there are only {available}",
     _KIND.RESERVATION: (

@@ -29,7 +29,8 @@ _MOST_VMS = 60
 def improved(problem: Problem, moves: tuple[Move, ...], bound: Value, deadline: Deadline) -> tuple[Move, ...]:
     """Moves that leave less violated than those given, or these; no end is better than `bound`."""
     best, worth = moves, value(problem, moves)
-    if worth[:-1] <= bound[:-1] or not _open_goals(_begun(problem, best, 0).placement):
+    nowhere = not problem.hosts
+    if nowhere or worth[:-1] <= bound[:-1] or not _open_goals(_begun(problem, best, 0).placement):
         return moves
     patience = _patience(len(problem.where))
     idle = 0

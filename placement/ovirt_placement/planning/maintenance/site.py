@@ -11,7 +11,7 @@ from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.rules.mobility import why_immovable
+from ovirt_placement.rules.mobility import LEAVABLE, moved_by_engine, why_immovable
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.world import World
 
@@ -70,12 +70,7 @@ class Site:
     @cached_property
     def by_engine(self) -> Mapping[str, str]:
         """VMs that the engine itself moves when their host is deactivated, by that host."""
-        return {
-            host: vm.id
-            for host in self.asked
-            for vm in self.on(host)
-            if vm.hosted_engine and vm.status == "up"
-        }
+        return {host: vm.id for host in self.asked for vm in self.on(host) if moved_by_engine(vm)}
 
     def on(self, host: str) -> tuple[Vm, ...]:
         """Who runs on a host at the start."""
@@ -102,7 +97,7 @@ class Site:
     def at_fault(self, host: str) -> Obstacle | None:
         """What of the host itself is in the way: it does not answer, and VMs may run there."""
         status = self._status(host)
-        if status in _COMES_BACK or not self.on(host):
+        if status in (*_COMES_BACK, *LEAVABLE) or not self.on(host):
             return None
         return Obstacle(ObstacleKind.REFUSED, hosts=(host,), reasons=(Reason(_NOT_UP, status=status),))
 

@@ -1,0 +1,1 @@
+"""States from public reports, each with the answer that is right."""
