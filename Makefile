@@ -80,17 +80,17 @@ lint: $(READY) ## style, types, who may import whom, and what nobody calls
 	$(BIN)/vulture
 
 bench: $(READY) ## speed, as ratios measured in one run
-	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m tools.benchmarks
 
 soak: $(READY) ## a million calls to the proxy, while workers are killed and the engine restarts (CALLS=n)
-	$(BIN)/python -m tests.soak $(if $(CALLS),--calls $(CALLS))
+	$(BIN)/python -m tools.soak $(if $(CALLS),--calls $(CALLS))
 
 conformance: $(READY) ## the engine's own verdicts against ours (VECTORS=DIR)
-	@$(BIN)/python -m tests.conformance $(VECTORS)
+	@$(BIN)/python -m tools.conformance $(VECTORS)
 
 engine-conformance: $(READY) ## our copies of the engine's units against the engine itself (ENGINE=DIR)
 	@test -n "$(ENGINE)" || { echo "Name the folder with the engine's classes: make engine-conformance ENGINE=DIR" >&2; exit 2; }
-	@$(BIN)/python -m tests.engine "$(ENGINE)"
+	@$(BIN)/python -m tools.engine_conformance "$(ENGINE)"
 
 reference: $(READY) ## write what is made from the code: references, JSON Schema, man pages, completions
 	$(BIN)/python -m tests.docs.generated

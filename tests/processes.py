@@ -28,7 +28,7 @@ PROCESSES.set_forkserver_preload(
         "ovirt_simulator.cli",
         "sqlalchemy.dialects.sqlite",
         "tests.enforcer.actions.migrate_vm.crash.launcher",
-        "tests.faults.launcher",
+        "tools.faults.launcher",
     ]
 )
 

@@ -25,6 +25,7 @@ FOLDERS = (
     "demo",
     "release",
     "tests",
+    "tools",
 )
 TEXTS = (".py", ".md", ".toml", ".1", ".service", ".socket", ".json", ".sh", ".conf")
 #: The web page's own.

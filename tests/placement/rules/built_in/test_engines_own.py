@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ovirt_placement.rules.built_in import vm_affinity_groups, vm_to_hosts_affinity_groups
-from tests.conformance.kinds import request_of
-from tests.conformance.vector import Vector, load
 from tests.paths import VECTORS
+from tools.conformance.kinds import request_of
+from tools.conformance.vector import Vector, load
 
 FILTERS = {"vm_affinity_filter": vm_affinity_groups, "vm_to_host_filter": vm_to_hosts_affinity_groups}
 ASKED = [vector for vector in load(VECTORS) if vector.kind in FILTERS]

@@ -1,1 +1,0 @@
-"""Speed, as ratios measured in one run: `python -m tests.benchmarks`."""

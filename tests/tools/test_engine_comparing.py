@@ -1,0 +1,155 @@
+"""The comparison sees a planted difference, makes it small, and lets only documented ones pass.
+
+In place of the engine stand functions that answer as it would, or otherwise on purpose.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tools.engine_conformance.__main__ import smallest, write
+from tools.engine_conformance.comparing import Ask, compare
+from tools.engine_conformance.question import Question
+from tools.engine_conformance.reading import as_hosts, first_move, one_of_the_runs, same, same_order
+from tools.engine_conformance.requests import placing
+from tools.engine_conformance.switches import CRASH_FOR_ALL, CRASH_OF_A_HOST_ASIDE, Switch
+from tools.engine_conformance.unit import Copy, Unit
+
+Answer = Callable[[Question], Any]
+
+
+def roomy(question: Question) -> list[str]:
+    """A filter of its own: hosts that can hand out more than 1000 MiB."""
+    return [
+        one["id"] for one in question.state["hosts"] if one["id"] in question.hosts and one["free_mb"] > 1000
+    ]
+
+
+def roomy_at_the_limit(question: Question) -> list[str]:
+    """The same with a planted mistake."""
+    hosts = question.state["hosts"]
+    return [one["id"] for one in hosts if one["id"] in question.hosts and one["free_mb"] >= 1200]
+
+
+def asking(answer: Answer) -> Ask:
+    def ask(questions: Sequence[Question]) -> list[Any]:
+        return [answer(question) for question in questions]
+
+    return ask
+
+
+def unit(ours: Answer, *switches: Switch, beforehand: Sequence[Switch] = ()) -> Unit:
+    copy = Copy(ours, switches, tuple(beforehand))
+    return Unit("roomy", "filter", placing, {"copy": copy}, same(as_hosts))
+
+
+def test_a_copy_that_agrees_makes_no_difference() -> None:
+    found = compare(unit(roomy), asking(roomy), unit(roomy).questions(1, 500))["copy"]
+    assert (found.asked, found.differences, found.switched) == (500, [], {})
+
+
+def test_a_planted_difference_is_seen_and_made_small(tmp_path: Path) -> None:
+    planted = unit(roomy_at_the_limit)
+    found = compare(planted, asking(roomy), planted.questions(1, 500))["copy"].differences
+    assert found
+    small = smallest(planted, "copy", asking(roomy), found[0])
+    state = small.question.state
+    assert [len(state[name]) for name in ("clusters", "hosts", "vms", "affinity_groups", "pending")] == [
+        1,
+        1,
+        1,
+        0,
+        0,
+    ]
+    assert 1000 < state["hosts"][0]["free_mb"] < 1200
+    write(tmp_path / "planted.json", small)
+    written = json.loads((tmp_path / "planted.json").read_text())
+    assert (written["engine"], written["copy"]) == ([state["hosts"][0]["id"]], [])
+
+
+def test_a_switch_explains_only_what_it_changes() -> None:
+    def instead(question: Question) -> Question:
+        hosts = [{**one, "free_mb": 0} if one["free_mb"] < 1200 else one for one in question.state["hosts"]]
+        return question.about({**question.state, "hosts": hosts})
+
+    documented = unit(roomy_at_the_limit, Switch("limit", "the limit is another", instead))
+    found = compare(documented, asking(roomy), documented.questions(1, 500))["copy"]
+    assert not found.differences
+    assert found.switched["limit"] > 0
+    other = unit(lambda question: [], Switch("limit", "the limit is another", instead))
+    assert compare(other, asking(roomy), other.questions(1, 500))["copy"].differences
+
+
+def test_both_are_asked_what_is_carried_out_beforehand() -> None:
+    full = Switch("full", "every host is full", lambda question: question.about(_full(question)))
+    both = unit(roomy_at_the_limit, beforehand=[full])
+    found = compare(both, asking(roomy), both.questions(1, 200))["copy"]
+    assert not found.differences
+    assert found.switched["full"] > 0
+
+
+def _full(question: Question) -> dict[str, Any]:
+    hosts = [{**one, "free_mb": 0} for one in question.state["hosts"]]
+    return {**question.state, "hosts": hosts}
+
+
+def test_an_exception_is_a_difference_on_either_side() -> None:
+    crashing = asking(lambda question: {"raised": "NullPointerException", "where": "Somewhere.java"})
+    assert len(compare(unit(roomy), crashing, unit(roomy).questions(1, 20))["copy"].differences) == 20
+
+    def broken(question: Question) -> list[str]:
+        raise ValueError("no answer")
+
+    found = compare(unit(broken), asking(roomy), unit(broken).questions(1, 20))["copy"].differences
+    assert found[0].ours == {"raised": "ValueError", "where": "no answer"}
+
+
+def test_a_documented_crash_is_none() -> None:
+    where = "NullPointerException at VmAffinityFilterPolicyUnit.java"
+    crashing = asking(lambda question: {"raised": "NullPointerException", "where": where})
+    documented = unit(roomy, CRASH_FOR_ALL)
+    found = compare(documented, crashing, documented.questions(1, 20))["copy"]
+    assert (found.differences, found.switched) == ([], {CRASH_FOR_ALL.name: 20})
+
+
+def test_a_crash_by_a_host_aside_is_asked_again_with_all_hosts() -> None:
+    def engine(question: Question) -> Any:
+        if len(question.hosts) < len(question.state["hosts"]):
+            return {"raised": "NullPointerException", "where": "hostMap"}
+        return roomy(question)
+
+    documented = unit(roomy, CRASH_OF_A_HOST_ASIDE)
+    found = compare(documented, asking(engine), documented.questions(1, 200))["copy"]
+    assert not found.differences
+    assert set(found.switched) == {CRASH_OF_A_HOST_ASIDE.name}
+
+
+def question(**request: Any) -> Question:
+    vms = [{"id": name, "cluster": "c" if name < "c" else "d", "host": "h"} for name in "abcd"]
+    return Question("kind", {"vms": vms, "clusters": [{"id": "c"}, {"id": "d"}]}, request)
+
+
+def test_what_the_engine_shuffles_may_come_in_any_order() -> None:
+    runs = [["a", "b", "c"], ["b", "a", "c"]]
+    assert same_order(question(), runs, ["b", "a", "c"])
+    assert not same_order(question(), runs, ["a", "c", "b"])
+    assert not same_order(question(), runs, ["a", "b"])
+    assert not same_order(question(), runs, ["a", "b", "c", "d"])
+
+
+def test_each_cluster_goes_its_own_way() -> None:
+    runs = [["a", "c"], ["b", "d"]]
+    assert one_of_the_runs(question(), runs, ["a", "d"])
+    assert not one_of_the_runs(question(), runs, ["a", "b", "d"])
+
+
+def test_the_first_move_counts_without_the_source() -> None:
+    engine = [{"vm": "a", "hosts": ["x", "y", "h"]}, {"vm": "b", "hosts": ["x", "h"]}]
+    assert first_move(question(), engine, {"vm": "a", "hosts": ["x", "y"]})
+    assert not first_move(question(), engine, {"vm": "a", "hosts": ["y", "x"]})
+    assert not first_move(question(), engine, {"vm": "b", "hosts": ["x"]})
+    assert not first_move(question(), engine, None)
+    assert first_move(question(), [], None)

@@ -1,0 +1,1 @@
+"""Programs that people run: comparisons with the engine, benchmarks, endurance, faults, fuzzing."""

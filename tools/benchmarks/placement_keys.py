@@ -1,0 +1,159 @@
+"""What placement keys cost a decision in a cluster that never rests, and how that grows."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import xmlrpc.client
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import psutil
+
+from ovirt_placement.inventory.published.publication import FILE_NAME
+from ovirt_placement.store.keys import KeyStore
+from tests.plugins.proxy_process import PLUGINS, proxy_url
+from tests.plugins.published import Publisher
+from tools.benchmarks.tables import of_records
+
+from .placement_keys_world import FROZEN_KEYS, PLACED, VERSIONS_PER_SECOND, VMS_A_HOST, hosts, placed
+from .proxy import Client, post, quantiles
+
+WINDOW_SECONDS = 4.0
+#: Enough that every worker has seen it.
+WARM_UP_CALLS = 20
+_TRIVIAL, _KEYS = "TrivialWeight", "PlacementKeyWeight"
+_TRIVIAL_UNIT = f"""
+class {_TRIVIAL}:
+    def do_score(self, hosts, vm, args):
+        return [(host, 0) for host in hosts]
+"""
+
+
+class Size(NamedTuple):
+    hosts: int
+    #: Of each VM that is placed.
+    keys: int
+
+
+FULL = Size(500, 16)
+MORE_HOSTS = (Size(125, 16), Size(250, 16), FULL)
+MORE_KEYS = (Size(500, 4), Size(500, 8), FULL, Size(500, 32))
+
+
+class Measured(NamedTuple):
+    size: Size
+    #: Seconds of each call; the trivial unit's were made in turns with them.
+    trivial: list[float]
+    calls: list[float]
+    #: Those that were the first on a new version, right after it was published.
+    first: list[float]
+    memory_mib: float
+
+
+def main() -> None:
+    measured = {size: _measure(size) for size in dict.fromkeys((*MORE_HOSTS, *MORE_KEYS))}
+    print(
+        f"score calls about {PLACED} VMs in turn, every running VM with {FROZEN_KEYS} frozen keys; "
+        f"{VERSIONS_PER_SECOND} versions a second; ms"
+    )
+    print(of_records([_row(measured[size]) for size in MORE_HOSTS]))
+    _print_growth("hosts", [(size.hosts, quantiles(measured[size].calls)[0]) for size in MORE_HOSTS])
+    print(of_records([_row(measured[size]) for size in MORE_KEYS]))
+    _print_growth("keys", [(size.keys, quantiles(measured[size].calls)[0]) for size in MORE_KEYS])
+
+
+def _row(found: Measured) -> dict[str, object]:
+    (trivial, _), (p50, p99) = quantiles(found.trivial), quantiles(found.calls)
+    first50, _ = quantiles(found.first)
+    return {
+        "hosts": found.size.hosts,
+        "VMs": found.size.hosts * VMS_A_HOST,
+        "keys": found.size.keys,
+        "calls": len(found.calls),
+        "trivial p50": f"{trivial:.2f}",
+        "p50": f"{p50:.2f}",
+        "p99": f"{p99:.2f}",
+        "p50/trivial": f"{p50 / trivial:.2f}",
+        "added": f"{p50 - trivial:.2f}",
+        "first on a version, p50": f"{first50:.1f}",
+        "longest": f"{max(found.first) * 1e3:.1f}",
+        "largest worker, MiB": f"{found.memory_mib:.0f}",
+    }
+
+
+def _print_growth(what: str, points: Sequence[tuple[int, float]]) -> None:
+    """Print the exponent that fits best, on a logarithmic scale: 1 is linear."""
+    numbers, times = ([math.log(each) for each in column] for column in zip(*points, strict=True))
+    slope, _ = statistics.linear_regression(numbers, times)
+    print(f"p50 grows with {what} to the power of {slope:.2f}\n")
+
+
+def _measure(size: Size) -> Measured:
+    with tempfile.TemporaryDirectory() as name, _served(Path(name), size) as port:
+        client, file = Client(port), Path(name) / FILE_NAME
+        requests = {unit: cycle([_request(size, unit, vm) for vm in placed()]) for unit in (_TRIVIAL, _KEYS)}
+        found = Measured(size, [], [], [], 0.0)
+        until, version = time.monotonic() + WINDOW_SECONDS, file.stat().st_ino
+        while time.monotonic() < until:
+            found.trivial.append(client.call(next(requests[_TRIVIAL])))
+            before, version = version, file.stat().st_ino
+            seconds = client.call(next(requests[_KEYS]))
+            found.calls.append(seconds)
+            if version != before:
+                found.first.append(seconds)
+        client.close()
+        return found._replace(memory_mib=_largest_worker())
+
+
+def _largest_worker() -> float:
+    """What the largest of the proxy's processes has resident."""
+    processes = psutil.Process().children(recursive=True)
+    return max(each.memory_info().rss for each in processes if each.ppid() != psutil.Process().pid) / 2**20
+
+
+@contextmanager
+def _served(folder: Path, size: Size) -> Iterator[int]:
+    """Keep publishing a cluster of this size, and run a proxy with our units; gives its port."""
+    plugins = folder / "plugins"
+    plugins.mkdir()
+    (plugins / "trivial.py").write_text(_TRIVIAL_UNIT)
+    shutil.copy(PLUGINS / "placement_keys.py", plugins)
+    KeyStore(f"sqlite:///{folder}/store.db", engine="default", patience_seconds=30).close()
+    environment = Publisher(folder).environment
+    with _published(folder, size), proxy_url(environment, plugins) as url:
+        with xmlrpc.client.ServerProxy(url) as proxy:
+            for vm in placed()[:WARM_UP_CALLS]:
+                answer: Any = proxy.runCostFunctions([[_KEYS, 1]], hosts(size.hosts), vm, {})
+                ranks = {rank for _, rank, _ in answer["result"] or ()}
+                if answer["result_code"] != 0 or len(ranks) != size.hosts:
+                    raise RuntimeError(f"no answer: {answer['plugin_errors']}")
+        yield urlsplit(url).port or 0
+
+
+@contextmanager
+def _published(folder: Path, size: Size) -> Iterator[None]:
+    command = [sys.executable, "-m", "tools.benchmarks.placement_keys_world", str(folder)]
+    with subprocess.Popen(
+        [*command, str(size.hosts), str(size.keys)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            if process.stdout is None or not process.stdout.readline():
+                raise RuntimeError("nothing was published")
+            yield
+        finally:
+            process.terminate()
+
+
+def _request(size: Size, unit: str, vm: str) -> bytes:
+    body = xmlrpc.client.dumps(([[unit, 1]], hosts(size.hosts), vm, {}), "runCostFunctions")
+    return post(body.encode())

@@ -1,0 +1,189 @@
+"""For each kind of vector: the rule that our plugins and commands call, and how its answer is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from types import MappingProxyType
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules import rank_selector
+from ovirt_placement.rules.affinity import conflicts, host_filter, host_weight, vm_filter, vm_weight
+from ovirt_placement.rules.affinity.unified_groups import unify
+from ovirt_placement.rules.engine_enforcement import order as engine_order
+from ovirt_placement.rules.failover import check
+from ovirt_placement.rules.ha import balance, weight
+from ovirt_placement.rules.ha.usage import Measure
+from ovirt_placement.rules.scheduling.ranking import order
+from ovirt_placement.rules.verdict import Request, Verdict, Weight
+from tools.conformance import placement_keys
+from tools.conformance.judge import difference_of_sets, difference_of_tiers, tiers_of
+from tools.conformance.vector import Vector
+
+#: What is wrong with our answer to a vector; None if it is right.
+Judgement = Callable[[Vector], str | None]
+Filter = Callable[[Snapshot, Request], tuple[Verdict, ...]]
+Ranking = Callable[[Snapshot, Request], tuple[Weight, ...]]
+
+
+def request_of(vector: Vector) -> Request:
+    return Request(
+        vms=tuple(vector.request["vms"]),
+        candidate_hosts=tuple(vector.request["candidate_hosts"]),
+        ignore_hard_vm_affinity=vector.request.get("ignore_hard_vm_affinity", False),
+        parameters=_parameters(vector),
+    )
+
+
+def _filter(filter_hosts: Filter) -> Judgement:
+    def judge(vector: Vector) -> str | None:
+        verdicts = filter_hosts(vector.snapshot, request_of(vector))
+        return difference_of_sets(vector, "hosts", [verdict.host for verdict in verdicts if verdict.accepted])
+
+    return judge
+
+
+def _weight(rank_hosts: Ranking) -> Judgement:
+    def judge(vector: Vector) -> str | None:
+        weights = rank_hosts(vector.snapshot, request_of(vector))
+        return difference_of_tiers(vector, tiers_of({weight.host: weight.rank for weight in weights}))
+
+    return judge
+
+
+def _parameters(vector: Vector) -> dict[str, str]:
+    """Parameters of the unit that a request carries: the engine counts VMs."""
+    scale_down = vector.request.get("scale_down")
+    scaled = {} if scale_down is None else {"ha_weight_scale_down": str(scale_down)}
+    return {"ha_measure": "vms", **scaled}
+
+
+def _ha_balance(vector: Vector) -> str | None:
+    """Whether the move chosen is one of those admissible."""
+    cluster = vector.request["cluster"]
+    up = tuple(host.id for host in vector.snapshot.hosts_of_cluster.get(cluster, ()) if host.up)
+    move = balance.balance(
+        vector.snapshot,
+        cluster,
+        tuple(vector.request.get("candidate_hosts", up)),
+        vector.request.get("over_utilization") or balance.OVER_UTILIZATION,
+        Measure.VMS,
+    )
+    admissible = vector.right_answer["admissible"]
+    if move is None:
+        return f"no move instead of one of {admissible!r}" if admissible else None
+    right = any(move.vm == one["vm"] and set(move.hosts) == set(one["hosts"]) for one in admissible)
+    return None if right else f"{move!r} instead of one of {admissible!r}"
+
+
+def _ha_check(vector: Vector) -> str | None:
+    """The vectors ask about the failure of one host, by the engine's own arithmetic."""
+    found = check.by_engine(vector.snapshot, vector.request["cluster"], failures=1)
+    failed = [host for loss in found.losses for host in loss.hosts]
+    return difference_of_sets(vector, "safe", found.safe) or difference_of_sets(
+        vector, "failed_hosts", failed
+    )
+
+
+def _rank_selector(vector: Vector) -> str | None:
+    weights: dict[str | None, dict[str, int]] = {}
+    for record in vector.request["weights"]:
+        weights.setdefault(record["unit"], {})[record["host"]] = record["weight"]
+    factors = {unit["id"]: unit["factor"] for unit in vector.request["units"]}
+    hosts = [host.id for host in vector.snapshot.hosts_of_cluster[vector.request["cluster"]]]
+    best = rank_selector.order_hosts(hosts, weights, factors)[0].host
+    allowed = vector.right_answer["best_any_of"]
+    return None if best in allowed else f"best {best!r} instead of one of {allowed!r}"
+
+
+def _conflicts(vector: Vector) -> str | None:
+    found = conflicts.find_conflicts(vector.snapshot, vector.request["cluster"])
+    savable = all(conflict.savable for conflict in found)
+    described = [
+        {field: getattr(conflict, field) for field in conflict.__struct_fields__} for conflict in found
+    ]
+    return difference_of_sets(vector, "conflicts", described) or difference_of_sets(
+        vector, "savable", savable
+    )
+
+
+def _unified_groups(vector: Vector) -> str | None:
+    """The vectors are about hard positive groups alone."""
+    cluster = vector.request["cluster"]
+    groups = (
+        group
+        for group in vector.snapshot.affinity_groups
+        if group.cluster == cluster and group.vms_rule.hard and group.vms_rule.positive
+    )
+    return difference_of_sets(vector, "groups", [unified.vms for unified in unify(vector.snapshot, groups)])
+
+
+def _schedulable(vector: Vector) -> Callable[[str], Collection[str]]:
+    """Where a VM may go: as the vector says, or by our two affinity filters."""
+    snapshot, reported = vector.snapshot, vector.request.get("schedulable")
+
+    def hosts(vm: str) -> Collection[str]:
+        if reported is not None:
+            return list(reported.get(vm, reported.get("*", ())))
+        known = snapshot.vm_by_id[vm]
+        up = tuple(one.id for one in snapshot.hosts_of_cluster[known.cluster] if one.up)
+        for filter_hosts in (vm_filter.filter_hosts, host_filter.filter_hosts):
+            others = Request((vm,), tuple(host for host in up if host != known.host))
+            up = tuple(verdict.host for verdict in filter_hosts(snapshot, others) if verdict.accepted)
+        return up
+
+    return hosts
+
+
+def _best_host(vector: Vector) -> Callable[[str], str | None]:
+    """The host that the scheduler would choose: as the vector says, or by our filters and weights."""
+    reported = vector.request.get("best_host")
+
+    def best(vm: str) -> str | None:
+        if reported is not None:
+            return reported.get(vm)
+        hosts = order(vector.snapshot, vector.snapshot.vm_by_id[vm]).hosts
+        return hosts[0].host if hosts else None
+
+    return best
+
+
+def _enforcer_candidates(vector: Vector) -> str | None:
+    """The order as a whole; where the engine leaves it open, who may be first and who is in it."""
+    tiers = engine_order.candidates(
+        vector.snapshot, vector.request["cluster"], _schedulable(vector), _best_host(vector)
+    )
+    if vector.right_answer.get("tiers") is not None:
+        return difference_of_tiers(vector, tiers)
+    first = tiers[0] if tiers else ()
+    if not set(first) <= set(vector.right_answer["first_any_of"]):
+        return f"first {first!r} instead of some of {vector.right_answer['first_any_of']!r}"
+    return difference_of_sets(vector, "members", [vm for tier in tiers for vm in tier])
+
+
+def _enforcer_cycle(vector: Vector) -> str | None:
+    """Who is migrated in each cluster: one of those that come first."""
+    chosen = engine_order.cycle(vector.snapshot, _schedulable(vector), _best_host(vector))
+    for wanted in vector.right_answer["migrations"]:
+        vms = chosen.get(wanted["cluster"], ())
+        if bool(vms) is not bool(wanted["count"]) or not set(vms) <= set(wanted["any_of"]):
+            return f"{wanted['cluster']}: one of {vms!r} instead of {wanted['any_of']!r}"
+    return None
+
+
+JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
+    {
+        "vm_affinity_filter": _filter(vm_filter.filter_hosts),
+        "vm_to_host_filter": _filter(host_filter.filter_hosts),
+        "vm_affinity_weight": _weight(vm_weight.rank_hosts),
+        "vm_to_host_weight": _weight(host_weight.rank_hosts),
+        "ha_weight": _weight(weight.rank_hosts),
+        "ha_balance": _ha_balance,
+        "ha_check": _ha_check,
+        "rank_selector": _rank_selector,
+        "conflicts": _conflicts,
+        "unified_groups": _unified_groups,
+        "enforcer_candidates": _enforcer_candidates,
+        "enforcer_cycle": _enforcer_cycle,
+        "keys": placement_keys.judge,
+    }
+)

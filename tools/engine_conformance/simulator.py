@@ -1,0 +1,276 @@
+"""The simulator's answers: those of its copies of the engine's units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import SchedulingPolicy, Snapshot
+from ovirt_simulator.core import affinity
+from ovirt_simulator.core.conflicts import find_conflicts, flat
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.event_codes import EventCode
+from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement, candidates
+from ovirt_simulator.scheduler.external import ExternalScheduler
+from ovirt_simulator.scheduler.external_units import ExternalUnits
+from ovirt_simulator.scheduler.ha_check import failed_hosts
+from ovirt_simulator.scheduler.host_load import HostLoad, cpu_overloaded
+from ovirt_simulator.scheduler.placing import Scheduler
+from ovirt_simulator.scheduler.request import Request
+from tests.simulator.scheduler.proxy import Proxy, reply, running_proxy
+from tools.engine_conformance.question import Question
+
+_SCHEDULER = "ovirt_simulator.scheduler."
+_FILTERS, _WEIGHTS = ("filters", "capacity_filters"), ("weights", "load_weights")
+_START = datetime(2030, 1, 1, tzinfo=UTC)
+#: For how long hosts are busy where a question does not say it, as to the engine's side.
+_LONG_MINUTES = 100
+
+
+def _asked(question: Question) -> tuple[Snapshot, list[Any], list[Any]]:
+    snapshot = question.snapshot
+    return (
+        snapshot,
+        [snapshot.vm_by_id[vm] for vm in question.vms],
+        [snapshot.host_by_id[host] for host in question.hosts],
+    )
+
+
+def _unit(name: str, among: tuple[str, ...]) -> Callable[..., Any]:
+    modules = (import_module(_SCHEDULER + module) for module in among if find_spec(_SCHEDULER + module))
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
+
+
+def accepted(name: str) -> Callable[[Question], Any]:
+    """The hosts that a filter leaves."""
+
+    def answer(question: Question) -> list[str]:
+        refused = _unit(name, _FILTERS)(*_asked(question))
+        return [host for host in question.hosts if host not in refused]
+
+    return answer
+
+
+def scores(name: str) -> Callable[[Question], Any]:
+    """What a weight says of hosts."""
+
+    def answer(question: Question) -> dict[str, int]:
+        return dict(_unit(name, _WEIGHTS)(*_asked(question)))
+
+    return answer
+
+
+def engine_of(question: Question) -> Engine:
+    """An engine that stands still in the state."""
+    return _as_asked(Engine.from_snapshot(question.snapshot, clock=_START, settings=PROMPT), question)
+
+
+def _as_asked(engine: Engine, question: Question) -> Engine:
+    """Without a host that manages storage, if none does, and as long busy as the question says."""
+    state, told = engine._backend.state, question.request.get("told", {})
+    for host in question.snapshot.hosts:
+        state.put(state.hosts, replace(state.hosts[host.id], spm=host.spm, overloaded_since=None))
+    HostLoad(engine._backend).cycle()
+    for host in tuple(state.hosts.values()):
+        if host.overloaded_since is not None:
+            minutes = told.get(host.id, {}).get("overloaded_minutes", _LONG_MINUTES)
+            since = _START - timedelta(minutes=minutes)
+            state.put(state.hosts, replace(host, overloaded_since=since))
+    return engine
+
+
+def not_overloaded(question: Question) -> list[str]:
+    """The hosts that are not refused for the use of their CPUs."""
+    backend = engine_of(question)._backend
+    refused = cpu_overloaded(backend.state, _START).refuse(*_asked(question))
+    return [host for host in question.hosts if host not in refused]
+
+
+def best_by_rank(question: Question) -> str | None:
+    """The host that the rank selector chooses."""
+    selector = import_module(_SCHEDULER + "rank_selector")
+    records = [selector.Record(*record) for record in question.request["records"]]
+    return cast(
+        "str | None", selector.best_host(question.request["hosts"], records, dict(question.request["units"]))
+    )
+
+
+def ha_check(question: Question) -> dict[str, Any]:
+    backend = engine_of(question)._backend
+    failed = failed_hosts(backend.live_snapshot(), backend.state.clusters[question.request["cluster"]])
+    return {"safe": not failed, "failed": [host.id for host in failed]}
+
+
+def conflicts(question: Question) -> list[dict[str, Any]]:
+    state = engine_of(question)._backend.state
+    groups = state.groups_of(question.request["cluster"])
+    ids = {group.name: group.id for group in groups}
+    names = {id(getattr(EventCode, name)): name for name in dir(EventCode) if name.isupper()}
+    return [
+        {
+            "type": names[id(one.code)],
+            "savable": one.savable,
+            "groups": [ids[name] for name in one.groups],
+            "vms": list(one.vms),
+            "hosts": list(one.hosts),
+            "negative_vms": list(one.negative_vms),
+        }
+        for one in find_conflicts([flat(state, group) for group in groups])
+    ]
+
+
+def closure(question: Question) -> list[str]:
+    """The VMs on its host that a VM takes along."""
+    return list(affinity.closure(engine_of(question)._backend.state, question.vms[0]))
+
+
+def broken(question: Question) -> dict[str, bool]:
+    state = engine_of(question)._backend.state
+    return {group.id: affinity.is_broken(state, group) for group in state.groups.values()}
+
+
+def enforcement(question: Question) -> list[str]:
+    """The VMs that violate rules and have anywhere to go, in order."""
+    backend = engine_of(question)._backend
+    enforcing = AffinityEnforcement(backend, Scheduler(backend, ExternalUnits(backend, None)), _never)
+    cluster = backend.state.clusters[question.request["cluster"]]
+    found = candidates(backend.state, cluster, lambda vms: None)
+    return [vm for vm in dict.fromkeys(one.id for one in found) if enforcing.can_leave(vm, cluster.id)]
+
+
+def enforcement_cycle(question: Question) -> list[str]:
+    """The VMs that one cycle asks to migrate; the commands of some of them fail."""
+    backend = engine_of(question)._backend
+    asked: list[str] = []
+
+    def migrate(vm: str, reason: str, *, hosts: Any = ()) -> Any:
+        asked.append(vm)
+        if vm in question.request.get("refused", ()):
+            raise Rejected
+
+    AffinityEnforcement(backend, Scheduler(backend, ExternalUnits(backend, None)), migrate).cycle()
+    return asked
+
+
+def _never(*_: Any, **__: Any) -> Any:
+    raise AssertionError("nothing is to be migrated")
+
+
+def schedule(question: Question) -> dict[str, Any]:
+    """What validation leaves of hosts, and the best of them."""
+    backend = engine_of(question)._backend
+    scheduler = Scheduler(backend, ExternalUnits(backend, None))
+    return {"hosts": _left(scheduler, question), "best": _best(scheduler, question)}
+
+
+def _request(question: Question) -> Request:
+    return Request(vm_ids=question.vms, blacklist=frozenset(question.request.get("blacklist", ())))
+
+
+def _left(scheduler: Scheduler, question: Question) -> list[str]:
+    try:
+        return list(scheduler.validate(_request(question), "run"))
+    except Rejected:
+        return []
+
+
+def _best(scheduler: Scheduler, question: Question) -> str | None:
+    try:
+        return scheduler.schedule(_request(question), lambda host: host)
+    except Rejected:
+        return None
+
+
+def schedule_externally(question: Question) -> dict[str, Any]:
+    """Scheduling with external units, over XML-RPC, by a proxy that answers what the question says."""
+    policy = SchedulingPolicy(tuple(question.request["filters"]), dict(question.request["weights"]))
+    snapshot = question.snapshot
+    clusters = tuple(replace(cluster, scheduling_policy=policy) for cluster in snapshot.clusters)
+    with running_proxy() as proxy:
+        _answer_as(proxy, question.request)
+        engine = Engine.from_snapshot(
+            replace(snapshot, clusters=clusters), clock=_START, settings=PROMPT, proxy=proxy.url
+        )
+        _as_asked(engine, question)
+        proxy.calls.clear()
+        external = ExternalUnits(engine._backend, ExternalScheduler(proxy.url))
+        best = _best(Scheduler(engine._backend, external), question)
+        return {"best": best, "calls": [_told(call) for call in proxy.calls]}
+
+
+def _answer_as(proxy: Proxy, request: dict[str, Any]) -> None:
+    refused = request["refused"]
+    proxy.discover = lambda: {
+        "filters": {name: ["", ""] for name in request["filters"]},
+        "scores": {name: ["", ""] for name, _ in request["weights"]},
+        "balance": {},
+    }
+    proxy.run_filters = lambda names, hosts, *_: reply([host for host in hosts if host not in refused])
+    proxy.run_cost_functions = lambda names, hosts, *_: reply(
+        [entry for entry in request["scores"] if entry[0] in hosts]
+    )
+
+
+def _told(call: tuple[Any, ...]) -> list[Any]:
+    method, names, hosts, vm, _ = call
+    return [method, names, hosts, vm] if method == "runFilters" else [method, hosts, vm]
+
+
+def validate(question: Question) -> str | None:
+    """What is said of the groups of a cluster, once a VM or host has those that it shall have.
+
+    The simulator has no command that gives a VM its groups: the change is made to the state.
+    """
+    changed, message = _given(question)
+    if message is not None or changed is None:
+        return message
+    found = [one for one in conflicts(changed) if not one["savable"]]
+    if not found:
+        return None
+    together = found[0]["type"] == "VM_TO_VM_AFFINITY_CONFLICTS"
+    return f"ACTION_TYPE_FAILED_AFFINITY_{'' if together else 'HOSTS_'}RULES_COLLISION"
+
+
+def _given(question: Question) -> tuple[Question | None, str | None]:
+    """The question with the members changed, None where nothing does; and what is wrong with it."""
+    request, state = question.request, question.state
+    key = next((key for key in ("vm", "host") if key in request), None)
+    if key is None:
+        return question, None
+    if not request["groups"] and not request["labels"]:
+        return None, None
+    cluster = request["cluster"]
+    inside = {one["id"] for name in ("vms", "hosts") for one in state[name] if one["cluster"] == cluster}
+    labels = [one["id"] for one in state["affinity_labels"] if {*one["vms"], *one["hosts"]} & inside]
+    groups = [one["id"] for one in state["affinity_groups"] if one["cluster"] == cluster]
+    after = dict(state)
+    for name, wanted, known in (
+        ("affinity_labels", request["labels"], labels),
+        ("affinity_groups", request["groups"], groups),
+    ):
+        if wanted is not None:
+            after[name] = [
+                _with_member(one, key + "s", request[key], one["id"] in wanted) if one["id"] in known else one
+                for one in state[name]
+            ]
+    if after == state:
+        return None, None
+    if not set(request["labels"] or ()) <= set(labels):
+        return None, "AFFINITY_LABEL_NOT_FROM_SELECTED_CLUSTER"
+    if not set(request["groups"] or ()) <= set(groups):
+        return None, "ACTION_TYPE_FAILED_AFFINITY_GROUPS_NOT_FROM_SELECTED_CLUSTER"
+    return question.about(after), None
+
+
+def _with_member(entry: dict[str, Any], members: str, member: str, wanted: bool) -> dict[str, Any]:
+    if (member in entry[members]) == wanted:
+        return entry
+    others = [one for one in entry[members] if one != member]
+    return {**entry, members: [*others, member] if wanted else others}
