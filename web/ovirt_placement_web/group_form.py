@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import msgspec
 
 from ovirt_placement.answers.groups.members import MEMBERS, find_member, table_of
 from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Snapshot
+from ovirt_placement.model.group_file import stored_priority, stored_text
 from ovirt_placement_web.site import Refusal
 from ovirt_service.errors import UserError
 from ovirt_service.legible import escaped
@@ -45,7 +45,7 @@ def filled(group: AffinityGroup, snapshot: Snapshot) -> GroupForm:
     vms, hosts = group.vms_rule, group.hosts_rule
     return GroupForm(
         name=group.name,
-        priority=f"{group.priority:g}",
+        priority=f"{group.priority:.7f}".rstrip("0").rstrip("."),
         vms_rule=_polarity(vms),
         vms_enforcing=vms.enforcing,
         hosts_rule=_polarity(hosts),
@@ -74,7 +74,7 @@ def empty(cluster: Cluster) -> AffinityGroup:
 def sent(form: Mapping[str, str]) -> GroupForm:
     """What somebody has filled in."""
     return GroupForm(
-        name=form.get("name", "").strip(),
+        name=form.get("name", ""),
         priority=form.get("priority", "").strip(),
         vms_rule=form.get("vms_rule", ""),
         vms_enforcing="vms_enforcing" in form,
@@ -96,7 +96,7 @@ def meant(form: GroupForm, group: AffinityGroup, snapshot: Snapshot) -> Affinity
             raise Refusal(400, f"{LISTS[name]}: there is {error}.") from None
     return msgspec.structs.replace(
         group,
-        name=form.name,
+        name=_stored_name(form.name),
         priority=_priority(form.priority),
         vms_rule=_rule(form.vms_rule, enforcing=form.vms_enforcing),
         hosts_rule=_rule(form.hosts_rule, enforcing=form.hosts_enforcing),
@@ -135,11 +135,15 @@ def _rule(polarity: str, *, enforcing: bool) -> AffinityRule:
     return AffinityRule(enabled=polarity != "disabled", positive=polarity == "positive", enforcing=enforcing)
 
 
+def _stored_name(text: str) -> str:
+    try:
+        return stored_text(text)
+    except UserError as error:
+        raise Refusal(400, f"Name: {error}.") from None
+
+
 def _priority(text: str) -> float:
     try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise Refusal(400, "A priority is a number, such as 1 or 2.5.")
-    return number
+        return stored_priority(float(text))
+    except (ValueError, UserError):
+        raise Refusal(400, "A priority is a number, such as 1 or 2.5.") from None

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ovirt_placement.model import Struct, yaml_file
 from ovirt_service.errors import UserError
+from ovirt_service.legible import code_of
 
 FORMAT = 1
 
@@ -44,6 +47,36 @@ class GroupFile(yaml_file.Formatted, frozen=True, kw_only=True, omit_defaults=Tr
     groups: tuple[GroupEntry, ...] = ()
 
 
+#: The engine keeps a priority as a whole number of these. Source: AffinityGroup.PRIORITY_PRECISION.
+_STEPS = 10**7
+#: So many of them fit into the engine's number.
+_MOST_STEPS = 2**63
+#: What no XML document can hold, not even escaped.
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def stored_priority(priority: float) -> float:
+    """A priority as the engine keeps it: rounded to 1e-7.
+
+    Raises `UserError` for what is no number, or too large. Source: AffinityGroup.setPriorityFromDouble.
+    """
+    steps = priority * _STEPS
+    if not math.isfinite(priority) or abs(steps) >= _MOST_STEPS:
+        raise UserError("a priority is a number, such as 1 or 2.5")
+    below = math.floor(steps)
+    return (below + (steps - below >= 0.5)) / _STEPS
+
+
+def stored_text(text: str) -> str:
+    """A name or description as the engine keeps it: without blanks around it, its lines ended by LF.
+
+    Raises `UserError` for a character that XML cannot hold.
+    """
+    if found := _NOT_IN_XML.search(text):
+        raise UserError(f"the engine's API cannot hold the character {code_of(found[0])}")
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
 def load(path: Path) -> GroupFile:
     """Read such a file.
 
@@ -60,9 +93,21 @@ def loads(content: bytes) -> GroupFile:
     for at, group in enumerate(file.groups):
         if (before := first.setdefault(group.name, at)) != at:
             raise UserError(f'groups[{at}].name: "{group.name}" is the name of groups[{before}] already')
-        if not math.isfinite(group.priority):
-            raise UserError(f"groups[{at}].priority: a priority is a number, such as 1 or 2.5")
-    return file
+    return replace(file, groups=tuple(_stored(at, group) for at, group in enumerate(file.groups)))
+
+
+def _stored(at: int, group: GroupEntry) -> GroupEntry:
+    description = group.description
+    part = "priority"
+    try:
+        priority = stored_priority(group.priority)
+        part = "name"
+        stored_text(group.name)
+        part = "description"
+        description = None if description is None else stored_text(description)
+    except UserError as error:
+        raise UserError(f"groups[{at}].{part}: {error}") from None
+    return replace(group, priority=priority, description=description)
 
 
 def dumps(groups: Iterable[GroupEntry]) -> str:

@@ -20,6 +20,7 @@ from ovirt_placement.cli.question import show_json
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, group_file
 from ovirt_placement.model.group_file import GroupEntry, GroupFile, Polarity
 from ovirt_service.errors import UserError
+from ovirt_service.legible import unbroken
 from ovirt_service.screen import say
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def _meant(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) 
     if before is not None:
         after = replace(after, vms_rule=_same(before.vms_rule, after.vms_rule))
         after = replace(after, hosts_rule=_same(before.hosts_rule, after.hosts_rule))
-    return _Meant(after, was if entry.description is None else entry.description, before, was)
+    same = entry.description is None or unbroken(entry.description) == was.strip()
+    return _Meant(after, was if same else entry.description or "", before, was)
 
 
 def _rule(polarity: Polarity, *, enforcing: bool) -> AffinityRule:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -21,7 +20,9 @@ from ovirt_placement.cli.groups.asking import connected, known, read, recorded_c
 from ovirt_placement.cli.groups.foreseen import foreseen
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
+from ovirt_placement.model.group_file import stored_priority, stored_text
 from ovirt_service.errors import UserError
+from ovirt_service.legible import unbroken
 from ovirt_service.screen import say
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def add(args: argparse.Namespace) -> int:
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group
 
+    _keep_as_stored(args)
     with connected(args) as connection:
         snapshot, group, judgement = _judged(args, connection, partial(_added, args))
         if (
@@ -53,6 +55,7 @@ def add(args: argparse.Namespace) -> int:
 
 def edit(args: argparse.Namespace) -> int:
     """Run `groups edit`."""
+    _keep_as_stored(args)
     with connected(args) as connection:
         snapshot, after, judgement = _judged(args, connection, partial(_edited, args))
         before = snapshot.group_by_id[after.id]
@@ -61,7 +64,7 @@ def edit(args: argparse.Namespace) -> int:
         ) is not None:
             return status
         description = _description(connection, before)
-        if args.description == description:
+        if args.description is not None and unbroken(args.description) == description.strip():
             args.description = None  # it stays, and nothing is to be sent for it
         edit = _edit_members if args.unchecked else _edit_whole
         warnings = edit(connection, args, snapshot, after, judgement)
@@ -184,7 +187,7 @@ def _added(args: argparse.Namespace, snapshot: Snapshot) -> AffinityGroup:
         id="",
         name=args.name,
         cluster=cluster.id,
-        priority=1.0 if args.priority is None else _priority(args.priority),
+        priority=1.0 if args.priority is None else args.priority,
         vms_rule=_rule(args, "vms", _DISABLED),
         hosts_rule=_rule(args, "hosts", _DISABLED),
         **members,
@@ -199,7 +202,7 @@ def _edited(args: argparse.Namespace, snapshot: Snapshot) -> AffinityGroup:
     return replace(
         group,
         name=group.name if args.name is None else args.name,
-        priority=group.priority if args.priority is None else _priority(args.priority),
+        priority=group.priority if args.priority is None else args.priority,
         vms_rule=_rule(args, "vms", group.vms_rule),
         hosts_rule=_rule(args, "hosts", group.hosts_rule),
         **members,
@@ -224,10 +227,18 @@ def _rule(args: argparse.Namespace, what: str, rule: AffinityRule) -> AffinityRu
     return rule if enforcing is None else replace(rule, enforcing=enforcing)
 
 
-def _priority(number: float) -> float:
-    if not math.isfinite(number):
-        raise UserError(f"--priority {number}: a priority is a number, such as 1 or 2.5")
-    return number
+def _keep_as_stored(args: argparse.Namespace) -> None:
+    """Take the options as the engine keeps them. Raises `UserError` for what it cannot keep."""
+    for option, stored in (
+        ("name", stored_text),
+        ("description", stored_text),
+        ("priority", stored_priority),
+    ):
+        if (given := getattr(args, option)) is not None:
+            try:
+                setattr(args, option, stored(given))
+            except UserError as error:
+                raise UserError(f"--{option} {given}: {error}") from None
 
 
 def _fields(group: AffinityGroup, names: Iterable[str]) -> dict[str, Any]:

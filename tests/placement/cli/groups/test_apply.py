@@ -135,3 +135,44 @@ def test_a_condition_stops_it(live: LiveEngine, tmp_path: Path) -> None:
     )
     live.run(3, "groups", "import", str(file), "--fail-if", "violated")
     assert live.changes == []
+
+
+def test_a_file_whose_texts_and_numbers_the_engine_keeps_otherwise_is_imported_once(
+    live: LiveEngine, tmp_path: Path
+) -> None:
+    file = tmp_path / "groups.yaml"
+    file.write_text(
+        "groups:\n"
+        "- {name: p1, cluster: blue, priority: 0.30000000000000004}\n"
+        "- {name: p2, cluster: blue, priority: 1.0e-8}\n"
+        "- {name: p4, cluster: blue, priority: 123456789.1234567}\n"
+        '- {name: p5, cluster: blue, description: "  a\\n b\\t "}\n'
+        '- {name: p6, cluster: blue, description: "a\\r\\nb\\rc"}\n'
+        '- {name: p7, cluster: blue, description: "😀 é <&> \' \\u2028"}\n'
+    )
+    live.run(0, "groups", "import", str(file))
+    live.changes.clear()
+    out, _ = live.run(0, "groups", "import", str(file))
+    assert (out, live.changes) == ("Nothing to change.\n", [])
+
+
+@pytest.mark.parametrize(
+    ("field", "place"),
+    [
+        ('description: "\\0"', "groups[0].description: the engine's API cannot hold the character \\x00"),
+        (
+            'description: "\\ud800"',
+            "groups[0].description: the engine's API cannot hold the character \\ud800",
+        ),
+        ("priority: 1.0e+300", "groups[0].priority: a priority is a number"),
+        ("priority: .nan", "groups[0].priority: a priority is a number"),
+    ],
+)
+def test_what_the_engine_cannot_keep_is_refused(
+    live: LiveEngine, tmp_path: Path, field: str, place: str
+) -> None:
+    file = tmp_path / "groups.json"
+    file.write_text("groups:\n- {name: p1, cluster: blue, " + field + "}\n")
+    _, said = live.run(2, "groups", "import", str(file))
+    assert place in said
+    assert live.changes == []
