@@ -16,6 +16,7 @@ from ovirt_placement.forecast.maintenance import Evacuation
 from ovirt_placement.forecast.outlook import Outlook
 from ovirt_placement.forecast.surviving import Survived
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.amounts import be, counted
 from ovirt_placement.model.names import (
     Named,
     NamedGroup,
@@ -57,6 +58,10 @@ class ForeseenCluster(Record, frozen=True, omit_defaults=False, kw_only=True):
     #: Rules that the migrations do not repair.
     remains_violated: tuple[ForeseenRule, ...]
     moves: tuple[ForeseenMove, ...]
+    #: VMs that are down, and that no host would take any more once the migrations are made.
+    barred: tuple[Named, ...]
+    #: VMs that are down, and that there was no time to ask about.
+    unjudged_starts: int
     #: Whether fewer migrations surely do not repair as much.
     proven: bool
     #: Now, with the change, and once the migrations are made; null without highly available VMs.
@@ -121,7 +126,8 @@ def measures(found: WhatIfDocument) -> dict[str, int | None]:
     return {
         "violated": sum(len(one.violated) for one in found.clusters),
         "conflicts": len(found.conflicts),
-        "unplaced": sum(start.host is None for start in found.starts),
+        "unplaced": sum(start.host is None for start in found.starts)
+        + sum(len(one.barred) for one in found.clusters),
         "moves": sum(len(move.vms) for move in moves),
         "staying": sum(len(one.staying) for one in found.maintenance),
         "failures": min((known.count for known in failures if known is not None), default=None),
@@ -135,6 +141,8 @@ def _cluster(one: Outlook, snapshot: Snapshot) -> ForeseenCluster:
         repaired=tuple(_rule(rule, snapshot) for rule in one.rules.repaired),
         remains_violated=tuple(_staying(one, snapshot)),
         moves=tuple(move_record(step, snapshot) for step in one.plan.steps),
+        barred=named_vms(one.barred.vms, snapshot),
+        unjudged_starts=one.barred.unjudged,
         proven=one.plan.proven,
         failures_now=_failures(one.now),
         failures_changed=_failures(one.changed),
@@ -215,6 +223,10 @@ def _cluster_text(one: ForeseenCluster, further: str) -> Iterator[str]:
         asks = f", {_hardness(rule)}: {rule.asks}" if rule.groups else ""
         yield f"  not repaired: {title(rule.groups)}{asks}"
         yield from (f"    - {reason}" for reason in rule.because)
+    if one.barred:
+        yield f"  {_names(one.barred)}, which {be(len(one.barred))} down, could start on no host any more"
+    if one.unjudged_starts:
+        yield f"  not known whether a host would take {counted(one.unjudged_starts, 'VM')} more that are down"
     if one.failures_now or one.failures_changed:
         yield f"  hosts that may fail at once: {_failures_text(one)}"
 

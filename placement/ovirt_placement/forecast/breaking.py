@@ -1,12 +1,17 @@
-"""Which rules running VMs violate after a change and not before, and the other way round."""
+"""What a change breaks: rules that running VMs violate after it and not before, and VMs that cannot start."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
+from ovirt_placement.model.statuses import RESTING_STATUSES
+from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.scheduling.judging import judge
 from ovirt_placement.rules.violations import find_violations
 
 #: What a rule is known by from one state to the other: its half, its groups, whether it is hard; of placement
@@ -41,6 +46,47 @@ def difference(before: Snapshot, after: Snapshot, cluster: str) -> Difference:
         repaired=tuple(one for key, one in old.items() if key not in new),
         as_before=tuple(one for key, one in new.items() if key not in worse),
     )
+
+
+class Barred(Record, frozen=True):
+    """VMs that are down, which some host would take before a change, and none after it."""
+
+    vms: tuple[str, ...] = ()
+    #: How many VMs there was no time for.
+    unjudged: int = 0
+
+
+def find_barred(before: Snapshot, after: Snapshot, cluster: str, deadline: Deadline) -> Barred:
+    """Ask the filters about the VMs of a cluster that are down and that a change is about."""
+    resting = [vm.id for vm in after.vms if vm.cluster == cluster and vm.status in RESTING_STATUSES]
+    about = _concerned(before, after, cluster)
+    concerned = [vm for vm in resting if vm in before.vm_by_id and vm in about]
+    found: list[str] = []
+    for number, vm in enumerate(concerned):
+        if deadline.over:
+            return Barred(tuple(found), len(concerned) - number)
+        if not _starts(after, vm) and _starts(before, vm):
+            found.append(vm)
+    return Barred(tuple(found))
+
+
+def _concerned(before: Snapshot, after: Snapshot, cluster: str) -> Collection[str]:
+    """The VMs of rules that come, go or change; all where keys or the policy of the cluster change."""
+    same_policy = before.cluster_by_id.get(cluster) == after.cluster_by_id.get(cluster)
+    if before.placement_keys != after.placement_keys or not same_policy:
+        return after.vm_by_id
+    old, new = (
+        {(one.family, one.groups, one.hard, one.vms): one for one in catalogue.constraints(state, cluster)}
+        for state in (before, after)
+    )
+    changed = (key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+    return {vm for *_, vms in changed for vm in vms}
+
+
+def _starts(state: Snapshot, vm: str) -> bool:
+    known = state.vm_by_id[vm]
+    hosts = [host for host in state.hosts_of_cluster.get(known.cluster, ()) if host.up]
+    return any(host.accepted for host in judge(state, known, hosts).hosts)
 
 
 def _violated(snapshot: Snapshot, cluster: str) -> dict[_Key, Violated]:

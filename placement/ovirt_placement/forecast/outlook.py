@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ovirt_placement.forecast.breaking import Difference, difference
+from ovirt_placement.forecast.breaking import Barred, Difference, difference, find_barred
 from ovirt_placement.forecast.repeated import end_of, repeated_plan
 from ovirt_placement.forecast.surviving import Survived, survived
 from ovirt_placement.model import Snapshot
@@ -23,6 +23,8 @@ class Outlook:
 
     cluster: str
     rules: Difference
+    #: VMs that are down, and that no host would take any more once the plan is carried out.
+    barred: Barred
     #: For what the change violates; what was violated before stays as it is.
     plan: Plan
     #: How many hosts may fail: now, with the change as VMs run today, and once the plan is carried out. None
@@ -50,13 +52,15 @@ def _outlook(
     rules = difference(before, after, cluster)
     plan = _plan(after, cluster, rules, repair, deadline)
     changed = survived(after, cluster)
+    end = end_of(after, plan)
     return Outlook(
         cluster=cluster,
         rules=rules,
+        barred=find_barred(before, end, cluster, deadline),
         plan=plan,
         now=survived(before, cluster),
         changed=changed,
-        settled=survived(end_of(after, plan), cluster) if plan.steps else changed,
+        settled=survived(end, cluster) if plan.steps else changed,
     )
 
 

@@ -26,7 +26,8 @@ class StartOptions:
         hard = [one for one in constraints(snapshot, problem.cluster) if one.hard and vm in one.vms]
         self.rivals = frozenset(_rivals(hard, vm)) & problem.where.keys()
         gathering = (one.vms for one in hard if isinstance(one.form, Same))
-        self.peers = frozenset[str]().union(*gathering) & problem.where.keys()
+        self._gathering = [running for vms in gathering if (running := problem.where.keys() & vms)]
+        self.peers = frozenset[str]().union(*self._gathering)
 
         start = ProblemPlacement(problem)
         self._at_first = {host: self._distance(start, host) for host in self.hosts}
@@ -73,8 +74,18 @@ class StartOptions:
                     break
             else:
                 return None
-        alone = self.peers and all(placement.where(vm) != host for vm in self.peers)
-        return max(count, 1) if alone else count
+        return max(count, self._coming(placement, host))
+
+    def _coming(self, placement: ProblemPlacement, host: str) -> int:
+        """Peers that must come at least: a group that is together elsewhere comes whole."""
+        coming = set[str]()
+        one_at_least = False
+        for peers in self._gathering:
+            present = {placement.where(vm) for vm in peers}
+            if host not in present:
+                one_at_least = True
+                coming |= peers if len(present) == 1 else set()
+        return max(len(coming), one_at_least)
 
 
 def _hosts(snapshot: Snapshot, problem: Problem, vm: str) -> tuple[str, ...]:

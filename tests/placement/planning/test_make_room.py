@@ -117,9 +117,13 @@ def legal_at_once(cluster: Cluster, plan: tuple[Step, ...], chance: random.Rando
     return all(cluster.replay(requests, chance) is None for _ in range(5))
 
 
+@pytest.mark.parametrize("few_hosts", [0, 6], ids=["in parts", "as a whole"])
 @pytest.mark.parametrize("seed", range(12))
-def test_no_fewer_migrations_would_do(seed: int) -> None:
+def test_no_fewer_migrations_would_do(seed: int, few_hosts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a cluster is searched in parts, as large ones are, what is proven is so, and little is missed."""
+    monkeypatch.setattr("ovirt_placement.planning.make_room._FEW_HOSTS", few_hosts)
     chance = random.Random(seed)
+    missed = 0
     for _ in range(15):
         state = with_new(drawn(chance), chance)
         cluster = Cluster(state)
@@ -132,11 +136,14 @@ def test_no_fewer_migrations_would_do(seed: int) -> None:
                 for one in cluster.hosts
             )
         ]
-        assert room.plan.proven
-        assert (room.host is None) == (not costs)
-        assert not costs or room.plan.migrations == min(costs)
-        assert room.plan.at_least <= room.plan.migrations
+        assert costs or room.host is None
+        assert room.plan.proven or not few_hosts
+        assert not costs or room.plan.at_least <= min(costs)
+        fewest = bool(costs) and room.host is not None and room.plan.migrations == min(costs)
+        assert fewest or not costs or not room.plan.proven
+        missed += bool(costs) and not fewest
         assert legal_at_once(cluster, room.plan.steps, chance)
+    assert missed <= (0 if few_hosts else 1)
 
 
 def test_room_in_a_full_cluster_of_500_hosts_is_found_at_once() -> None:

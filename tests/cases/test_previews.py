@@ -1,0 +1,53 @@
+"""What a change or a start would cost, asked before it is made."""
+
+from __future__ import annotations
+
+from ovirt_placement.answers.groups.foreseen import foreseen
+from ovirt_placement.answers.what_if import lines, measures
+from ovirt_placement.forecast.breaking import find_barred
+from ovirt_placement.model import AffinityGroup, state_file
+from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.problem.build_problem import Repair
+from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, group, host, snapshot, vm
+from tests.cases.asking import STATES, Ask
+
+
+def test_room_is_made_by_the_one_migration_that_does(ask: Ask) -> None:
+    found = ask("ovirt-enforcer make-room db-2", "make-room")
+    assert "VM db-2 can start on host node2 after 1 migration, no fewer will do:" in found.text
+    assert "  1. db-1 from node2 to " in found.text
+
+
+def test_a_vm_that_is_down_and_could_start_nowhere_any_more_is_named() -> None:
+    before = state_file.load(STATES / "preview.json")
+    ids = {one.name: one for one in before.vms}
+    apart = AffinityGroup(
+        id="",
+        name="db-apart",
+        cluster=ids["db-1"].cluster,
+        priority=1.0,
+        vms_rule=APART,
+        hosts_rule=DISABLED,
+        vms=tuple(ids[name].id for name in ("db-1", "db-2", "db-3")),
+        hosts=(),
+        vm_labels=(),
+        host_labels=(),
+    )
+    found = foreseen(before, [], [apart], [], repair=frozenset({Repair.HARD}), deadline=NEVER)
+    assert "  db-2, which is down, could start on no host any more" in list(lines(found))
+    assert measures(found)["unplaced"] == 1
+
+
+def test_what_there_was_no_time_for_is_not_called_startable() -> None:
+    before = snapshot(host("h1"), vm("a", "h1"), vm("b"), vm("c"))
+    after = snapshot(host("h1"), vm("a", "h1"), vm("b"), vm("c"), group("g", APART, "a b c"))
+    assert find_barred(before, after, CLUSTER, NEVER).vms == ("b", "c")
+    late = find_barred(before, after, CLUSTER, Deadline(lambda: 0.0))
+    assert (late.vms, late.unjudged) == ((), 2)
+
+
+def test_a_vm_that_could_not_start_before_either_is_no_news() -> None:
+    parts = host("h1", free_mb=0), host("h2"), vm("a", "h1"), vm("big", needs_mb=1 << 20), vm("b")
+    before = snapshot(*parts)
+    after = snapshot(*parts, group("g", TOGETHER, "a b"), group("h", APART, "a big"))
+    assert find_barred(before, after, CLUSTER, NEVER).vms == ("b",)
