@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from tests.browsers import axe, chromium
 from tests.examples import EXAMPLES
+from tests.kit import runs
 
 __all__ = ["axe", "chromium"]
 
@@ -25,6 +26,7 @@ _FOLDERS = pytest.StashKey[frozenset[Path]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_FOLDERS] = _folders_in_memory()
+    runs.install(config)
 
 
 def pytest_collection(session: pytest.Session) -> None:

@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 
 from release import rpms
 from tests.packages.rpm.building import ask, packages
@@ -41,6 +39,10 @@ def test_sources_are_published_and_each_rpm_has_its_bill(gathered: Path, build: 
 
 
 def test_each_meets_the_schema(gathered: Path) -> None:
+    # Its grammars take two seconds to load, in each worker that collects this.
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
     judge = JsonStrictValidator(SchemaVersion.V1_6)
     assert {name: judge.validate_str(text) for name, text in bills(gathered).items()} == dict.fromkeys(
         bills(gathered)

@@ -1,0 +1,134 @@
+"""How a suite runs in several workers: what is shared is made once, and real clocks have the machine alone.
+
+A worker that dies or hangs ends the run, and a run that fails ends with the names of what failed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadGroupScheduling
+
+from tests.kit.own_time import OwnTime
+
+#: Of a failing test's report, at the end of a run.
+_LAST_LINES = 12
+
+
+def install(config: pytest.Config) -> None:
+    """Add what a run of the tests needs to pytest's plugins."""
+    own_time = OwnTime()
+    config.pluginmanager.register(own_time, "own-time")
+    run = Worker(config, own_time) if hasattr(config, "workerinput") else Controller()
+    config.pluginmanager.register(run, "run")
+
+
+class ByFile(LoadGroupScheduling):  # type: ignore[misc]
+    """Gives the tests of a file, or of an `xdist_group`, to one worker, in the order of collection.
+
+    xdist gives what a worker has left, when it dies, to others, and first of all the test by which it died:
+    https://github.com/pytest-dev/pytest-xdist/issues/1378. Here nothing of it runs any more.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::", 1)[0]
+        return nodeid.rpartition("@")[2] if nodeid.rfind("@") > nodeid.rfind("]") else file
+
+    def remove_node(self, node: Any) -> str | None:
+        left = self.assigned_work.pop(node)
+        return next((test for unit in left.values() for test, is_done in unit.items() if not is_done), None)
+
+
+class Controller:
+    """What is done once for a run, beside its workers or without any."""
+
+    def __init__(self) -> None:
+        descriptor, self._lock = tempfile.mkstemp(prefix="alone-")
+        os.close(descriptor)
+        self._reports: list[pytest.TestReport | pytest.CollectReport] = []
+        self._workers: dict[str, dict[str, Any]] = {}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput["alone"] = self._lock
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        return ByFile(config, log) if config.getoption("dist") == "loadgroup" else None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self._workers[node.gateway.id] = getattr(node, "workeroutput", {})
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._reports.append(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._reports.append(report)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        held = [f"{name} {given['descriptors']}" for name, given in sorted(self._workers.items()) if given]
+        slowest = Counter[str]()
+        for given in self._workers.values():
+            slowest.update(given.get("slowest", {}))
+        if held:
+            terminalreporter.write_line(f"Descriptors at the end: {', '.join(held)}")
+            for test, seconds in slowest.most_common(5):
+                terminalreporter.write_line(f"{seconds:5.2f} s of its own: {test}")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+        result = yield
+        terminal = session.config.pluginmanager.getplugin("terminalreporter")
+        for report in self._reports if terminal else ():
+            terminal.write_sep("_", f"FAILED {report.nodeid}", red=True)
+            for line in report.longreprtext.splitlines()[-_LAST_LINES:]:
+                terminal.write_line(line)
+        os.unlink(self._lock)
+        return result
+
+
+class Worker:
+    """What each worker does."""
+
+    def __init__(self, config: Any, own_time: OwnTime) -> None:
+        self._output = config.workeroutput
+        self._lock = os.open(config.workerinput["alone"], os.O_RDWR | os.O_CLOEXEC)
+        self._own_time = own_time
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """What real clocks decide comes last; before that the largest files first, so all end together."""
+        size = Counter(map(_unit, items))
+        items.sort(key=lambda item: (_is_timed(item), -size[_unit(item)], _unit(item)))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """A lock of a process, which its children do not have, and which ends with it."""
+        fcntl.lockf(self._lock, fcntl.LOCK_EX if _is_timed(item) else fcntl.LOCK_SH)
+        try:
+            return (yield)
+        finally:
+            fcntl.lockf(self._lock, fcntl.LOCK_UN)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        self._output["descriptors"] = len(os.listdir("/proc/self/fd"))
+        self._output["slowest"] = self._own_time.slowest
+
+
+def _is_timed(item: pytest.Item) -> bool:
+    return item.get_closest_marker("timing") is not None
+
+
+def _unit(item: pytest.Item) -> str:
+    group = item.get_closest_marker("xdist_group")
+    return str(group.args[0] if group and group.args else item.path)
