@@ -30,4 +30,4 @@ class Ask:
     def __call__(self, line: str, state: str) -> Answered:
         command, *words = line.split()
         status = _MAIN[command]([*words, "--state", str(STATES / f"{state}.json")])
-        return Answered(status, self._capsys.readouterr().out)
+        return Answered(status, "".join(self._capsys.readouterr()))

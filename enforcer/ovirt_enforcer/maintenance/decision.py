@@ -274,7 +274,7 @@ def _because(scene: Scene) -> str:
     known = {**scene.arriving, **scene.vms}
     held = {
         **dict.fromkeys(scene.arriving, "is on its way there"),
-        **{vm: why for vm, why in scene.staying.items() if vm in scene.vms},
+        **{vm: f"stays: {why}" for vm, why in scene.staying.items() if vm in scene.vms},
         **dict.fromkeys(
             scene.pinned.difference(scene.run.request.stop_vms),
             "cannot migrate, and nobody allows to stop it",

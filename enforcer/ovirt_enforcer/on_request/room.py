@@ -13,9 +13,11 @@ from ovirt_service.errors import UserError
 
 
 def room_for(snapshot: Snapshot, vm: Vm, seconds: float) -> RoomFound:
-    """The fewest migrations that were found. Raises `UserError` of a VM that runs."""
+    """The fewest migrations that were found. Raises `UserError` of a VM that runs or starts."""
     if vm.host is not None:
         raise UserError(f"VM {vm.name} runs on host {host_name(vm.host, snapshot)} already")
+    if expected := snapshot.pending_hosts.get(vm.id):
+        raise UserError(f"VM {vm.name} is on its way to host {host_name(expected[0], snapshot)} already")
     return _found(make_room(snapshot, vm.id, deadline=Deadline.after(seconds)), snapshot)
 
 

@@ -1,4 +1,4 @@
-"""What a change breaks: rules that running VMs violate after it and not before, and VMs that cannot start."""
+"""What a change does harm to: running VMs that violate rules after it, and VMs that could start before it."""
 
 from __future__ import annotations
 

@@ -72,12 +72,12 @@ def _evacuation(state: Snapshot, cluster: str, hosts: tuple[str, ...], deadline:
     engines = [one.vms[0] for one in to_leave if one not in options.constraints]
     targets = {vm: _expected_host(end_of(state, plan), vm, hosts) for vm in engines}
     by_engine = tuple((vm, host) for vm, host in targets.items() if host is not None)
-    homeless = [
+    unplaced = [
         Staying(vm, state.vm_by_id[vm].host or "", (Obstacle(ObstacleKind.NO_HOST),))
         for vm, host in targets.items()
         if host is None
     ]
-    return Evacuation(cluster, hosts, plan, by_engine, (*_staying(state, plan), *homeless))
+    return Evacuation(cluster, hosts, plan, by_engine, (*_staying(state, plan), *unplaced))
 
 
 def _expected_host(state: Snapshot, vm: str, closed: Sequence[str]) -> str | None:

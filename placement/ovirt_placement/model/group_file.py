@@ -49,7 +49,7 @@ class GroupFile(yaml_file.Formatted, frozen=True, kw_only=True, omit_defaults=Tr
 
 #: The engine keeps a priority as a whole number of these. Source: AffinityGroup.PRIORITY_PRECISION.
 _STEPS = 10**7
-#: So many of them fit into the engine's number.
+#: Fewer of them than this fit into the engine's number.
 _MOST_STEPS = 2**63
 #: What no XML document can hold, not even escaped.
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -22,6 +22,8 @@ class ObstacleKind(StrEnum):
     MEMORY = "memory"
     #: No host that is up would do.
     NO_HOST = "no_host"
+    #: The host itself does not answer: `reasons`.
+    HOST_AWAY = "host_away"
     #: No host of the cluster is up.
     NO_HOST_UP = "no_host_up"
     #: The VMs `needed` a host each, and only `available` can have one.

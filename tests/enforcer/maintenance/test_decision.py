@@ -112,7 +112,7 @@ def test_a_vm_that_cannot_migrate_is_stopped_by_consent_alone() -> None:
 
 def test_a_host_that_does_not_become_empty_works_on_and_is_named() -> None:
     late = scene(HostPhase.DRAINING, seconds=3601.0, vms={"a": "app"}, staying={"a": "no room"})
-    assert decide(late) == Enter(HostPhase.FAILED, "2 of 3 VMs have left: app no room", draining=False)
+    assert decide(late) == Enter(HostPhase.FAILED, "2 of 3 VMs have left: app stays: no room", draining=False)
 
 
 def test_a_run_that_is_to_end_leaves_no_host_out_of_service() -> None:

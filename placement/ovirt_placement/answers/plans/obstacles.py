@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import (
     Named,
     NamedGroup,
@@ -32,16 +33,17 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
     _KIND.TARGETS: "{vms} may only go to {hosts}",
     _KIND.MEMORY: "{hosts} has {available} MiB free",
     _KIND.NO_HOST: "no host that is up would do for it",
+    _KIND.HOST_AWAY: "{why}",
     _KIND.NO_HOST_UP: "no host is up",
     _KIND.HOST_EACH: "its {count} running VMs need a host each, and only {available} can have one",
     _KIND.PLACES: "its {count} running VMs need {needed} places, and there are only {available}",
     _KIND.RESERVATION: (
         "migrations of {vms} were left out: if {hosts} failed after them, {unplaced} would not restart"
-        " (over all failures {needed} VMs, now {available}; see ovirt-placement ha-check)"
+        " (over all failures {lost}, now {available}; see ovirt-placement ha-check)"
     ),
     _KIND.OUT: (
         "while it is out, {unplaced} would not restart if {hosts} failed"
-        " (over all failures {needed} VMs, now {available}; see ovirt-placement ha-check)"
+        " (over all failures {lost}, now {available}; see ovirt-placement ha-check)"
     ),
     _KIND.NO_WAY_BACK: "highly available VMs would survive fewer failures than now",
     _KIND.NO_ROUND: "no way to take it out was found; not all could be tried",
@@ -150,6 +152,7 @@ def _text(template: str, obstacle: Obstacle, snapshot: Snapshot) -> str:
         unplaced=_and([vm_name(vm, snapshot) for vm in obstacle.unplaced]),
         asks=obstacle.asks,
         needed=obstacle.needed,
+        lost=counted(obstacle.needed, "VM"),
         available=obstacle.available,
         count=obstacle.count,
         words=obstacle.words,

@@ -20,7 +20,8 @@ def shut_hosts(site: Site) -> Mapping[str, BlockedHost]:
     for host in site.asked:
         fault, staying = site.at_fault(host), site.staying(host)
         if fault is not None or staying:
-            obstacles = (*([] if fault is None else [fault]), *staying.values())
+            # Of a host that does not answer that is said once, and not of each of its VMs.
+            obstacles = (fault,) if fault is not None else tuple(staying.values())
             found[host] = BlockedHost(host=host, vms=tuple(staying), obstacles=obstacles)
     return found
 

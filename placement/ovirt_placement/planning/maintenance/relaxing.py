@@ -55,7 +55,9 @@ def _parts(obstacle: Obstacle) -> Iterator[Obstacle]:
     for group in groups:
         yield Obstacle(ObstacleKind.RULE, obstacle.vms, groups=(group,), asks="as it asks")
     held = obstacle.kind is ObstacleKind.STAYS and (obstacle.reasons or obstacle.words)
-    if held or obstacle.kind in (ObstacleKind.RULE, ObstacleKind.OUT):
+    # What maintenance itself asks for is no rule of anybody's, and has no groups.
+    rule = obstacle.kind is ObstacleKind.RULE and obstacle.groups
+    if held or rule or obstacle.kind is ObstacleKind.OUT:
         yield obstacle
 
 

@@ -99,7 +99,7 @@ class Site:
         status = self._status(host)
         if status in (*_COMES_BACK, *LEAVABLE) or not self.on(host):
             return None
-        return Obstacle(ObstacleKind.REFUSED, hosts=(host,), reasons=(Reason(_NOT_UP, status=status),))
+        return Obstacle(ObstacleKind.HOST_AWAY, hosts=(host,), reasons=(Reason(_NOT_UP, status=status),))
 
     def stopped_on(self, host: str) -> tuple[str, ...]:
         """VMs that are stopped by consent, since they cannot leave otherwise."""
