@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import signal
@@ -19,6 +20,9 @@ from ovirt_service.log_lines import one_line
 INTERRUPTED = 128 + signal.SIGINT
 PIPE_CLOSED = 128 + signal.SIGPIPE
 
+#: What is to be closed at the end.
+_closings: list[Callable[[], object]] = []
+
 #: What keeps us from writing an answer, and is no fault of ours.
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
@@ -35,7 +39,26 @@ def guarded(command: str, run: Callable[[], int]) -> int:
     """Run a command; return its status, or another with at most one line that says what is wrong."""
     _take_all_characters(sys.stdout)
     with redirect_stdout(_shown(sys.stdout)):
-        return _guarded(command, run)
+        try:
+            return _guarded(command, run)
+        finally:
+            close_all()
+
+
+def at_end(close: Callable[[], object]) -> None:
+    """Have something closed once, at the end of the command, or of the process where none runs.
+
+    Python 3.12.0 and 3.12.1 begin no thread at the end of the process.
+    """
+    if close not in _closings:
+        _closings.append(close)
+
+
+@atexit.register
+def close_all() -> None:
+    """Close what is to be closed at the end."""
+    while _closings:
+        _closings.pop()()
 
 
 def complain(command: str, text: str) -> None:

@@ -12,7 +12,6 @@ import trustme
 from ovirt_enforcer.cli import main as enforcer
 from ovirt_placement.cli import main as placement
 from ovirt_placement.config import PATH_VARIABLE
-from ovirt_placement.inventory.client import current
 from ovirt_placement.model import state_file
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import PASSWORD, live_engine
@@ -41,8 +40,6 @@ def test_the_commands_print_what_the_page_shows(
         monkeypatch.setenv("OVIRT_PASSWORD", PASSWORD)
         for command, expected in SHOWN:
             name, *words = shlex.split(command)
-            # Each command is a process of its own, which remembers nothing of the engine.
-            monkeypatch.setattr(current, "_process", current._Process())
             assert COMMANDS[name](words) == STATUSES[words[0]]
             printed = capsys.readouterr()
             assert (command, printed.err, _lines(printed.out)) == (command, "", _lines(expected))

@@ -71,7 +71,7 @@ def publisher(tmp_path_factory: pytest.TempPathFactory) -> Publisher:
 def in_process(publisher: Publisher) -> Iterator[Publisher]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OVIRT_PLACEMENT_CONFIG", str(publisher.config))
-        patch.setattr(inventory.client.current, "_process", type(inventory.client.current._process)())
+        inventory.close()
         logging.getLogger("ovirt_placement").setLevel(logging.ERROR)
         yield publisher
         logging.getLogger("ovirt_placement").setLevel(logging.NOTSET)

@@ -3,8 +3,10 @@
 from ovirt_placement.inventory.client.current import (
     Known,
     NoSnapshot,
+    close,
     known,
     snapshot,
+    using,
     wait_for_change,
 )
 from ovirt_placement.inventory.client.decision import Decision, decision, wait_until_shown
@@ -17,9 +19,11 @@ __all__ = [
     "Measured",
     "NoService",
     "NoSnapshot",
+    "close",
     "decision",
     "known",
     "snapshot",
+    "using",
     "wait_for_change",
     "wait_until_shown",
 ]

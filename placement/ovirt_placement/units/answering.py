@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Generic, ParamSpec, TypeVar
 
+from ovirt_placement import inventory
+
 #: Our proxy says here that it takes the value that a method returns, and that it records why hosts drop.
 _TAKES = "OVIRT_SCHEDULER_PROXY_TAKES"
 _RECORDS = "OVIRT_SCHEDULER_PROXY_RECORDS"
@@ -57,9 +59,13 @@ def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer
 
     @wraps(decide)
     def answer(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
-        result = decide(*args, **kwargs)
-        if not stays():
-            print(result)
+        if stays():
+            return decide(*args, **kwargs)
+        try:
+            result = decide(*args, **kwargs)
+        finally:
+            inventory.close()
+        print(result)
         return result
 
     return answer

@@ -10,7 +10,6 @@ import pytest
 
 from ovirt_enforcer.cli import main as enforcer
 from ovirt_placement.cli import main as placement
-from ovirt_placement.inventory.client import current
 from ovirt_placement.model import state_file
 from tests.docs.recipes.page import FOLDER, shown
 from tests.placement.cli.live_engine import live_engine
@@ -34,8 +33,6 @@ def test_the_commands_print_what_the_page_shows(
         monkeypatch.setenv("OVIRT_PLACEMENT_CONFIG", str(live.config))
         for command, expected in walked:
             name, *words = shlex.split(command)
-            # Each command is a process of its own, which remembers nothing of the engine.
-            monkeypatch.setattr(current, "_process", current._Process())
             COMMANDS[name](words)
             printed = capsys.readouterr()
             assert (command, alike(printed.out + printed.err)) == (command, alike(expected))

@@ -103,7 +103,10 @@ def _asked(question: Question, trust: Trust, seconds: float, ended: Callable[[],
         except Exception as error:  # it is raised where the answer is awaited
             outcomes.put(error)
 
-    BackgroundThread(target=ask, name="log-in").start()
+    try:
+        BackgroundThread(target=ask, name="log-in").start()
+    except RuntimeError:  # Python 3.12.0 and 3.12.1 begin none at the end of the process
+        ask()
     try:
         outcome = _awaited(outcomes, seconds, ended)
     finally:

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import pycurl
 
+#: So soon a request learns that nobody waits for its answer any more.
+_LONGEST_SECONDS: Final = 0.2
 #: Where curl names neither a socket nor a time, as while an older one resolves a name.
 _PAUSE_SECONDS: Final = 0.01
 _EVENTS: Final = {
@@ -43,11 +45,11 @@ class Sockets:
         return int(found[0]), int(found[1])
 
     def select(self, seconds: float) -> int:
-        """Wait until a socket is ready, or curl wants to be called; at most this long."""
+        """Wait until a socket is ready, or curl wants to be called; at most this long, and never for long."""
         poll = select.poll()
         for descriptor, events in self._awaited.events.items():
             poll.register(descriptor, events)
-        return len(poll.poll(math.ceil(1000 * self._awaited.limit(seconds))))
+        return len(poll.poll(math.ceil(1000 * self._awaited.limit(min(seconds, _LONGEST_SECONDS)))))
 
     def info_read(self) -> Any:
         """What has ended; raises `pycurl.error` for a request that failed, which the SDK would print."""

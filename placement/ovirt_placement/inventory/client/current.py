@@ -6,25 +6,25 @@ import logging
 import os
 import threading
 import time
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, Self
 
 from msgspec.structs import replace
 
 from ovirt_placement import config as configuration
-from ovirt_placement.config import Config, EngineSettings, StoreSettings
+from ovirt_placement.config import Config
 from ovirt_placement.inventory.client.asking import Services
-from ovirt_placement.inventory.client.direct import DirectReader
 from ovirt_placement.inventory.client.keys import levels, names_host_tags, searches
-from ovirt_placement.inventory.client.overlay import IntentOverlay, KeyOverlay
+from ovirt_placement.inventory.client.opened import Opened, OpenEngines
 from ovirt_placement.inventory.expected import current as expected
-from ovirt_placement.inventory.expected import places
 from ovirt_placement.inventory.on_demand.statistics import Measured
 from ovirt_placement.inventory.published import publication
 from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, Refresh, Wake
 from ovirt_placement.inventory.published.publication import Damaged, Publication
 from ovirt_placement.lookups.index import share
 from ovirt_placement.model import Snapshot
+from ovirt_service.entry import at_end
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
 
@@ -59,25 +59,17 @@ class Base(NamedTuple):
 
 
 class _Process:
-    """What one process keeps between two calls: decoded snapshots, connections, the configuration."""
+    """What one process keeps between two calls: what it has open, the configuration, services that hang."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.config: Config | None = None
-        self.publications: dict[Path, Publication] = {}
         self.services = Services()
-        #: By engine, and whether the tags of hosts are read.
-        self.direct_readers: dict[tuple[EngineSettings, bool], DirectReader] = {}
-        #: By store and engine: several engines may share a store.
-        self.intents: dict[tuple[StoreSettings, str], IntentOverlay] = {}
-        self.keys: dict[tuple[StoreSettings, str], KeyOverlay] = {}
-        #: What a parent process had open: closing it here would say good-bye in the parent's name.
-        self.inherited: Self | None = None
+        self.engines = OpenEngines()
 
     def after_fork(self) -> Self:
         child = type(self)()
-        child.config, child.publications = self.config, self.publications
-        child.inherited = self
+        child.config, child.engines = self.config, self.engines.after_fork()
         return child
 
 
@@ -90,6 +82,21 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
+
+
+@contextmanager
+def using(config: Config) -> Iterator[None]:
+    """Keep what is open for these settings, whatever else this process asks for meanwhile."""
+    with _using(config):
+        yield
+
+
+def close() -> None:
+    """Log out of engines and close stores, at the end of a command; who asks again opens them again."""
+    global _process
+    ended, _process = _process, _Process()
+    ended.engines.close()
+    expected.close()
 
 
 def snapshot(
@@ -146,30 +153,31 @@ def read_base(
 ) -> Base:
     """What `known` returns, without what is expected; `until` is a moment of `time.monotonic`."""
     max_age = config.inventory.max_age_seconds if max_age is None else max_age
-    published, unreadable = _published(config.inventory.directory)
-    lacks_vm = vm is not None and published is not None and vm not in published.snapshot.vm_by_id
-    if published is None or published.age_seconds > max_age or lacks_vm:
-        not_before = publication.now() - max_age
-        try:
-            question = Refresh(not_before, whole=max_age <= 0, vm=vm, unreadable=unreadable)
-            published = _refreshed(config.inventory.directory, question, until)
-        except NoService:
-            as_of = publication.now() - max_age
-            return Base(_with_intents(_direct(config, max_age, until, measured), config), None, as_of)
-    return Base(_with_intents(published.snapshot, config), published, published.moments.as_of)
+    with _using(config) as opened:
+        published, unreadable = _published(opened)
+        lacks_vm = vm is not None and published is not None and vm not in published.snapshot.vm_by_id
+        if published is None or published.age_seconds > max_age or lacks_vm:
+            not_before = publication.now() - max_age
+            try:
+                question = Refresh(not_before, whole=max_age <= 0, vm=vm, unreadable=unreadable)
+                published = _refreshed(opened, question, until)
+            except NoService:
+                as_of = publication.now() - max_age
+                return Base(opened.intents.over(_direct(opened, max_age, until, measured)), None, as_of)
+        return Base(opened.intents.over(published.snapshot), published, published.moments.as_of)
 
 
 def last_base(config: Config) -> Base | None:
     """What this process has read last, published or not, however old; None if that is nothing."""
-    published, _ = _published(config.inventory.directory)
-    with _process.lock:
-        reader = _process.direct_readers.get((config.engine, config.ha.tagged))
-    read = reader.last() if reader is not None else None
-    if read is not None and (published is None or read[1] > published.moments.as_of):
-        return Base(_with_intents(_keyed(read[0], config), config), None, read[1])
-    if published is None:
-        return None
-    return Base(_with_intents(published.snapshot, config), published, published.moments.as_of)
+    with _using(config) as opened:
+        published, _ = _published(opened)
+        read = opened.reader.last()
+        if read is not None and (published is None or read[1] > published.moments.as_of):
+            keyed = opened.keys.over(read[0], opened.keys.look())
+            return Base(opened.intents.over(keyed), None, read[1])
+        if published is None:
+            return None
+        return Base(opened.intents.over(published.snapshot), published, published.moments.as_of)
 
 
 def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
@@ -178,13 +186,14 @@ def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
     Raises `NoService`, mostly at once, if there is nobody to wake us.
     """
     config = config or configured()
-    directory = config.inventory.directory
-    seen = _process.publications.get(directory)
-    try:
-        _process.services.ask(directory, Wake(0 if seen is None else seen.version), timeout)
-    except NoAnswer:
-        return False
-    return True
+    with _using(config) as opened:
+        seen = opened.publication
+        try:
+            wake = Wake(0 if seen is None else seen.version)
+            _process.services.ask(config.inventory.directory, wake, timeout)
+        except NoAnswer:
+            return False
+        return True
 
 
 def configured() -> Config:
@@ -195,26 +204,34 @@ def configured() -> Config:
         return _process.config
 
 
-def _published(directory: Path) -> tuple[Publication | None, int | None]:
+@contextmanager
+def _using(config: Config) -> Iterator[Opened]:
+    at_end(close)
+    with _process.engines.using(config) as opened:
+        yield opened
+
+
+def _published(opened: Opened) -> tuple[Publication | None, int | None]:
     """Read what is published, decoding it once a version for all threads; and a version that is damaged."""
-    with _process.lock:
-        known = _process.publications.get(directory)
+    with opened.lock:
+        known = opened.publication
         try:
-            found = publication.read(directory, known)
+            found = publication.read(opened.config.inventory.directory, known)
         except Damaged as damaged:
             return None, damaged.version
         if found is not None:
             if known is not None and found.snapshot is not known.snapshot:
                 share(found.snapshot, like=known.snapshot)
-            _process.publications[directory] = found
+            opened.publication = found
         return found, None
 
 
-def _refreshed(directory: Path, question: Refresh, until: float) -> Publication:
+def _refreshed(opened: Opened, question: Refresh, until: float) -> Publication:
     """What the service has published once it has answered.
 
     Raises `NoService` if that cannot be read, even after the service was asked to repair it.
     """
+    directory = opened.config.inventory.directory
     for _ in range(_READINGS):
         try:
             reply = _process.services.ask(directory, question, until - time.monotonic())
@@ -222,7 +239,7 @@ def _refreshed(directory: Path, question: Refresh, until: float) -> Publication:
             raise NoSnapshot(
                 f"no fresh snapshot in time: the inventory at {directory} is still reading"
             ) from None
-        published, unreadable = _published(directory)
+        published, unreadable = _published(opened)
         if published is not None or reply.error is not None:
             break
         question = replace(question, unreadable=unreadable or 0)
@@ -236,19 +253,10 @@ def _refreshed(directory: Path, question: Refresh, until: float) -> Publication:
     return published
 
 
-def _direct(config: Config, max_age: float, until: float, measured: Measured) -> Snapshot:
-    with _process.lock:
-        asked = config.engine, config.ha.tagged
-        if asked not in _process.direct_readers:
-            folder = places.find(config)
-            _process.direct_readers[asked] = DirectReader(
-                config.engine, tagged=config.ha.tagged, folder=folder
-            )
-        reader = _process.direct_readers[asked]
-    keys = _keys(config)
-    records = keys.look()
+def _direct(opened: Opened, max_age: float, until: float, measured: Measured) -> Snapshot:
+    records = opened.keys.look()
     try:
-        found = reader.read(
+        found = opened.reader.read(
             max_age,
             until,
             levels(records),
@@ -261,26 +269,5 @@ def _direct(config: Config, max_age: float, until: float, measured: Measured) ->
     except OSError as error:  # no descriptors are left, say: it may pass
         raise NoSnapshot(f"no snapshot: {error.strerror or error}") from error
     if found is None:
-        raise NoSnapshot(f"no snapshot in time: {config.engine.url} has not answered yet")
-    return keys.over(found, records)
-
-
-def _keyed(found: Snapshot, config: Config) -> Snapshot:
-    keys = _keys(config)
-    return keys.over(found, keys.look())
-
-
-def _keys(config: Config) -> KeyOverlay:
-    rows = config.store, config.engine.name
-    with _process.lock:
-        return _process.keys.setdefault(rows, KeyOverlay(*rows))
-
-
-def _with_intents(base: Snapshot, config: Config) -> Snapshot:
-    """Lay the open intents over the snapshot: what is decided, and cannot be seen yet."""
-    with _process.lock:
-        rows = config.store, config.engine.name
-        intents = _process.intents.get(rows)
-        if intents is None:
-            intents = _process.intents[rows] = IntentOverlay(*rows)
-    return intents.over(base)
+        raise NoSnapshot(f"no snapshot in time: {opened.config.engine.url} has not answered yet")
+    return opened.keys.over(found, records)

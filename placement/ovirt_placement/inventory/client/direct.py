@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
-import os
 import threading
 import time
 from pathlib import Path
@@ -26,6 +24,7 @@ from ovirt_placement.inventory.on_demand.statistics import (
 )
 from ovirt_placement.inventory.published.publication import now
 from ovirt_placement.model import Snapshot
+from ovirt_service.errors import UserError
 from ovirt_service.threads import BackgroundThread
 
 if TYPE_CHECKING:
@@ -47,8 +46,8 @@ class DirectReader:
         self._settings = settings
         self._folder = folder
         self._tagged = tagged
-        self._process = os.getpid()
         self._connection: EngineConnection | None = None
+        self._closed = False
         self._policies: PolicyReader | None = None
         self._doubts: Doubts | None = None
         self._changed = threading.Condition()
@@ -101,6 +100,14 @@ class DirectReader:
                     raise self._error
             return self._snapshot
 
+    def close(self) -> None:
+        """Log out, and break off a reading that is under way."""
+        with self._changed:
+            self._closed = True
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
     def last(self) -> tuple[Snapshot, float] | None:
         """The last snapshot and the moment at which its reading began; None if there is none yet."""
         with self._changed:
@@ -127,20 +134,17 @@ class DirectReader:
 
     def _read_all(self, details: Detail, measured: Measured, host_tags: bool, searches: Wanted) -> Snapshot:
         # The SDK takes long to load and is not needed where somebody publishes.
-        from ovirt_placement.engine.connection.client import connect
         from ovirt_placement.engine.reading.vm_details import detailed
 
-        if self._connection is None:
-            self._connection = connect(self._settings)
-            atexit.register(self._close)
-        found = self._read_topology(self._connection)
+        connection = self._connected()
+        found = self._read_topology(connection)
         wanted = needed(found.clusters, tagged=self._tagged, host_tags=host_tags, measured=measured)
         if wanted:
-            found = with_statistics(found, read_statistics(self._connection, wanted))
+            found = with_statistics(found, read_statistics(connection, wanted))
         if details:
-            found = consistent(detailed(self._connection, found, details))
+            found = consistent(detailed(connection, found, details))
         self._searches.want(searches)
-        self._searches.put(read_searches(self._connection, searches))
+        self._searches.put(read_searches(connection, searches))
         return replace(found, member_searches=self._searches.found)
 
     def _read_topology(self, connection: EngineConnection) -> Snapshot:
@@ -160,7 +164,12 @@ class DirectReader:
             self._doubts.check(kinds_of(found))
         return found
 
-    def _close(self) -> None:
-        """Log out at the end of the process that logged in; the child of a fork has its own."""
-        if self._connection is not None and self._process == os.getpid():
-            self._connection.close()
+    def _connected(self) -> EngineConnection:
+        from ovirt_placement.engine.connection.client import connect
+
+        with self._changed:
+            if self._closed:
+                raise UserError("nobody waits for the engine any more")
+            if self._connection is None:
+                self._connection = connect(self._settings)
+            return self._connection

@@ -42,6 +42,11 @@ class IntentReader:
         self._patience_seconds = patience_seconds
         self._store: Store | None = None
 
+    def close(self) -> None:
+        """Close the store; another reading opens it again."""
+        if self._store is not None:
+            self._store.close()
+
     def __call__(self, known: tuple[Intent, ...]) -> tuple[Intent, ...]:
         """Return what is open now, whatever was known; raises `UserError` if the store is away."""
         from ovirt_placement.store.intents import Store

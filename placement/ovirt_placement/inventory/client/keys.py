@@ -85,6 +85,11 @@ class KeyReader:
         self._patience_seconds = patience_seconds
         self._store: KeyStore | None = None
 
+    def close(self) -> None:
+        """Close the store; another reading opens it again."""
+        if self._store is not None:
+            self._store.close()
+
     def __call__(self, known: KeyRecords | None) -> KeyRecords | None:
         """Return the records, the known ones if they still hold; None if there is no store yet.
 

@@ -26,11 +26,16 @@ class IntentOverlay:
     def __init__(self, settings: StoreSettings, engine: str) -> None:
         self._settings = settings
         nothing: tuple[Intent, ...] = ()
-        self._stored = Stored(IntentReader(settings.url, engine, settings.patience_seconds), nothing)
+        reader = IntentReader(settings.url, engine, settings.patience_seconds)
+        self._stored = Stored(reader, nothing, reader.close)
         self._complaint = Complaint(_log, "open migrations are unknown", "open migrations are known again")
         self._lock = threading.Lock()
         #: With what it was made of; the same object comes again, so that what it has indexed is kept.
         self._made: tuple[Snapshot, list[tuple[object, ...]], Snapshot] | None = None
+
+    def close(self) -> None:
+        """Close the store."""
+        self._stored.close()
 
     def over(self, base: Snapshot) -> Snapshot:
         """Return the snapshot with the intents that are open now; none if the store is known to be away."""
@@ -54,10 +59,15 @@ class KeyOverlay:
     def __init__(self, settings: StoreSettings, engine: str) -> None:
         self._settings = settings
         nothing: KeyRecords | None = None
-        self._stored = Stored(KeyReader(settings.url, engine, settings.patience_seconds), nothing)
+        reader = KeyReader(settings.url, engine, settings.patience_seconds)
+        self._stored = Stored(reader, nothing, reader.close)
         self._complaint = Complaint(_log, "placement keys are unknown", "placement keys are known again")
         self._lock = threading.Lock()
         self._made: tuple[Snapshot, KeyRecords | None, Snapshot] | None = None
+
+    def close(self) -> None:
+        """Close the store."""
+        self._stored.close()
 
     def look(self) -> KeyRecords | None:
         """Return the keys that the store holds now; None if there is no store, or none that ever answered."""

@@ -24,9 +24,16 @@ _log = logging.getLogger(__name__)
 class Stored(Generic[Found]):
     """What a store said last, for all threads of a process."""
 
-    def __init__(self, ask: Callable[[Found], Found], nothing: Found) -> None:
-        """`ask` reads the store; it gets what it answered last, and raises `UserError` if it is away."""
+    def __init__(
+        self, ask: Callable[[Found], Found], nothing: Found, close: Callable[[], object] = lambda: None
+    ) -> None:
+        """`ask` reads the store; it gets what it answered last, and raises `UserError` if it is away.
+
+        `close` closes what it has opened.
+        """
         self._ask = ask
+        self._close = close
+        self._closed = False
         self._lock = threading.Lock()
         self._reading: threading.Event | None = None
         self.found = nothing
@@ -54,6 +61,14 @@ class Stored(Generic[Found]):
             reading = self._reading or self._begin()
         return reading.wait(max(0.0, until - time.monotonic()))
 
+    def close(self) -> None:
+        """Close the store; a reading that is under way closes it at its end."""
+        with self._lock:
+            self._closed = True
+            idle = self._reading is None
+        if idle:
+            self._close()
+
     def _begin(self) -> threading.Event:
         reading = self._reading = threading.Event()
         BackgroundThread(target=self._read, args=(reading,), name="store").start()
@@ -71,6 +86,9 @@ class Stored(Generic[Found]):
             self.error = text
         with self._lock:
             self.answered, self._reading = True, None
+            closed = self._closed
+        if closed:
+            self._close()
         reading.set()
 
 

@@ -36,6 +36,20 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
+def forget(config: Config) -> None:
+    """Let go of the journal of an engine that is not asked for any more."""
+    folder, longest = places.find(config), config.inventory.expected_seconds
+    with _process.lock:
+        if folder is not None:
+            _process.overlays.pop((folder, longest), None)
+
+
+def close() -> None:
+    """Let go of all journals."""
+    with _process.lock:
+        _process.overlays.clear()
+
+
 def over(base: Snapshot, as_of: float, config: Config, asked: str | None = None) -> Snapshot:
     """Return the snapshot, which was true at the moment `as_of`, with expected placements as `pending`.
 

@@ -40,10 +40,15 @@ class KeyWatch:
     def __init__(self, settings: StoreSettings, engine: str) -> None:
         self._settings = settings
         nothing: KeyRecords | None = None
-        self._stored = Stored(KeyReader(settings.url, engine, settings.patience_seconds), nothing)
+        reader = KeyReader(settings.url, engine, settings.patience_seconds)
+        self._stored = Stored(reader, nothing, reader.close)
         self._complaint = Complaint(_log, "placement keys cannot be read", "placement keys are read again")
         self._error = ""
         self._last = WatchedKeys()
+
+    def close(self) -> None:
+        """Close the store."""
+        self._stored.close()
 
     def look(self, began: float) -> WatchedKeys:
         """Ask the store at this moment or later; what it said last stands in for a store that is away."""

@@ -72,6 +72,7 @@ def run(config: Config, ready: Callable[[], None]) -> None:
             asyncio.run(_serve(config, engine, writer, ready, metrics))
         finally:
             writer.withdraw()
+            expected.forget(config)
 
 
 async def _serve(
@@ -168,6 +169,7 @@ class _Service:
             for task in (*loops, stopping, watchdog):
                 task.cancel()
             server.close()
+            self._key_watch.close()
 
     async def _keep_following(self) -> None:
         while True:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement import inventory
 from ovirt_placement.config import PATH_VARIABLE
-from ovirt_placement.inventory.client import current, decision
+from ovirt_placement.inventory.client import decision
 from ovirt_placement.inventory.published.publication import Moments, now
 from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.model import Snapshot
@@ -45,8 +45,8 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Published:
     )
     monkeypatch.setenv(PATH_VARIABLE, str(config))
     monkeypatch.setenv("OVIRT_PASSWORD", "password")
-    monkeypatch.setattr(current, "_process", current._Process())
     monkeypatch.setattr(decision, "_process", decision._Process())
+    inventory.close()  # with the configuration that was read
     return Published(tmp_path)
 
 

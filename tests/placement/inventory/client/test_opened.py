@@ -1,0 +1,157 @@
+"""Who asks for an engine's state closes what that took: at the end of a command, or with other settings."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement import inventory
+from ovirt_placement.cli.main import main
+from ovirt_placement.config import Config
+from ovirt_placement.inventory.client.opened import Opened
+from ovirt_placement.store.intents import Store
+from ovirt_service import entry
+from tests.configuration import write_configuration
+from tests.placement.engine_server import PASSWORD, EngineServer, serving
+from tests.placement.inventory.running import loaded, readings
+
+#: As Python 3.12.0 and 3.12.1 refuse each thread from the moment at which the interpreter begins to end.
+REFUSAL = "can't create new thread at interpreter shutdown"
+#: The same, in a process that ends.
+REFUSING = f"""
+import threading
+def refuse(*arguments, **named): raise RuntimeError({REFUSAL!r})
+def begin_no_more(): threading._start_new_thread = refuse
+threading._register_atexit(begin_no_more)
+"""
+ASKING = "from ovirt_placement import inventory; assert inventory.snapshot().vms"
+COMMAND = "import sys; from ovirt_placement.cli.main import main; sys.exit(main(['violations']))"
+
+
+@pytest.fixture
+def log_outs(engine: EngineServer) -> list[str]:
+    found: list[str] = []
+    engine.log_out = lambda: found.append("")
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _store(config: Config) -> None:
+    """There is one, so that it is opened."""
+    store = Store(config.store.url, engine="default", patience_seconds=30)
+    store.blocking_intents()
+    store.close()
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Config]:
+    """Another engine, with another store."""
+    (tmp_path / "other").mkdir()
+    with serving(EngineServer()) as server:
+        yield loaded(write_configuration(tmp_path / "other", server.url))
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses of the engines of which all was closed."""
+    found: list[str] = []
+    close = Opened.close
+
+    def noted(opened: Opened) -> None:
+        close(opened)
+        found.append(opened.config.engine.url or "")
+
+    monkeypatch.setattr(Opened, "close", noted)
+    return found
+
+
+def test_a_command_has_logged_out_when_it_ends(
+    config: Config, engine: EngineServer, log_outs: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["violations", "--config", str(config.source)]) in {0, 1}
+    assert engine.logins == len(log_outs) == 1
+    assert capsys.readouterr().err == ""
+
+
+def test_what_is_closed_is_opened_again_when_it_is_asked_for(
+    config: Config, engine: EngineServer, log_outs: list[str]
+) -> None:
+    before = inventory.snapshot(config=config, max_age=30)
+    inventory.close()
+    assert len(log_outs) == 1
+    assert inventory.snapshot(config=config, max_age=30) == before
+    assert readings(engine) == engine.logins == 2
+
+
+def test_other_settings_take_the_place_of_those_that_nobody_uses(
+    config: Config, other: Config, closed: list[str]
+) -> None:
+    inventory.snapshot(config=config)
+    inventory.snapshot(config=other)
+    assert closed == [config.engine.url]
+    inventory.snapshot(config=config)
+    assert closed == [config.engine.url, other.engine.url]
+
+
+def test_settings_that_are_in_use_stay(
+    config: Config, other: Config, engine: EngineServer, closed: list[str]
+) -> None:
+    with inventory.using(config), inventory.using(other):
+        for asked in (config, other) * 3:
+            inventory.snapshot(config=asked, max_age=30)
+        assert closed == []
+        assert readings(engine) == 1
+
+
+def test_a_reading_that_is_under_way_is_broken_off(engine: EngineServer, config: Config) -> None:
+    release, came = threading.Event(), threading.Event()
+    engine.answer = lambda path: (came.set(), release.wait(30), None)[2]
+    failures: list[str] = []
+
+    def ask() -> None:
+        try:
+            inventory.snapshot(config=config, deadline=30)
+        except inventory.NoSnapshot as error:
+            failures.append(str(error))
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    assert came.wait(30)
+    closing = threading.Thread(target=inventory.close)
+    closing.start()
+    asker.join(30)
+    release.set()
+    closing.join(30)
+    assert len(failures) == 1
+
+
+def test_at_the_end_of_the_interpreter_no_thread_is_needed(
+    config: Config, log_outs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inventory.snapshot(config=config)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError(REFUSAL)
+
+    # The engine's own threads begin as ever.
+    monkeypatch.setattr("ovirt_service.threads.BackgroundThread.start", refuse)
+    entry.close_all()
+    assert len(log_outs) == 1
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("program", [ASKING, COMMAND])
+def test_a_process_logs_out_before_it_ends(
+    config: Config, engine: EngineServer, log_outs: list[str], program: str
+) -> None:
+    environment = {"OVIRT_PASSWORD": PASSWORD, "OVIRT_PLACEMENT_CONFIG": str(config.source)}
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSING + program], env=environment, capture_output=True, check=False
+    )
+    assert (done.stderr, done.returncode in {0, 1}) == (b"", True)
+    assert engine.logins == len(log_outs) == 1
