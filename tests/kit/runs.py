@@ -60,7 +60,10 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        return ByFile(config, log) if config.getoption("dist") == "loadgroup" else None
+        if config.getoption("dist") != "loadgroup":
+            return None
+        config.option.loadscopereorder = False  # workers have put them in order
+        return ByFile(config, log)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

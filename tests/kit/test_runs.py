@@ -1,0 +1,128 @@
+"""A run of tests ends, whatever they do, and says of which it was; a quick test that is slow fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.paths import CHECKOUT
+
+pytestmark = pytest.mark.system
+
+_CONFTEST = """
+from tests.kit import runs
+
+def pytest_configure(config):
+    for marker in ("system", "nightly", "timing"):
+        config.addinivalue_line("markers", marker)
+    runs.install(config)
+"""
+_SHARED = """
+import os
+from pathlib import Path
+import pytest
+
+@pytest.mark.xdist_group("one")
+@pytest.mark.parametrize("number", range(8))
+def test_it(number):
+    Path(os.environ["PYTEST_XDIST_WORKER"]).touch()
+"""
+_KILLED = """
+import os, signal, time
+import pytest
+
+@pytest.mark.parametrize("number", range(40))
+def test_it(number):
+    time.sleep(0.01)
+    if number == 17:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+_HANGS = """
+import threading
+import pytest
+
+@pytest.mark.parametrize("number", range(40))
+def test_it(number):
+    if number == 17:
+        threading.Event().wait()
+"""
+_FINE = """
+import time
+import pytest
+
+@pytest.mark.parametrize("number", range(40))
+def test_fine(number):
+    time.sleep(0.01)
+"""
+_TIMED = """
+import time
+import pytest
+
+def note(what):
+    with open("times", "a") as file:
+        file.write(f"{what} {time.monotonic()}\\n")
+
+@pytest.mark.timing
+@pytest.mark.parametrize("number", range(4))
+def test_timed(number):
+    note("timed")
+    time.sleep(0.05)
+    note("over")
+
+@pytest.mark.parametrize("number", range(40))
+def test_other(number):
+    note("other")
+    time.sleep(0.02)
+    note("over")
+"""
+
+
+def run(folder: Path, *words: str, **files: str) -> subprocess.CompletedProcess[str]:
+    (folder / "conftest.py").write_text(_CONFTEST)
+    for name, text in files.items():
+        (folder / f"test_{name}.py").write_text(text)
+    options = ("--max-worker-restart=0", "--dist", "loadgroup", "--timeout-method", "thread")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+
+
+def test_a_group_is_run_by_one_worker(tmp_path: Path) -> None:
+    done = run(tmp_path, "-n", "2", shared=_SHARED)
+    assert "8 passed" in done.stdout, done.stdout + done.stderr
+    assert len([*tmp_path.glob("gw*")]) == 1
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+@pytest.mark.parametrize("deed", [_KILLED, _HANGS], ids=["killed", "hangs"])
+def test_a_worker_that_is_lost_ends_the_run_with_the_name_of_its_test(
+    deed: str, workers: int, tmp_path: Path
+) -> None:
+    done = run(tmp_path, "-n", str(workers), "--timeout", "3", first=deed, second=deed, third=_FINE)
+    assert done.returncode == 1, done.stdout + done.stderr
+    *_, last = done.stdout.split("FAILED ")
+    assert last.startswith(("test_first.py::test_it[17]", "test_second.py::test_it[17]"))
+    assert "crashed while running" in last
+
+
+def test_what_a_real_clock_decides_runs_alone_and_last(tmp_path: Path) -> None:
+    done = run(tmp_path, "-n", "3", timed=_TIMED)
+    assert "44 passed" in done.stdout, done.stdout + done.stderr
+    noted = [line.split()[0] for line in (tmp_path / "times").read_text().splitlines()]
+    assert noted[-8:] == ["timed", "over"] * 4
+
+
+def test_a_run_ends_with_the_last_lines_of_what_failed(tmp_path: Path) -> None:
+    done = run(tmp_path, "-n", "2", bad="def test_it():\n    assert 'this' == 'that'\n", fine=_FINE)
+    (*_, end) = done.stdout.split("FAILED test_bad.py::test_it")
+    assert "AssertionError" in end
+    assert len(end.splitlines()) < 15
