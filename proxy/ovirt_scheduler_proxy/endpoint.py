@@ -6,13 +6,14 @@ import logging
 import time
 from functools import partial
 
+from ovirt_service.http.connection import Respond
+from ovirt_service.http.request import HttpError, HttpRequest
+from ovirt_service.http.response import Response
+
 from .contract.answer import Answer
 from .contract.arguments import read_question, take_none
 from .contract.scheduler import Scheduler
 from .http.access import asks_for_metrics, check_content
-from .http.connection import Respond
-from .http.request import HttpError, HttpRequest
-from .http.response import Response
 from .reporting import Reporter
 from .xmlrpc import writing
 from .xmlrpc.fault import INTERNAL_ERROR, Fault

@@ -8,9 +8,10 @@ import logging
 import os
 import time
 
+from ovirt_service.http.response import Response
+
 from .contract.answer import Answer, Asked
 from .contract.scheduler import Scheduler
-from .http.response import Response
 from .operation.decisions import DecisionLog
 from .operation.metrics import CONTENT_TYPE, Metrics
 from .xmlrpc.fault import Fault
@@ -58,6 +59,9 @@ class Reporter:
         log.warning(
             "[%s] %r refused: %s (fault %d)", self._next_id(), method[:80], fault.sentence, fault.code
         )
+
+    def connection_closed(self) -> None:
+        self._metrics.connection_closed()
 
     def metrics_page(self) -> Response:
         now = time.monotonic()

@@ -8,14 +8,16 @@ import logging
 import os
 import signal
 import ssl
+from functools import partial
 from pathlib import Path
 
+from ovirt_service.http.listener import Limits, Listener
 from ovirt_service.systemd import Notifier
 
 from .contract.scheduler import Scheduler
 from .endpoint import Endpoint
 from .http.access import Gate, tls_context
-from .http.listener import Limits, Listener
+from .http.opening import open_socket
 from .operation import logs
 from .operation.decisions import DecisionLog
 from .operation.descriptors import connections
@@ -76,9 +78,11 @@ async def _attend(
 ) -> None:
     """Open the port, now that the workers are warm, and look after all until it is time to stop."""
     server = settings.server
-    limits = Limits(server.body_mib << 20, connections(settings), server.idle_seconds, server.request_seconds)
-    endpoint = Endpoint(scheduler, reporter, server.most_elements)
-    listener = Listener(server.listen, Gate(server), limits, endpoint.answer)
+    seconds = server.request_seconds
+    limits = Limits(connections(settings), server.idle_seconds, seconds, seconds)
+    endpoint, gate = Endpoint(scheduler, reporter, server.most_elements), Gate(server)
+    admit = partial(gate.admit, endpoint.answer, server.body_mib << 20)
+    listener = Listener(open_socket(server.listen), limits, admit, reporter.connection_closed)
     url = listener.start(context)
     gc.freeze()  # what stands now will stand for long: no collection need look at it
     loop = asyncio.get_running_loop()
@@ -93,3 +97,4 @@ async def _attend(
     for task in tasks:
         task.cancel()
     await listener.close(settings.calls.deadline_seconds)
+    gate.close()

@@ -45,7 +45,7 @@ class Server(_Section, frozen=True):
     allowed_hosts: tuple[str, ...] = ()
     #: With as many, an idle one is closed for the next, first one that never called, or the next waits. An
     #: eighth of them may be of users that may not call.
-    most_connections: int = 256
+    most_connections: int = 4096
     #: Longest request, in MiB, also after unpacking. 50,000 hosts need about 4.
     body_mib: int = 4
     #: Most XML elements in a request.

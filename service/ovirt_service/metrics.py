@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 import socket
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.metadata import version
 from types import MappingProxyType
-from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
+from urllib.parse import parse_qs
 
 from prometheus_client import (
     CollectorRegistry,
@@ -17,17 +18,25 @@ from prometheus_client import (
     Metric,
     ProcessCollector,
     disable_created_metrics,
-    make_wsgi_app,
 )
-from prometheus_client.exposition import ThreadingWSGIServer
+from prometheus_client.exposition import choose_encoder
 
-from ovirt_service.addresses import split_address
+from ovirt_service.addresses import listening_socket, split_address
 from ovirt_service.errors import UserError
+from ovirt_service.http.connection import Answer, Respond
+from ovirt_service.http.listener import BACKLOG, Limits, Listener
+from ovirt_service.http.request import Head, HttpError, HttpRequest
+from ovirt_service.http.response import Response
+from ovirt_service.http.room import Room, Standing
+from ovirt_service.threads import BackgroundThread
 
 _log = logging.getLogger(__name__)
 
-#: A WSGI application (PEP 3333).
-Page = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+#: What watches a process asks every few seconds, on a connection or two.
+_LIMITS = Limits(connections=256, idle_seconds=60.0, request_seconds=5.0, answer_seconds=5.0)
+
+#: What is shown at a path.
+Page = Callable[[], Response]
 
 
 def new_registry(prefix: str, engine: str = "") -> CollectorRegistry:
@@ -63,7 +72,7 @@ def serve(
     named: str,
     pages: Mapping[str, Page] = MappingProxyType({}),
 ) -> None:
-    """Serve the page at HOST:PORT from a thread until the process ends; nowhere if the address is empty.
+    """Serve `/metrics` at HOST:PORT from a thread until the process ends; nowhere if the address is empty.
 
     Port 0 takes any free one; `pages` stand next to it, by their paths. Raises `UserError`, which calls the
     address as it is `named`.
@@ -72,32 +81,42 @@ def serve(
         return
     host, port = split_address(address, named)
     try:
-        server = make_server(
-            host, port, _choosing(make_wsgi_app(registry), pages), _server_for(host), handler_class=_Silent
-        )
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = listening_socket(host, port, family, BACKLOG)
     except OSError as error:
-        raise UserError(f"{named} {address!r}: {error.strerror}") from None
-    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+        raise UserError(f"{named} {address!r}: {os.strerror(error.errno or 0)}") from None
+    answer = partial(_answer, registry, pages)
+    BackgroundThread(_run, (listening, answer), name="metrics").start()
     shown = f"[{host}]" if ":" in host else host
-    _log.info("metrics at http://%s:%d/metrics", shown, server.server_port)
+    _log.info("metrics at http://%s:%d/metrics", shown, listening.getsockname()[1])
 
 
-def _choosing(others: Page, pages: Mapping[str, Page]) -> Page:
-    def choose(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        return pages.get(environ.get("PATH_INFO", ""), others)(environ, start_response)
+def _run(listening: socket.socket, answer: Answer) -> None:
+    async def run() -> None:
+        Listener(listening, _LIMITS, admit, lambda: None).start(None)
+        await asyncio.Event().wait()
 
-    return choose
+    def admit(accepted: socket.socket, address: str, room: Room) -> Standing:
+        return Standing(room, True, _check, answer, 0)
 
-
-def _server_for(host: str) -> type[ThreadingWSGIServer]:
-    class Server(ThreadingWSGIServer):
-        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-
-    return Server
+    asyncio.run(run())
 
 
-class _Silent(WSGIRequestHandler):
-    """Logs no requests: what watches a process asks every few seconds."""
+def _check(head: Head) -> None:
+    if head.method not in {"GET", "HEAD"}:
+        raise HttpError(405, "this address takes a GET")
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name for it
-        pass
+
+def _answer(
+    registry: CollectorRegistry, pages: Mapping[str, Page], request: HttpRequest, respond: Respond
+) -> None:
+    head = request.head
+    path, _, query = head.path.partition("?")
+    if path in pages:
+        respond(pages[path]())
+        return
+    if path not in {"/", "/metrics"}:
+        raise HttpError(404, "the metrics are at /metrics")
+    encode, kind = choose_encoder(head.headers.get("accept", ""))
+    names = parse_qs(query).get("name[]")
+    respond(Response(encode(registry.restricted_registry(names) if names else registry), kind))

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 from ovirt_enforcer.ha_monitor.metrics import HaMetrics
 from ovirt_enforcer.service.metrics import EnforcerMetrics as EnforcerMetrics
 from ovirt_placement.inventory.service.metrics import InventoryMetrics as InventoryMetrics
+from ovirt_placement_web.metrics import WebMetrics
 from ovirt_scheduler_proxy.operation.metrics import Metrics as ProxyMetrics
 
 HEAD = """\
 # Reference of metrics
 
 Made from the code that keeps them (`make reference`). Where Prometheus reads them:
-[proxy.md](proxy.md#watch-it), [inventory.md](inventory.md#watch-it) and
+[proxy.md](proxy.md#watch-it), [inventory.md](inventory.md#watch-it), [web.md](web.md#for-programs) and
 [configuration.md](configuration.md#metrics). Each also has
 `process_*`: memory, processor time, open files. A histogram has `_bucket`, `_sum` and `_count`.
 """
@@ -26,7 +27,7 @@ _NO_PLUGINS = SimpleNamespace(
 )
 
 
-SERVICES = ("ovirt-scheduler-proxy", "ovirt-placement inventory", "ovirt-enforcer")
+SERVICES = ("ovirt-scheduler-proxy", "ovirt-placement inventory", "ovirt-enforcer", "ovirt-placement-web")
 
 
 class KnownMetric(NamedTuple):
@@ -60,7 +61,7 @@ def all_metrics() -> Iterator[KnownMetric]:
     proxy = ProxyMetrics(_NO_PLUGINS)  # type: ignore[arg-type]
     enforcer = EnforcerMetrics()
     HaMetrics(enforcer.registry)
-    registries = (proxy._registry, InventoryMetrics().registry, enforcer.registry)
+    registries = (proxy._registry, InventoryMetrics().registry, enforcer.registry, WebMetrics().registry)
     for service, registry in zip(SERVICES, registries, strict=True):
         for collector in registry._collector_to_names:
             for family, labels in _families(collector):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -12,6 +12,7 @@ import msgspec
 from ovirt_enforcer.service.leading import Leader
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot
+from ovirt_service.http.response import Response
 from ovirt_service.progress import Progress
 
 
@@ -36,15 +37,13 @@ class Health:
         """Note that a cycle has ended, and whether it failed."""
         self._cycle = self._clock(), error
 
-    def page(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def page(self) -> Response:
         """Answer 200 while work gets on, be it of a leader or of a follower, and 503 once it hangs.
 
         An engine or a store that is away is reported, and is no reason to start the process again.
         """
         status = HTTPStatus.SERVICE_UNAVAILABLE if self._progress.hangs else HTTPStatus.OK
-        headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
-        start_response(f"{status.value} {status.phrase}", headers)
-        return [msgspec.json.encode(self._state()) + b"\n"]
+        return Response(msgspec.json.encode(self._state()) + b"\n", "application/json", status)
 
     def _state(self) -> dict[str, Any]:
         epoch, (at, error) = self._leader.epoch, self._cycle or (None, None)

@@ -12,11 +12,13 @@ from collections.abc import Iterable
 
 from ovirt_service.addresses import split_address
 from ovirt_service.errors import UserError
+from ovirt_service.http.connection import Answer
+from ovirt_service.http.request import Head, HttpError
+from ovirt_service.http.room import Room, Standing
 from ovirt_service.saying import Said
 
 from ..settings import Server
 from .peers import Peers
-from .request import Head, HttpError
 
 log = logging.getLogger(__name__)
 
@@ -68,10 +70,16 @@ class Gate:
         host, _ = split_address(server.listen)
         self._names = frozenset(name.lower() for name in self._host_names(host, server.allowed_hosts))
 
-    def admits(self, address: str) -> bool:
-        """Whether a client at this address may connect."""
+    def admit(
+        self, answer: Answer, longest_body: int, accepted: socket.socket, address: str, room: Room
+    ) -> Standing | None:
+        """The connection of a client, whose requests get this answer; None of one who may not connect."""
         client = _plain(address)
-        return client.is_loopback or any(client in network for network in self._networks)
+        if not client.is_loopback and not any(client in network for network in self._networks):
+            log.warning("refused a connection from %s: it is not among allowed_clients", address)
+            return None
+        may_call = self.may_call(accepted, address)
+        return Standing(room, may_call, lambda head: self.check(head, may_call), answer, longest_body)
 
     def may_call(self, connection: socket.socket, address: str) -> bool:
         """Whether this client may ask the units: any that was admitted from afar, and some of this machine.

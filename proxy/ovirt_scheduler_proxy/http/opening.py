@@ -7,11 +7,9 @@ import socket
 
 from ovirt_service.addresses import listening_socket, send_at_once, split_address
 from ovirt_service.errors import UserError
+from ovirt_service.http.listener import BACKLOG
 
 from .access import is_loopback
-
-#: The kernel completes connections for us while the event loop is busy; this many may wait.
-BACKLOG = 1024
 
 #: Where systemd puts the first socket that it hands over: see sd_listen_fds(3).
 _FIRST = 3

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-import resource
+
+from ovirt_service.descriptors import raise_limit
 
 from ..settings import Settings
 
@@ -21,7 +22,7 @@ def connections(settings: Settings) -> int:
     """How many connections may stand, once as many descriptors as are wanted, or allowed, are there."""
     wanted = settings.server.most_connections
     workers = _FOR_A_WORKER * settings.workers.most * len(settings.plugins)
-    limit = _raise_to(_OTHERS + workers + wanted)
+    limit = raise_limit(_OTHERS + workers + wanted)
     possible = min(wanted, max(_LEAST, limit - _OTHERS - workers))
     if possible < wanted:
         log.warning(
@@ -32,14 +33,3 @@ def connections(settings: Settings) -> int:
             wanted,
         )
     return possible
-
-
-def _raise_to(wanted: int) -> int:
-    """Allow ourselves this many, within what the machine allows; returns how many it is now."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return wanted
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return wanted

@@ -57,6 +57,12 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._closed = Counter(
+            f"{_PREFIX}_connections_closed",
+            "Connections closed since their client sent no whole request in time, or did not read its answer",
+            registry=self._registry,
+        )
+
     def answered(self, answer: Answer, seconds: float) -> None:
         method = answer.question.method
         result = "ok"
@@ -84,6 +90,9 @@ class Metrics:
 
     def faulted(self) -> None:
         self._calls.labels("none", "fault").inc()
+
+    def connection_closed(self) -> None:
+        self._closed.inc()
 
     def page(self) -> bytes:
         return generate_latest(self._registry)

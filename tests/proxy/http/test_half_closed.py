@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from ovirt_scheduler_proxy.http.connection import Connection, Respond
-from ovirt_scheduler_proxy.http.request import Head, HttpRequest
-from ovirt_scheduler_proxy.http.response import TEXT, Response
+from ovirt_service.http.connection import Connection, Respond
+from ovirt_service.http.request import Head, HttpRequest
+from ovirt_service.http.response import TEXT, Response
 
 REQUEST = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx"
 

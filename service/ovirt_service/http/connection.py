@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import cast
 
-from .request import Head, HttpError, HttpRequest, RequestParser
-from .response import TEXT, Response, render
+from ovirt_service.http.request import Head, HttpError, HttpRequest, RequestParser
+from ovirt_service.http.response import TEXT, Response, render
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +50,10 @@ class Connection(asyncio.Protocol):
     @property
     def idle(self) -> bool:
         """Whether no part of a request has come and no part of an answer is left to go."""
-        return self._answering is None and not self._parser.pending and not self._unsent
+        return self._answering is None and not self._parser.pending and not self.unsent
 
     @property
-    def _unsent(self) -> int:
+    def unsent(self) -> int:
         return self._transport.get_write_buffer_size() if self._transport is not None else 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from .request import Head
+from ovirt_service.http.request import Head
 
 #: Shorter bodies are not worth packing.
 _PACK_FROM = 4096

@@ -8,17 +8,16 @@ import logging
 import socket
 import ssl
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from ovirt_service.saying import Complaint
-
-from .access import Gate
-from .connection import Answer, Connection
-from .opening import BACKLOG, open_socket
-from .request import Head
-from .room import Room
+from ovirt_service.http.room import Guest, Room
+from ovirt_service.saying import Complaint, Said
 
 log = logging.getLogger(__name__)
+
+#: The kernel completes connections for us while the event loop is busy; this many may wait.
+BACKLOG = 1024
 
 #: Seconds between looks for slow clients.
 _SWEEP_INTERVAL = 0.5
@@ -36,28 +35,41 @@ _BEFORE_TLS = 1.0
 _PAUSE = 0.01
 _LONG_PAUSE = 0.5
 
+#: That connections were closed is said again after this many seconds.
+_QUIET_SECONDS = 60.0
+
 
 @dataclass(frozen=True)
 class Limits:
     """What a client may take of us."""
 
-    body: int
     connections: int
+    #: How long a connection may stand between two calls.
     idle_seconds: float
-    #: How long a begun request may take to come, and its answer to go.
+    #: How long a request may take to come, the first one since the connection was made.
     request_seconds: float
+    #: How long an answer may take to go.
+    answer_seconds: float
+
+
+#: Makes a connection of what was accepted from an address, for this room; None of one that may not come in.
+Admit = Callable[[socket.socket, str, Room], asyncio.Protocol | None]
 
 
 class Listener:
-    """Serves a port with one event loop. `answer` gets each request."""
+    """Serves a listening socket with one event loop. `admit` makes the connections."""
 
-    def __init__(self, listen: str, gate: Gate, limits: Limits, answer: Answer) -> None:
-        self._socket = open_socket(listen)
+    def __init__(
+        self, listening: socket.socket, limits: Limits, admit: Admit, closed: Callable[[], None]
+    ) -> None:
+        """`closed` hears of each connection that is closed since its client took too long."""
+        self._socket = listening
         self._socket.setblocking(False)
-        self._gate = gate
         self._limits = limits
-        self._answer = answer
-        self._room = Room(limits.connections)
+        self._admit = admit
+        self._closed = closed
+        self._said = Said(_QUIET_SECONDS)
+        self._room = Room(limits.connections, self._count)
         self._context: ssl.SSLContext | None = None
         self._loop = asyncio.get_running_loop()
         #: Connections that are being made, and since when.
@@ -76,15 +88,19 @@ class Listener:
         host, port = self._socket.getsockname()[:2]
         return f"{'https' if context else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/"
 
+    def stop(self) -> None:
+        """Accept no more."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+
     async def close(self, grace: float) -> None:
         """Accept no more, let calls under way end for `grace` seconds, then close every connection.
 
         Who has made no call by now, or does not read its answer, is waited for much shorter.
         """
-        for timer in self._timers.values():
-            timer.cancel()
-        self._loop.remove_reader(self._socket)
-        self._socket.close()
+        self.stop()
         began = time.monotonic()
         while (self._room or self._entering) and time.monotonic() < began + grace:
             for connection in self._room.all():
@@ -95,7 +111,6 @@ class Listener:
             connection.abort()
         for task in self._entering:
             task.cancel()
-        self._gate.close()
 
     def _cut_off(self, began: float) -> None:
         """Cut off whom the end, which began at that moment, waits for without success."""
@@ -134,12 +149,10 @@ class Listener:
             self._enter(accepted, address[0])
 
     def _enter(self, accepted: socket.socket, address: str) -> None:
-        if not self._gate.admits(address):
-            log.warning("refused a connection from %s: it is not among allowed_clients", address)
+        connection = self._admit(accepted, address, self._room)
+        if connection is None:
             accepted.close()
             return
-        may_call = self._gate.may_call(accepted, address)
-        connection = _Standing(self._room, self._gate, may_call, self._answer, self._limits.body)
         task = self._loop.create_task(self._connect(connection, accepted))
         self._entering[task] = time.monotonic()
         task.add_done_callback(self._entering.pop)
@@ -151,7 +164,7 @@ class Listener:
             if since < past:
                 task.cancel()
 
-    async def _connect(self, connection: Connection, accepted: socket.socket) -> None:
+    async def _connect(self, connection: asyncio.Protocol, accepted: socket.socket) -> None:
         patience = self._limits.request_seconds if self._context else None
         with contextlib.suppress(OSError):  # a client that went away, or does not speak TLS
             await self._loop.connect_accepted_socket(
@@ -164,27 +177,16 @@ class Listener:
         now = time.monotonic()
         for connection in self._room.all():
             since = connection.waiting_since
-            allowed = self._limits.idle_seconds if connection.idle else self._limits.request_seconds
-            if since is not None and now - since > allowed:
-                connection.abort()
+            if since is not None and now - since > self._allowed(connection):
+                self._room.close(connection)
 
+    def _allowed(self, connection: Guest) -> float:
+        if connection.unsent:
+            return self._limits.answer_seconds
+        rests = connection.idle and connection.has_called
+        return self._limits.idle_seconds if rests else self._limits.request_seconds
 
-class _Standing(Connection):
-    """A connection that takes room, of a client that may call or may not."""
-
-    def __init__(self, room: Room, gate: Gate, may_call: bool, answer: Answer, longest_body: int) -> None:
-        super().__init__(self._judge, answer, longest_body)
-        self._room = room
-        self._gate = gate
-        self._may_call = may_call
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._room.add(self, self._may_call)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        super().connection_lost(error)
-        self._room.remove(self)
-
-    def _judge(self, head: Head) -> None:
-        self._gate.check(head, self._may_call)
+    def _count(self) -> None:
+        self._closed()
+        if self._said.is_news("closed"):
+            log.warning("connections are closed that send no whole request, or do not read their answer")
