@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import time
-from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,9 +17,10 @@ import pytest
 
 from ovirt_placement.engine.reading.rights import Rights
 from ovirt_placement_web import events
+from ovirt_placement_web.bounds import bounds
 from ovirt_placement_web.keeper import Keeper
-from ovirt_placement_web.sessions import Sessions, Streams, Throttle
-from ovirt_simulator.http.sso import LoginError
+from ovirt_placement_web.metrics import WebMetrics
+from ovirt_placement_web.sessions import Sessions
 from tests.web.conftest import STATE
 from tests.web.running import COOKIE, PATIENCE_SECONDS, ROOT, Page, paged
 
@@ -35,56 +33,6 @@ def page(tmp_path: Path) -> Iterator[Page]:
     lines = f'streams = {STREAMS}\nstreams_per_session = {STREAMS}\ntrusted_proxies = ["127.0.0.1"]'
     with paged(tmp_path, msgspec.structs.replace(STATE, affinity_groups=()), web=lines) as found:
         yield found
-
-
-@pytest.mark.system
-def test_of_1000_wrong_log_ins_at_once_the_engine_sees_five(page: Page) -> None:
-    """From one address with a name each, and for one name from an address each; others log in meanwhile."""
-    asked: Counter[str] = Counter()
-    log_in = page.server.tokens.log_in
-
-    def slowly(name: str, password: str) -> str:
-        if password == "wrong":
-            asked[name.partition("-")[0]] += 1
-            time.sleep(0.05)
-            raise LoginError("access_denied", "no")
-        return log_in(name, password)
-
-    page.server.tokens.log_in = slowly  # type: ignore[method-assign]
-    before = _resident(page)
-    with ThreadPoolExecutor(40) as many:
-        one_address = many.map(
-            lambda number: page.log_in(f"spray-{number}@internal", "wrong", X_Forwarded_For="192.0.2.1"),
-            range(500),
-        )
-        statuses = Counter(answer.status for answer in one_address)
-        one_name = many.map(
-            lambda number: page.log_in(
-                "victim-@internal", "wrong", X_Forwarded_For=f"198.51.{number % 2}.{number // 2}"
-            ),
-            range(500),
-        )
-        statuses.update(answer.status for answer in one_name)
-    assert asked == {"spray": 5, "victim": 5}
-    assert statuses == {401: 10, 429: 990}
-    assert _resident(page) - before < 30 * MIB
-    assert page.log_in(X_Forwarded_For="203.0.113.9").status == 303
-
-
-def test_tries_that_are_under_way_count_and_memory_is_bounded() -> None:
-    throttle = Throttle(lambda: 0.0)
-    assert [throttle.begin("a", "1") for _ in range(5)] == [0.0] * 5
-    assert throttle.begin("a", "2") > 0
-    assert throttle.begin("b", "1") > 0
-    for _ in range(5):
-        throttle.end("a", "1")
-    assert throttle.begin("a", "1") == 0.0
-    throttle.end("a", "1")
-    for number in range(20_500):
-        throttle.failed(f"name {number}" * 30, str(number))
-    assert len(throttle._failures) == 20_000
-    assert not throttle._under_way
-    assert max(len(text) for _, text in throttle._failures) <= 256
 
 
 @pytest.mark.system
@@ -122,11 +70,11 @@ def test_readers_that_take_nothing_in_cost_others_nothing(page: Page) -> None:
 def test_a_stream_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it sends waits for its reader, one event and no more, until its patience is over."""
     monkeypatch.setattr(events, "_PATIENCE_SECONDS", 0.05)
-    sessions, streams = Sessions(60.0), Streams(5, 5)
+    sessions, limits = Sessions(60.0), bounds(WebMetrics(), streams=5, streams_each=5)
     cookie, _ = sessions.begin(Rights("id", "name", administrator=True), "token")
     site: Any = SimpleNamespace(
         sessions=sessions,
-        streams=streams,
+        bounds=limits,
         keeper=_keeper(),
         cookie_of=lambda request: request.cookies.get(COOKIE),
     )
@@ -149,7 +97,7 @@ def test_a_stream_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch)
     }
     asyncio.run(events.EventStream(site)(scope, receive, send))
     assert sent == ["http.response.start", "http.response.body"]
-    assert streams.open == 0
+    assert limits.streams._free == 5
 
 
 def _keeper() -> Keeper:

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import ssl
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import requests
 import trustme
 
 from ovirt_placement.engine.reading.rights import Rights
-from ovirt_placement_web.sessions import Sessions, Streams, Throttle
+from ovirt_placement_web.sessions import Sessions
 from ovirt_placement_web.settings import WebSettings, listening
 from ovirt_service.errors import UserError
 from tests.configuration import write_configuration
@@ -45,30 +46,13 @@ def test_10_while_the_engine_is_away_the_last_state_is_read_and_nothing_is_done(
         assert "Paused" not in page.ask("/cluster/c1", cookie=cookie).text
 
 
-@pytest.mark.parametrize("tries", [20, pytest.param(1000, marks=pytest.mark.nightly)])
-def test_11_failed_log_ins_are_few(tmp_path: Path, tries: int) -> None:
+def test_11_failed_log_ins_slow_others_down_and_lock_nobody_out(tmp_path: Path) -> None:
     with paged(tmp_path, STATE) as page:
         wrong = [page.log_in("admin@internal", "wrong") for _ in range(5)]
         assert [answer.status for answer in wrong] == [401] * 5
-        asked = []
-        page.server.tokens.log_in = lambda *words: asked.append(words)  # type: ignore[assignment,return-value,func-returns-value]
-        refused = [page.log_in("admin@internal", "password") for _ in range(tries)]
-        assert {answer.status for answer in refused} == {429}
-        assert all(0 < int(answer.headers["retry-after"]) <= 300 for answer in refused)
-        assert asked == []
-    now = [0.0]
-    throttle = Throttle(lambda: now[0])
-    for number in range(5):
-        throttle.failed("Admin@internal", f"192.0.2.{number}")
-    assert throttle.begin("admin@INTERNAL", "192.0.2.99") == 300.0
-    assert throttle.begin("other@internal", "192.0.2.1") == 0.0
-    now[0] = 300.0
-    assert throttle.begin("admin@internal", "192.0.2.99") == 0.0
-    # Log-ins by token have no name: who fails does not lock others out.
-    for _ in range(5):
-        throttle.failed("", "192.0.2.1")
-    assert throttle.begin("", "192.0.2.1") == 300.0
-    assert throttle.begin("", "192.0.2.2") == 0.0
+        began = time.monotonic()
+        assert page.log_in("admin@internal", "password").status == 303
+        assert time.monotonic() - began >= 1.0
 
 
 def test_11_unknown_names_are_answered_as_known_ones(tmp_path: Path) -> None:
@@ -94,14 +78,10 @@ def test_12_a_stream_ends_with_its_session(tmp_path: Path) -> None:
             assert "event: end" in stream.content.decode()  # read to its end
 
 
-def test_12_streams_and_idle_sessions_are_bounded() -> None:
+def test_12_idle_sessions_end() -> None:
     now = [0.0]
-    sessions, streams = Sessions(60.0, lambda: now[0]), Streams(2, 2)
+    sessions = Sessions(60.0, lambda: now[0])
     cookie, session = sessions.begin(_nobody(), "token")
-    other = sessions.begin(_nobody(), "token")[1]
-    with streams.opened(session) as first, streams.opened(other) as second, streams.opened(other) as third:
-        assert (first, second, third) == (True, True, False)
-    assert streams.open == 0
     now[0] = 59.0
     assert sessions.find(cookie, use=False) is session
     now[0] = 61.0

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import NamedTuple, TypeVar
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -17,10 +16,11 @@ from ovirt_placement.engine.reading.rights import read_rights
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement_web import audit
+from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import address_of, form_of
 from ovirt_placement_web.pages import found
 from ovirt_placement_web.sessions import Session
-from ovirt_placement_web.site import Refusal, Site, check_query, site_of
+from ovirt_placement_web.site import NO_ADMIN, Site, check_query, site_of
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
 
@@ -100,12 +100,16 @@ async def carried_out(
 
     await _permitted(asked, (cluster, *also), permits, note)
     try:
-        await run_in_threadpool(carry_out, asked.session.rights.user_name)
+        await asked.site.bounds.acts.run(asked.session, carry_out, asked.session.rights.user_name)
+    except Refusal as refusal:
+        note(f"refused: {refusal.text}")
+        raise
     except Stale as stale:
         note(f"refused: {stale}")
         raise Refusal(409, f"Nothing was changed: {stale}") from None
     except EngineFault as fault:
         note(f"refused by the engine: {fault}")
+        await asked.site.read_rights_again(asked.session)
         raise Refusal(409, f"The engine refuses it: {fault}.") from None
     except UserError as error:
         note(f"failed: {error}")
@@ -120,18 +124,29 @@ async def _permitted(
 ) -> None:
     """Raise `Refusal` unless the engine says now that this person may do it in all of them."""
     try:
-        rights = await run_in_threadpool(read_rights, asked.site.tokens, asked.session.token)
+        rights = await asked.site.bounds.acts.run(
+            asked.session, read_rights, asked.site.tokens, asked.session.token
+        )
     except EngineAway as error:
         note(f"refused: {error}")
         text = "The engine does not answer, so it is not known whether you may do that."
         raise Refusal(503, text) from None
+    except Refusal as refusal:
+        note(f"refused: {refusal.text}")
+        raise
     except Refused:
-        asked.site.sessions.end(asked.session)
+        await asked.site.read_rights_again(asked.session)
+        if not asked.session.ended:
+            note("refused: no admin role")
+            raise Refusal(403, NO_ADMIN) from None
         note("refused: the engine takes the token no more")
         raise Refusal(401, "The engine has ended your session.") from None
-    asked.session.rights = rights
+    asked.session.change(rights)
     snapshot = asked.site.keeper.view.snapshot
     for cluster, permit in product(clusters, permits):
-        if not rights.administrator or not rights.may(permit, cluster.id, snapshot):
+        if not rights.administrator:
+            note("refused: no admin role")
+            raise Refusal(403, NO_ADMIN)
+        if not rights.may(permit, cluster.id, snapshot):
             note(f"refused: no {permit} on the cluster")
             raise Refusal(403, f"You have no permit {permit} on cluster {cluster.name}.")

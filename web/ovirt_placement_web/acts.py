@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.store.opening import opened
 from ovirt_placement.store.pauses import PauseStore
 from ovirt_placement_web.acting import asked_by, carried_out, cluster_of
-from ovirt_placement_web.site import Refusal
+from ovirt_placement_web.bounds import Refusal
 
 _HOURS = {"1": 3600.0, "4": 4 * 3600.0, "24": 24 * 3600.0, "": None}
 
@@ -46,5 +45,5 @@ async def resume(request: Request) -> Response:
 async def examine(request: Request) -> Response:
     """Have the doctor look again; that costs the engine some requests, and changes nothing."""
     asked = await asked_by(request)
-    await run_in_threadpool(asked.site.questions.examine)
+    await asked.site.bounds.plans.run(asked.session, asked.site.questions.examine)
     return RedirectResponse(f"{asked.site.root}/doctor", 303)

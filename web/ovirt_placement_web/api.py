@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
 
 import msgspec
@@ -13,11 +12,11 @@ from starlette.routing import BaseRoute, Route
 
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.user_tokens import Refused
-from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web.api_questions import QUESTIONS, Problem, Question
-from ovirt_placement_web.log_in import address_of
+from ovirt_placement_web.bounds import Refusal
+from ovirt_placement_web.log_in import counted_address
 from ovirt_placement_web.openapi import description
-from ovirt_placement_web.site import Refusal, Site, check_query, site_of
+from ovirt_placement_web.site import NO_ADMIN, Site, check_query, site_of
 from ovirt_service.errors import UserError
 
 
@@ -25,10 +24,10 @@ def routes() -> list[BaseRoute]:
     return [*(Route(one.path, _endpoint(one)) for one in QUESTIONS), Route("/openapi.json", _described)]
 
 
-def _endpoint(question: Question) -> Callable[[Request], Response]:
-    def endpoint(request: Request) -> Response:
+def _endpoint(question: Question) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
         try:
-            return _answered(question, request)
+            return await _answered(question, request)
         except Refusal as refusal:
             return problem(refusal.text, refusal.status, refusal.headers)
         except UserError as error:
@@ -37,46 +36,40 @@ def _endpoint(question: Question) -> Callable[[Request], Response]:
     return endpoint
 
 
-def _answered(question: Question, request: Request) -> Response:
+async def _answered(question: Question, request: Request) -> Response:
     site = site_of(request)
     check_query(request, question.keys)
-    authenticate(site, request)
+    asker = await authenticate(site, request)
     view = site.keeper.view
     if not view.known:
         raise Refusal(503, view.error or "nothing is known yet")
-    return _json(question.ask(site, request, view))
+    kind = site.bounds.checks if question.dear else site.bounds.views
+    return await kind.run(asker, lambda: _json(question.ask(site, request, view)))
 
 
-def authenticate(site: Site, request: Request) -> None:
-    """Raise `Refusal` unless a person with a session asks, or a program with a token of an administrator."""
-    if site.session(request, use="live-update" not in request.headers) is not None:
-        return
+async def authenticate(site: Site, request: Request) -> Hashable:
+    """Who asks: a person with a session, or a program with a token of an administrator; else `Refusal`."""
+    session = site.session(request, use="live-update" not in request.headers)
+    if session is not None:
+        return session
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer" or not token:
         raise Refusal(401, "log in, or send a token of the engine", {"WWW-Authenticate": "Bearer"})
-    token, address = token.strip(), address_of(request)
-    if not site.bearers.rights(token, lambda: _rights(site, token, address)).administrator:
-        raise Refusal(403, "this needs an admin role in the engine")
+    token = token.strip()
+    try:
+        rights = await site.bearers.rights(token, counted_address(request))
+    except Refused:
+        raise Refusal(401, "the engine does not take this token", {"WWW-Authenticate": "Bearer"}) from None
+    except EngineAway:
+        raise Refusal(503, "the engine does not answer, so the token cannot be checked") from None
+    if not rights.administrator:
+        raise Refusal(403, NO_ADMIN)
+    return token
 
 
 def problem(text: str, status: int, headers: dict[str, str] | None = None) -> Response:
     """Why there is no answer, for a program."""
     return _json(Problem(text), status, headers)
-
-
-def _rights(site: Site, token: str, address: str) -> Rights:
-    """What the engine says of a token now."""
-    if (wait := site.throttle.begin("", address)) > 0:
-        raise Refusal(429, "too many tokens were refused", {"Retry-After": str(math.ceil(wait))})
-    try:
-        return read_rights(site.tokens, token)
-    except Refused:
-        site.throttle.failed("", address)
-        raise Refusal(401, "the engine does not take this token", {"WWW-Authenticate": "Bearer"}) from None
-    except EngineAway:
-        raise Refusal(503, "the engine does not answer, so the token cannot be checked") from None
-    finally:
-        site.throttle.end("", address)
 
 
 def _described(request: Request) -> Response:

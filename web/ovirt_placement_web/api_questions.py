@@ -23,10 +23,11 @@ from ovirt_placement.answers.violations import ViolationsDocument
 from ovirt_placement.answers.where import WhereDocument
 from ovirt_placement.answers.why import WhyDocument
 from ovirt_placement.model import Cluster
+from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.cluster_map import MapDocument
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.map_changes import MapChangesDocument
-from ovirt_placement_web.site import Refusal, Site
+from ovirt_placement_web.site import Site
 from ovirt_service.errors import UserError
 
 Ask = Callable[[Site, Request, View], msgspec.Struct]
@@ -45,6 +46,8 @@ class Question(NamedTuple):
     required: tuple[str, ...] = ()
     #: Those that are whole numbers.
     numbers: tuple[str, ...] = ()
+    #: Whether it takes seconds of this process's time.
+    dear: bool = False
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -136,6 +139,7 @@ QUESTIONS: tuple[Question, ...] = (
         _ha_check,
         {**_CLUSTER, "hosts": "only the failure of all these together, by name or id, with commas"},
         required=("cluster",),
+        dear=True,
     ),
     Question(
         "/vms/{name}/why",

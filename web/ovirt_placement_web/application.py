@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -21,7 +19,6 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.user_tokens import UserTokens
 from ovirt_placement_web import (
     acts,
@@ -40,28 +37,29 @@ from ovirt_placement_web import (
     then_pages,
 )
 from ovirt_placement_web.bearers import Bearers
+from ovirt_placement_web.bounds import Refusal, bounds
 from ovirt_placement_web.events import EventStream
 from ovirt_placement_web.keeper import Keeper
 from ovirt_placement_web.made_plans import MadePlans
+from ovirt_placement_web.metrics import WebMetrics
 from ovirt_placement_web.past import Past
 from ovirt_placement_web.questions import Questions
 from ovirt_placement_web.security import Guard, TooLarge
-from ovirt_placement_web.sessions import Session, Sessions, Streams, Throttle
+from ovirt_placement_web.sessions import Sessions
 from ovirt_placement_web.settings import Listening, WebSettings, engine_origin, origins
 from ovirt_placement_web.several import ByPath, Place, places
-from ovirt_placement_web.site import Refusal, Site, environment, refused, site_of
+from ovirt_placement_web.site import Site, environment, refused, site_of
+from ovirt_placement_web.throttle import Throttle
 from ovirt_service.errors import UserError
 
-#: How often it is looked which sessions are over.
+#: How often it is looked which sessions are over, or whose rights are to be read again.
 _LOOK_SECONDS = 5.0
 
-_log = logging.getLogger(__name__)
 
-
-def application(config: Config, settings: WebSettings, at: Listening) -> ASGIApp:
+def application(config: Config, settings: WebSettings, at: Listening, metrics: WebMetrics) -> ASGIApp:
     """The page as an ASGI application, of all engines; raises `UserError` if a configuration is at fault."""
     shown = places(config, settings)
-    sites = tuple(_site(place, settings, shown) for place in shown)
+    sites = tuple(_site(place, settings, shown, metrics) for place in shown)
     named = origins(settings, at, config.source)
     apps = [_of_engine(site, named, at) for site in sites]
     # The first one's life is that of all.
@@ -69,21 +67,22 @@ def application(config: Config, settings: WebSettings, at: Listening) -> ASGIApp
     return ByPath(shown[0], apps[0], tuple(zip(shown[1:], apps[1:], strict=True)))
 
 
-def _site(place: Place, settings: WebSettings, shown: tuple[Place, ...]) -> Site:
-    config = place.config
+def _site(place: Place, settings: WebSettings, shown: tuple[Place, ...], metrics: WebMetrics) -> Site:
+    config, tokens = place.config, UserTokens(place.config.engine)
+    limits = bounds(metrics, streams=settings.streams, streams_each=settings.streams_per_session)
     decisions = config.section("web", WebSettings).decisions
     return Site(
         config=config,
         settings=msgspec.structs.replace(settings, root=place.root),
         keeper=Keeper(config),
         sessions=Sessions(settings.session_idle_seconds),
-        streams=Streams(settings.streams, settings.streams_per_session),
-        throttle=Throttle(),
-        tokens=UserTokens(config.engine),
+        bounds=limits,
+        throttle=Throttle(metrics),
+        tokens=tokens,
         questions=Questions(config, Path(decisions) if decisions else None),
         made=MadePlans(config),
         past=Past(config),
-        bearers=Bearers(),
+        bearers=Bearers(tokens, limits),
         templates=environment(),
         places=shown,
     )
@@ -183,23 +182,16 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 
 
 async def _watch_sessions(site: Site) -> None:
-    """Ends what is idle, and what the engine takes no more."""
+    """Ends what is idle, and reads again what people may do: each by itself, as the engine may hang."""
+    seconds = site.settings.validate_seconds
+    pause = min(_LOOK_SECONDS, seconds / 2)
+    asked: set[asyncio.Task[None]] = set()
     while True:
-        await asyncio.sleep(min(_LOOK_SECONDS, site.settings.validate_seconds))
-        for session in site.sessions.to_validate(site.settings.validate_seconds):
-            if await run_in_threadpool(_is_void, site, session):
-                site.sessions.end(session)
-
-
-def _is_void(site: Site, session: Session) -> bool:
-    """Whether the engine says that it does not take the token; nothing follows from its silence."""
-    try:
-        return not site.tokens.is_valid(session.token)
-    except EngineAway:
-        return False
-    except Exception:
-        _log.exception("a token could not be validated")
-        return False
+        await asyncio.sleep(pause)
+        for session in site.sessions.due(seconds - pause):
+            task = asyncio.ensure_future(site.read_rights_again(session))
+            asked.add(task)
+            task.add_done_callback(asked.discard)
 
 
 def _unanswered(request: Request, error: Exception) -> Response:

@@ -1,45 +1,76 @@
-"""Programs that ask with a token of the engine: what the engine says of each, for a minute."""
+"""Tokens of programs, and of the portal: what the engine says of each, for a minute."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Hashable
+from typing import Final, TypeVar
 
-from ovirt_placement.engine.reading.rights import Rights
+from ovirt_placement.engine.connection.user_tokens import Refused, UserTokens, sendable
+from ovirt_placement.engine.reading.rights import Rights, read_rights
+from ovirt_placement_web.bounds import Bounds
 
-_TOKEN_SECONDS = 60.0
-_MOST_TOKENS = 1000
-_TURNS = 64
+_TOKEN_SECONDS: Final = 60.0
+_MOST_TOKENS: Final = 1000
+
+_Said = TypeVar("_Said")
 
 
 class Bearers:
-    """Programs that ask with a token of the engine, which is asked about each token once a minute."""
+    """The engine is asked about each token once a minute, however many requests come with it.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        #: Of requests with the same token one asks the engine, and the others wait for its answer.
-        self._turns = tuple(threading.Lock() for _ in range(_TURNS))
+    Whose token the engine has taken before does not queue with tokens that nobody knows. For the loop's
+    thread alone.
+    """
+
+    def __init__(self, tokens: UserTokens, bounds: Bounds) -> None:
+        self._tokens = tokens
+        self._bounds = bounds
+        #: What the engine said of those that it took, and when; and when it refused others.
         self._known: dict[bytes, tuple[Rights, float]] = {}
+        self._refused: dict[bytes, float] = {}
+        self._asked: dict[bytes, asyncio.Task[Rights]] = {}
 
-    def rights(self, token: str, ask: Callable[[], Rights]) -> Rights:
-        """What the engine said of a token lately, else what it says when asked now."""
-        key = hashlib.sha256(token.encode()).digest()
-        with self._turns[key[0] % _TURNS]:
-            rights = self._recent(key)
-            if rights is None:
-                rights = ask()
-                self._keep(key, rights)
+    async def rights(self, token: str, asker: Hashable, *, seconds: float = _TOKEN_SECONDS) -> Rights:
+        """What the engine said of a token in the last `seconds`, else what it says when asked now.
+
+        Raises `Refused`, `EngineAway`, and `Refusal` while too many ask.
+        """
+        key, now = hashlib.sha256(token.encode()).digest(), time.monotonic()
+        if not sendable(token) or now - self._refused.get(key, -_TOKEN_SECONDS) < _TOKEN_SECONDS:
+            raise Refused("the engine does not take this token")
+        rights, at = self._known.get(key, (None, 0.0))
+        if rights is not None and now - at < seconds:
+            return rights
+        asked = self._asked.get(key)
+        if asked is None:
+            asked = self._asked[key] = asyncio.ensure_future(self._ask(key, token, asker))
+            asked.add_done_callback(lambda done: self._ended(key, done))
+        return await asyncio.shield(asked)
+
+    async def _ask(self, key: bytes, token: str, asker: Hashable) -> Rights:
+        bounds = self._bounds
+        kind, asker = (bounds.rights, key) if key in self._known else (bounds.tokens, asker or key)
+        try:
+            rights = await kind.run(asker, read_rights, self._tokens, token)
+        except Refused:
+            self._known.pop(key, None)
+            _keep(self._refused, key, time.monotonic())
+            raise
+        _keep(self._known, key, (rights, time.monotonic()))
         return rights
 
-    def _recent(self, key: bytes) -> Rights | None:
-        with self._lock:
-            rights, at = self._known.get(key, (None, 0.0))
-        return rights if time.monotonic() - at < _TOKEN_SECONDS else None
+    def _ended(self, key: bytes, done: asyncio.Task[Rights]) -> None:
+        del self._asked[key]
+        if not done.cancelled():
+            done.exception()  # it is nobody's mistake if nobody waits for it any more
 
-    def _keep(self, key: bytes, rights: Rights) -> None:
-        with self._lock:
-            if len(self._known) >= _MOST_TOKENS:
-                self._known.clear()
-            self._known[key] = rights, time.monotonic()
+
+def _keep(kept: dict[bytes, _Said], key: bytes, said: _Said) -> None:
+    """Of too many, those that were asked longest ago are forgotten."""
+    kept.pop(key, None)
+    kept[key] = said
+    if len(kept) > _MOST_TOKENS:
+        del kept[next(iter(kept))]

@@ -11,10 +11,11 @@ from starlette.responses import RedirectResponse, Response
 from ovirt_placement.answers.ha_check import CheckedCluster, UnplacedRecord
 from ovirt_placement.answers.ha_check_domains import Domains, all_together, configured_domains
 from ovirt_placement.model import Cluster
+from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.log_in import to_log_in
 from ovirt_placement_web.pages import Shown, found, viewed
-from ovirt_placement_web.site import Refusal, Site, check_query, number, site_of
+from ovirt_placement_web.site import Site, check_query, number, site_of
 from ovirt_service.errors import UserError
 
 #: Hosts on a page of the table.
@@ -44,7 +45,7 @@ def table(site: Site, request: Request, view: View) -> Shown:
     return "table.html", {"cluster": one, "drawn": drawn, "rows": rows, "number": page, "last": last}
 
 
-def fail(request: Request) -> Response:
+async def fail(request: Request) -> Response:
     """On to the view of the failure of hosts, which the engine's portal knows without their cluster."""
     check_query(request, ["host"], repeated=["host"])
     site = site_of(request)
@@ -61,7 +62,7 @@ def fail(request: Request) -> Response:
     return RedirectResponse(f"{site.root}/ha/{quote(clusters.pop(), safe='')}?{query}", 303)
 
 
-@viewed("host", "domain", repeated=("host", "domain"))
+@viewed("host", "domain", repeated=("host", "domain"), kind=lambda bounds, request: bounds.checks)
 def failures(site: Site, request: Request, view: View) -> Shown:
     """What would come of the failure of hosts, or of whole failure domains, together."""
     one = found(request, "cluster", view.snapshot.clusters)

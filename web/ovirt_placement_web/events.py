@@ -12,8 +12,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
-from ovirt_placement_web.site import Site
+from ovirt_placement_web.sessions import Session
+from ovirt_placement_web.site import NO_ADMIN, Site
 
 #: Proxies and browsers close what is silent for half a minute.
 BEAT_SECONDS = 10.0
@@ -40,29 +42,34 @@ class EventStream:
         if session is None:
             await PlainTextResponse("Log in first.\n", 401)(scope, receive, send)
             return
-        with self._site.streams.opened(session) as room:
-            if not room:
-                await PlainTextResponse("There are too many streams.\n", 429, {"Retry-After": "30"})(
-                    scope, receive, send
-                )
-                return
-            gone = asyncio.ensure_future(_gone(receive))
-            try:
-                await self._report(self._site.cookie_of(request), send, gone)
-            except (TimeoutError, OSError):
-                return  # the reader takes nothing in, or has gone
-            finally:
-                gone.cancel()
+        if not session.rights.administrator:
+            await PlainTextResponse(f"{NO_ADMIN}\n", 403)(scope, receive, send)
+            return
+        try:
+            async with self._site.bounds.streams.place(session):
+                gone = asyncio.ensure_future(_gone(receive))
+                try:
+                    await self._report(session, self._site.cookie_of(request), send, gone)
+                except (TimeoutError, OSError):
+                    return  # the reader takes nothing in, or has gone
+                finally:
+                    gone.cancel()
+        except Refusal as refusal:
+            answer = PlainTextResponse(f"{refusal.text}\n", refusal.status, refusal.headers)
+            await answer(scope, receive, send)
 
-    async def _report(self, cookie: str | None, send: Send, gone: asyncio.Future[None]) -> None:
+    async def _report(
+        self, session: Session, cookie: str | None, send: Send, gone: asyncio.Future[None]
+    ) -> None:
         headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         keeper = self._site.keeper
-        with keeper.subscribed() as changed:
+        with keeper.subscribed() as changed, session.wakes(changed):
             while not gone.done():
                 changed.clear()
-                if self._site.sessions.find(cookie, use=False) is None:
-                    await _send(send, b"event: end\ndata: {}\n\n", more=False)
+                lasts = self._site.sessions.find(cookie, use=False) is session
+                if not lasts or not session.rights.administrator:
+                    await _send(send, _end("" if not lasts else NO_ADMIN), more=False)
                     return
                 sent_at = time.monotonic()
                 await _send(send, _event(keeper.view))
@@ -89,6 +96,10 @@ async def _send(send: Send, body: bytes, *, more: bool = True) -> None:
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def _end(why: str) -> bytes:
+    return b"event: end\ndata: " + msgspec.json.encode({"why": why} if why else {}) + b"\n\n"
 
 
 def _event(view: View) -> bytes:

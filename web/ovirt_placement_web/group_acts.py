@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -90,15 +89,19 @@ async def _foreseen_or_done(
     change = _Change(kind, view.snapshot.cluster_by_id[group.cluster], group, after)
     if "do" in asked.form:
         return await _done(asked, change, form)
-    judgement = GroupJudgement((), (), ()) if after is None else judge(view.snapshot, after)
-    foreseen = await run_in_threadpool(_foreseen, asked.site, view, change, judgement)
+    judgement, foreseen = await asked.site.bounds.plans.run(
+        asked.session, _foreseen, asked.site, view, change
+    )
     shown = _shown(change, form) | {"judgement": judgement, "foreseen": list(foreseen_lines(foreseen))}
     return asked.site.page(request, "group_form.html", view=view, **shown)
 
 
-def _foreseen(site: Site, view: View, change: _Change, judgement: GroupJudgement) -> WhatIfDocument:
+def _foreseen(site: Site, view: View, change: _Change) -> tuple[GroupJudgement, WhatIfDocument]:
+    judgement = GroupJudgement((), (), ()) if change.after is None else judge(view.snapshot, change.after)
     gone, meant_groups = ((change.before,), ()) if change.after is None else ((), (change.after,))
-    return site.made.groups_foreseen(view.snapshot, gone=gone, meant=meant_groups, conflicts=judgement.all)
+    return judgement, site.made.groups_foreseen(
+        view.snapshot, gone=gone, meant=meant_groups, conflicts=judgement.all
+    )
 
 
 async def _done(asked: Asked, change: _Change, form: GroupForm) -> Response:

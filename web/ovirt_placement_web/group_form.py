@@ -11,7 +11,7 @@ import msgspec
 from ovirt_placement.answers.groups.members import MEMBERS, find_member, table_of
 from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Snapshot
 from ovirt_placement.model.group_file import stored_priority, stored_text
-from ovirt_placement_web.site import Refusal
+from ovirt_placement_web.bounds import Refusal
 from ovirt_service.errors import UserError
 from ovirt_service.legible import escaped
 

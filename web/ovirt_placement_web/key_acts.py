@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -24,6 +23,7 @@ from ovirt_placement.model.key_text import check_text
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
 from ovirt_placement.store.opening import opened
 from ovirt_placement_web.acting import Asked, Stale, asked_by, carried_out
+from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.key_form import (
     HostsForm,
@@ -39,7 +39,7 @@ from ovirt_placement_web.key_form import (
 )
 from ovirt_placement_web.key_pages import PERMIT, hosts_shown, key_shown
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.site import Refusal, Site, instant
+from ovirt_placement_web.site import Site, instant
 from ovirt_service.errors import UserError
 
 _MOST_NAMED = 5
@@ -97,7 +97,7 @@ async def _answered(request: Request, asked: Asked, form: KeyForm | HostsForm, *
         shown = hosts_shown(form, view.snapshot)
     if "do" in asked.form:
         return await _done(asked, meant)
-    looked = await run_in_threadpool(_look, asked.site, view, meant)
+    looked = await asked.site.bounds.plans.run(asked.session, _look, asked.site, view, meant)
     verb = "Remove" if gone else "Set"
     return asked.site.page(
         request, "key_form.html", view=view, **shown | {"looked": looked, "verb": verb, "gone": gone}

@@ -14,7 +14,7 @@ from ovirt_placement.model import Cluster, PlacementKey, Snapshot
 from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, SETTABLE
 from ovirt_placement.model.key_resources import find_place, find_resource, resource_word
 from ovirt_placement.store.keys import KeyChange, KeyPlace
-from ovirt_placement_web.site import Refusal
+from ovirt_placement_web.bounds import Refusal
 from ovirt_service.errors import UserError
 from ovirt_service.legible import escaped
 

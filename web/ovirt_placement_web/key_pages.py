@@ -13,6 +13,7 @@ from ovirt_placement.answers.keys.sentences import written, written_weight
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_levels import NODE, SETTABLE
 from ovirt_placement.store.keys import KeyStore
+from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.key_form import (
     SETTER_OF,
@@ -23,7 +24,7 @@ from ovirt_placement_web.key_form import (
     key_filled,
 )
 from ovirt_placement_web.pages import Shown, found, viewed
-from ovirt_placement_web.site import Refusal, Site
+from ovirt_placement_web.site import Site
 from ovirt_placement_web.stored import stored
 from ovirt_service.errors import UserError
 

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, unquote
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.user_tokens import Refused, sendable
+from ovirt_placement.engine.connection.user_tokens import Refused
 from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web import audit
-from ovirt_placement_web.site import Refusal, Site, check_query, is_framed, site_of
+from ovirt_placement_web.bounds import Refusal
+from ovirt_placement_web.settings import is_loopback
+from ovirt_placement_web.site import NO_ADMIN, Site, check_query, is_framed, site_of
 from ovirt_service.errors import UserError
 
 #: The same whatever is wrong: nobody learns which names there are.
 _WRONG = "The engine does not take this name and password."
-_NO_ADMIN = "This page is for people with an admin role in the engine, as ReadOnlyAdmin."
 _AWAY = "The engine does not answer, so nobody can log in now."
 _LONGEST = 1024
+#: An address that is encoded more often is none of the page.
+_MOST_DECODED = 4
 
 
 async def form_of(request: Request) -> dict[str, str]:
@@ -39,7 +40,7 @@ async def show(request: Request) -> Response:
     check_query(request, ["next"])
     site = site_of(request)
     goal = onward(site, request.query_params.get("next", ""))
-    if site.session(request) is not None:
+    if site.knows(request):
         return RedirectResponse(goal, 303)
     return site.page(request, "log_in.html", onward=goal, name="", wrong="")
 
@@ -52,28 +53,26 @@ async def log_in(request: Request) -> Response:
     goal, address = onward(site, form.get("next", "")), address_of(request)
     if not name or not password or len(name) > _LONGEST or len(password) > _LONGEST:
         return _again(site, request, goal, name[:_LONGEST], 400, "Name and password are needed.")
-    if (wait := site.throttle.begin(name, address)) > 0:
-        _note(name, address, "refused: too many failures")
-        text = f"Too many failed log-ins. Try again in {math.ceil(wait / 60)} min."
-        answer = _again(site, request, goal, name, 429, text)
-        answer.headers["Retry-After"] = str(math.ceil(wait))
-        return answer
+    counted = counted_address(request)
     try:
-        token = await run_in_threadpool(site.tokens.log_in, name, password)
-        rights = await run_in_threadpool(read_rights, site.tokens, token)
+        async with site.throttle.turn(name, counted):
+            # Those whom no address distinguishes are distinguished by their names.
+            token, rights = await site.bounds.log_ins.run(counted or name, _logged_in, site, name, password)
+    except Refusal as refusal:
+        _note(name, address, f"refused: {refusal.text}")
+        answer = _again(site, request, goal, name, refusal.status, refusal.text)
+        answer.headers.update(refusal.headers)
+        return answer
     except EngineAway as error:
         _note(name, address, f"failed: {error}")
         return _again(site, request, goal, name, 503, _AWAY)
     except Refused:
-        site.throttle.failed(name, address)
         _note(name, address, "refused by the engine")
         return _again(site, request, goal, name, 401, _WRONG)
-    finally:
-        site.throttle.end(name, address)
     if not rights.administrator:
-        await run_in_threadpool(_forget, site, token)
+        await site.bounds.log_ins.run(counted or name, _forget, site, token)
         _note(name, address, "refused: no admin role")
-        return _again(site, request, goal, name, 403, _NO_ADMIN)
+        return _again(site, request, goal, name, 403, NO_ADMIN)
     return _begun(site, request, rights, token, goal)
 
 
@@ -82,24 +81,17 @@ async def log_in_by_token(request: Request) -> Response:
     check_query(request, [])
     site, form = site_of(request), await form_of(request)
     token, address = form.get("token", ""), address_of(request)
-    if (wait := site.throttle.begin("", address)) > 0:
-        raise Refusal(429, "Too many failed log-ins.", {"Retry-After": str(math.ceil(wait))})
     try:
-        if not sendable(token):
-            raise Refused("no token")
-        rights = await run_in_threadpool(read_rights, site.tokens, token)
+        rights = await site.bearers.rights(token, counted_address(request), seconds=0.0)
     except EngineAway as error:
         _note("the portal's user", address, f"failed: {error}")
         raise Refusal(503, _AWAY) from None
     except Refused:
-        site.throttle.failed("", address)
         _note("the portal's user", address, "refused by the engine")
         raise Refusal(401, "The engine does not take this token.") from None
-    finally:
-        site.throttle.end("", address)
     if not rights.administrator:
         _note(rights.user_name, address, "refused: no admin role")
-        raise Refusal(403, _NO_ADMIN)
+        raise Refusal(403, NO_ADMIN)
     return _begun(site, request, rights, token, onward(site, form.get("next", "")))
 
 
@@ -107,12 +99,12 @@ async def log_out(request: Request) -> Response:
     """End the session; the cookie of who copies it is worth nothing from now on."""
     check_query(request, [])
     site, form = site_of(request), await form_of(request)
-    session = site.session(request)
+    session = site.sessions.find(site.cookie_of(request))
     if session is not None:
         if not session.admits(form.get("csrf", "")):
             raise Refusal(403, "This form is not of this session.")
         site.sessions.end(session)
-        await run_in_threadpool(_forget, site, session.token)
+        await site.bounds.rights.run(session, _forget, site, session.token)
         _note(session.rights.user_name, address_of(request), "done", "log-out")
     answer = RedirectResponse(f"{site.root}/log-in", 303)
     answer.delete_cookie(site.cookie, path=site.root, secure=True, httponly=True, samesite="strict")
@@ -124,6 +116,16 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
+def counted_address(request: Request) -> str:
+    """The address that failed log-ins are counted by; empty where many people come from it.
+
+    A tunnel and a web server are on this machine, or are trusted proxies that do not say for whom they ask.
+    """
+    address = address_of(request)
+    shared = is_loopback(address) or address in site_of(request).settings.trusted_proxies
+    return "" if shared else address
+
+
 def to_log_in(request: Request, site: Site) -> Response:
     """The way to the form, and back; in the engine's portal, to where its token is asked for."""
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -132,13 +134,35 @@ def to_log_in(request: Request, site: Site) -> Response:
 
 
 def onward(site: Site, wanted: str) -> str:
-    """Where to after the log-in: a path of the page, and nothing else."""
-    own = wanted.startswith(f"{site.root}/") and "//" not in wanted and "\\" not in wanted
-    return wanted if own and wanted.isprintable() and wanted.isascii() else f"{site.root}/"
+    """Where to after the log-in: a path of the page, and nothing else.
+
+    No browser, and no web server that decodes it once more, may find a way out of the page in it.
+    """
+    read = wanted.partition("?")[0]
+    for _ in range(_MOST_DECODED):
+        way = read.split("/")
+        if (
+            not wanted.isascii()
+            or not read.isprintable()
+            or not read.startswith(f"{site.root}/")
+            or "\\" in read
+            or "" in way[1:-1]
+            or any(part.partition(";")[0] in (".", "..") for part in way)
+        ):
+            return f"{site.root}/"
+        if read == (decoded := unquote(read)):
+            return wanted if wanted.isprintable() and "\\" not in wanted else f"{site.root}/"
+        read = decoded
+    return f"{site.root}/"
+
+
+def _logged_in(site: Site, name: str, password: str) -> tuple[str, Rights]:
+    token = site.tokens.log_in(name, password)
+    return token, read_rights(site.tokens, token)
 
 
 def _begun(site: Site, request: Request, rights: Rights, token: str, goal: str) -> Response:
-    former = site.session(request)
+    former = site.sessions.find(site.cookie_of(request))
     if former is not None:
         site.sessions.end(former)
     cookie, _ = site.sessions.begin(rights, token)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -39,12 +38,10 @@ from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store import keys
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_service.errors import UserError
 
 #: This many are kept, the latest.
 _MOST = 100
-#: How long a person waits for another's plan, for the engine, and for a plan at most.
-_TURN_SECONDS = 30.0
+#: How long a person waits for a plan at most.
 _MOST_SECONDS = 30.0
 
 
@@ -66,12 +63,11 @@ class Difference(NamedTuple):
 
 
 class MadePlans:
-    """Makes them, one at a time, and knows those that were made last."""
+    """Makes them, and knows those that were made last."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         prepare()
-        self._turn = threading.Semaphore(1)
         self._lock = threading.Lock()
         self._known: OrderedDict[str, MadePlan] = OrderedDict()
 
@@ -79,23 +75,20 @@ class MadePlans:
         """What would be done now if these VMs stayed where they are, with the reasons. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
         seconds = min(configured.seconds(settings), _MOST_SECONDS)
-        with self._in_turn():
-            found = of_engine(self._config, ENGINE_SECONDS)
-            made = planned_apart(found, cluster.id, seconds, staying)
+        found = of_engine(self._config, ENGINE_SECONDS)
+        made = planned_apart(found, cluster.id, seconds, staying)
         return self._keep(MadePlan(msgspec.to_builtins(plan_record(made, found.snapshot))))
 
     def undo(self, record: PlanRecord) -> MadePlan:
         """What would take back what a plan has done. Raises `UserError`."""
-        with self._in_turn():
-            snapshot = inventory.snapshot(config=self._config, deadline=ENGINE_SECONDS)
-            found = way_back(self._config, snapshot, record)
+        snapshot = inventory.snapshot(config=self._config, deadline=ENGINE_SECONDS)
+        found = way_back(self._config, snapshot, record)
         kept = tuple((one.id, one.name, one.because) for one in found.kept)
         return self._keep(MadePlan(msgspec.to_builtins(found.clusters[0]), record.id, kept))
 
     def room(self, snapshot: Snapshot, vm: Vm) -> RoomFound:
         """Which migrations let a VM start that no host takes; kept, to be carried out. Raises `UserError`."""
-        with self._in_turn():
-            found = room_apart(snapshot, vm, _MOST_SECONDS)
+        found = room_apart(snapshot, vm, _MOST_SECONDS)
         if found.plan.steps:
             self._keep(MadePlan(msgspec.to_builtins(found.plan)))
         return found
@@ -111,27 +104,23 @@ class MadePlans:
         """What would come of changing groups, if what is configured is repaired. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
         change = GroupChange(gone, meant, conflicts, configured.options(settings).repair)
-        with self._in_turn():
-            return groups_foreseen_apart(snapshot, change, _MOST_SECONDS)
+        return groups_foreseen_apart(snapshot, change, _MOST_SECONDS)
 
     def keys_foreseen(self, snapshot: Snapshot, change: keys.KeyChange) -> WhatIfDocument:
         """What would come of changing placement keys, likewise. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
         meant = KeyChange(change, configured.options(settings).repair)
-        with self._in_turn():
-            return keys_foreseen_apart(snapshot, meant, _MOST_SECONDS)
+        return keys_foreseen_apart(snapshot, meant, _MOST_SECONDS)
 
     def maintenance(self, hosts: Sequence[str], stopped: Collection[str], back: Return) -> ClusterMaintenance:
         """What a rolling maintenance of hosts of one cluster would be now. Raises `UserError`."""
-        with self._in_turn():
-            found = of_engine(self._config, ENGINE_SECONDS)
-            options = maintenance_options(found, stopped=stopped, back=back)
-            return maintenance_apart(found, hosts, options, _MOST_SECONDS)
+        found = of_engine(self._config, ENGINE_SECONDS)
+        options = maintenance_options(found, stopped=stopped, back=back)
+        return maintenance_apart(found, hosts, options, _MOST_SECONDS)
 
     def check_rounds(self, snapshot: Snapshot, hosts: Sequence[str], stopped: Sequence[str]) -> None:
         """Raise `UserError` if some of these hosts cannot become empty."""
-        with self._in_turn():
-            order_apart(snapshot, hosts, stopped, domains_of(self._config, snapshot), _MOST_SECONDS)
+        order_apart(snapshot, hosts, stopped, domains_of(self._config, snapshot), _MOST_SECONDS)
 
     def known(self, plan: str) -> MadePlan | None:
         with self._lock:
@@ -144,15 +133,6 @@ class MadePlans:
             while len(self._known) > _MOST:
                 self._known.popitem(last=False)
         return made
-
-    @contextmanager
-    def _in_turn(self) -> Iterator[None]:
-        if not self._turn.acquire(timeout=_TURN_SECONDS):
-            raise UserError("another plan is being made for somebody else: try again in a minute")
-        try:
-            yield
-        finally:
-            self._turn.release()
 
 
 def difference(former: Sequence[Document], present: Sequence[Document]) -> Difference:

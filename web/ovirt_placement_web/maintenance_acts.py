@@ -17,9 +17,9 @@ from ovirt_placement.store.maintenance_run import MaintenanceRequest, Work
 from ovirt_placement.store.opening import opened
 from ovirt_placement_web.acting import PERMIT as MIGRATE
 from ovirt_placement_web.acting import Stale, asked_by, carried_out, cluster_of
+from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.maintenance_pages import PERMIT, stop_vms
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.site import Refusal
 from ovirt_service.errors import UserError
 
 

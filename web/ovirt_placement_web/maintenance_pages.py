@@ -17,9 +17,10 @@ from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store.maintenance import MaintenanceStore
 from ovirt_placement.store.maintenance_run import ACTIVE, MaintenanceRun, RunState, Work
+from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.pages import Shown, found, viewed
-from ovirt_placement_web.site import Refusal, Site
+from ovirt_placement_web.site import Site
 from ovirt_placement_web.stored import stored
 from ovirt_service.errors import UserError
 
@@ -35,7 +36,12 @@ _ACTS = {
 }
 
 
-@viewed("host", "stop", "return", repeated=("host",))
+def _kind(bounds: Bounds, request: Request) -> Bound:
+    """Who ticks hosts waits for a plan; all others look at what is under way."""
+    return bounds.plans if "host" in request.query_params else bounds.views
+
+
+@viewed("host", "stop", "return", repeated=("host",), kind=_kind)
 def maintenance(site: Site, request: Request, view: View) -> Shown:
     """How far runs are, and of hosts that are ticked in which rounds they could be taken out."""
     one = found(request, "cluster", view.snapshot.clusters)

@@ -16,8 +16,8 @@ _REFUSALS = {
     "401": "log in, or send a token of the engine",
     "403": "this needs an admin role in the engine",
     "404": "there is no such object",
-    "429": "too many tokens were refused",
-    "503": "nothing is known, or the engine does not answer",
+    "429": "too many requests of this session, token or address are under way",
+    "503": "nothing is known, the engine does not answer, or too much is asked",
 }
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 10**16 - 1}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -28,10 +28,11 @@ from ovirt_placement.answers.status import lines as status_lines
 from ovirt_placement.answers.why import not_asked_text
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.store.history import PlanRecord
+from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.group_form import state_of
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.log_in import to_log_in
-from ovirt_placement_web.site import Refusal, Site, check_query, number, site_of
+from ovirt_placement_web.site import Site, check_query, number, site_of
 from ovirt_service.errors import UserError
 
 _DAY = 86400.0
@@ -43,27 +44,44 @@ Item = TypeVar("Item")
 #: What a view shows: by the name of its template.
 Shown = tuple[str, dict[str, Any]]
 Ask = Callable[[Site, Request, View], Shown]
-Endpoint = Callable[[Request], Response]
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def viewed(*allowed: str, repeated: Iterable[str] = ()) -> Callable[[Ask], Endpoint]:
-    """A view for people who are logged in, which takes these keys of the query, some of them `repeated`."""
+def viewed(
+    *allowed: str,
+    repeated: Iterable[str] = (),
+    kind: Callable[[Bounds, Request], Bound] = lambda bounds, request: bounds.views,
+) -> Callable[[Ask], Endpoint]:
+    """A view for people who are logged in, which takes these keys of the query, some of them `repeated`.
+
+    `kind` says what kind of work it is.
+    """
 
     def wrap(ask: Ask) -> Endpoint:
         @functools.wraps(ask)
-        def endpoint(request: Request) -> Response:
+        async def endpoint(request: Request) -> Response:
             check_query(request, allowed, repeated)
             site = site_of(request)
             # What the page fetches by itself is no sign of a person.
-            if site.session(request, use="live-update" not in request.headers) is None:
+            session = site.session(request, use="live-update" not in request.headers)
+            if session is None:
                 return to_log_in(request, site)
-            view = site.keeper.view
-            template, shown = ask(site, request, view)
-            return site.page(request, template, view=view, **shown)
+
+            def render() -> Response:
+                view = site.keeper.view
+                template, shown = ask(site, request, view)
+                return site.page(request, template, view=view, **shown)
+
+            return await kind(site.bounds, request).run(session, render)
 
         return endpoint
 
     return wrap
+
+
+def planned(bounds: Bounds, request: Request) -> Bound:
+    """The kind of work of what waits for a plan."""
+    return bounds.plans
 
 
 def found(request: Request, wanted: str, items: Iterable[Item]) -> Item:
@@ -81,14 +99,19 @@ def clusters(site: Site, request: Request, view: View) -> Shown:
     return "clusters.html", {"answer": answer, "lines": list(status_lines(answer)), "others": others}
 
 
-def summary(request: Request) -> Response:
+async def summary(request: Request) -> Response:
     """The clusters, as the page of another engine shows them; without a session, where to log in."""
     check_query(request, [])
     site = site_of(request)
     view = site.keeper.view
-    known = site.session(request, use=False) is not None
-    answer = site.questions.status(view) if known else None
-    return site.page(request, "summary.html", view=view, answer=answer)
+    if not site.knows(request):
+        return site.page(request, "summary.html", view=view, answer=None)
+    asker = site.session(request, use=False)
+
+    def render() -> Response:
+        return site.page(request, "summary.html", view=view, answer=site.questions.status(view))
+
+    return await site.bounds.views.run(asker, render)
 
 
 @viewed()

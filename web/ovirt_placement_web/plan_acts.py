@@ -9,7 +9,7 @@ from ovirt_enforcer.on_request.orders import Misfits, order_looked_at
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.opening import opened
 from ovirt_placement_web.acting import Asked, Stale, asked_by, carried_out, cluster_of
-from ovirt_placement_web.site import Refusal
+from ovirt_placement_web.bounds import Refusal
 
 _GONE = "this plan was made too long ago, or before the page was restarted: have it made again"
 

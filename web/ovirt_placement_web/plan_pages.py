@@ -15,12 +15,13 @@ from ovirt_placement.answers.plans.reading import NoPlan
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement.store.intents import IntentState
+from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.made_plans import MadePlan, difference
-from ovirt_placement_web.pages import Shown, found, reported, viewed
+from ovirt_placement_web.pages import Shown, found, planned, reported, viewed
 from ovirt_placement_web.past import MONTH
 from ovirt_placement_web.sides import sides
-from ovirt_placement_web.site import Refusal, Site
+from ovirt_placement_web.site import Site
 from ovirt_placement_web.timeline import Timeline, timeline
 from ovirt_service.errors import UserError
 
@@ -58,7 +59,7 @@ def plan(site: Site, request: Request, view: View) -> Shown:
     return "plan.html", {**shown, **reporting, **course, "undoable": _has_done(recorded)}
 
 
-@viewed("plan", "without", repeated=("without",))
+@viewed("plan", "without", repeated=("without",), kind=planned)
 def plan_now(site: Site, request: Request, view: View) -> Shown:
     """What would be planned now, perhaps with VMs left alone, compared with the plan that was looked at."""
     one = found(request, "cluster", view.snapshot.clusters)
@@ -87,7 +88,7 @@ def plan_now(site: Site, request: Request, view: View) -> Shown:
     }
 
 
-@viewed("plan")
+@viewed("plan", kind=planned)
 def undo(site: Site, request: Request, view: View) -> Shown:
     """What would take back what a plan has done."""
     one = found(request, "cluster", view.snapshot.clusters)
@@ -104,7 +105,7 @@ def undo(site: Site, request: Request, view: View) -> Shown:
     }
 
 
-@viewed()
+@viewed(kind=planned)
 def room(site: Site, request: Request, view: View) -> Shown:
     """What would let a VM start that no host takes."""
     one = found(request, "VM", view.snapshot.vms)

@@ -43,6 +43,8 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     streams: Count = 500
     #: A file that gets a line of JSON for each log-in and each act; empty: they are in the log alone.
     audit_log: str = ""
+    #: HOST:PORT of a page for Prometheus; empty: there is none.
+    metrics: str = ""
     #: Configurations of further engines, which the page shows as well, each below engine/NAME.
     engines: tuple[Path, ...] = ()
     #: The proxy's record of decisions; empty: where the proxy's configuration on this machine says.
@@ -59,7 +61,7 @@ class Listening(NamedTuple):
 def listening(settings: WebSettings, source: str) -> Listening:
     """Where to listen; raises `UserError` if others than this machine would be served without TLS."""
     host, port = split_address(settings.listen, f"{source}: [web] listen:")
-    loopback = _is_loopback(host)
+    loopback = is_loopback(host)
     tls = settings.certificate is not None
     if tls != (settings.key is not None):
         raise UserError(f"{source}: [web] certificate and key belong together: set both or none")
@@ -93,7 +95,7 @@ def _is_origin(text: str) -> bool:
     return re.fullmatch(r"https?://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?", text) is not None
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

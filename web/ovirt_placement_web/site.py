@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,30 +16,25 @@ from starlette.responses import HTMLResponse, Response
 
 from ovirt_placement.answers.cluster_status import FAMILIES
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.user_tokens import UserTokens
+from ovirt_placement.engine.connection.failures import EngineAway
+from ovirt_placement.engine.connection.user_tokens import Refused, UserTokens
+from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web.bearers import Bearers
+from ovirt_placement_web.bounds import Bounds, Refusal
 from ovirt_placement_web.keeper import Keeper, View
 from ovirt_placement_web.made_plans import MadePlans
 from ovirt_placement_web.past import Past
 from ovirt_placement_web.questions import Questions
-from ovirt_placement_web.sessions import Session, Sessions, Streams, Throttle
+from ovirt_placement_web.sessions import Session, Sessions
 from ovirt_placement_web.settings import WebSettings
 from ovirt_placement_web.several import Place
+from ovirt_placement_web.throttle import Throttle
 from ovirt_service.legible import escaped
 
 _COOKIE = "__Secure-ovirt-placement"
+NO_ADMIN = "This page is for people with an admin role in the engine, as ReadOnlyAdmin."
 
 _log = logging.getLogger(__name__)
-
-
-class Refusal(Exception):
-    """An answer other than what was asked for: its status and a sentence."""
-
-    def __init__(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(text)
-        self.status = status
-        self.text = text
-        self.headers = headers or {}
 
 
 @dataclass(frozen=True)
@@ -50,7 +45,7 @@ class Site:
     settings: WebSettings
     keeper: Keeper
     sessions: Sessions
-    streams: Streams
+    bounds: Bounds
     throttle: Throttle
     tokens: UserTokens
     questions: Questions
@@ -75,7 +70,39 @@ class Site:
         return request.cookies.get(self.cookie)
 
     def session(self, request: Request, *, use: bool = True) -> Session | None:
-        return self.sessions.find(self.cookie_of(request), use=use)
+        """The session of who asks; raises `Refusal` where they have no admin role any more."""
+        found = self.sessions.find(self.cookie_of(request), use=use)
+        if found is not None and not found.rights.administrator:
+            raise Refusal(403, NO_ADMIN)
+        return found
+
+    def knows(self, request: Request) -> bool:
+        """Whether somebody asks who is logged in and may read; that is no use of the session."""
+        found = self.sessions.find(self.cookie_of(request), use=False)
+        return found is not None and found.rights.administrator
+
+    async def read_rights_again(self, session: Session) -> None:
+        """Ask the engine what a person may do now; nothing follows from its silence."""
+        try:
+            rights = await self.bounds.rights.run(session, self._rights_now, session)
+        except (EngineAway, Refusal):
+            return
+        except Exception:
+            _log.exception("the rights of a session could not be read")
+            return
+        if rights is None:
+            self.sessions.end(session)
+        else:
+            session.change(rights)
+
+    def _rights_now(self, session: Session) -> Rights | None:
+        """None once the engine takes the token no more. Who may not even read their roles has none."""
+        try:
+            return read_rights(self.tokens, session.token)
+        except Refused:
+            if not self.tokens.is_valid(session.token):
+                return None
+            return replace(session.rights, administrator=False, permits={})
 
     def page(
         self, request: Request, template: str, *, status: int = 200, view: View | None = None, **shown: Any
@@ -87,7 +114,7 @@ class Site:
             root=self.root,
             here=where,
             path=request.url.path.removeprefix(self.root),
-            session=self.session(request, use=False),
+            session=self.sessions.find(self.cookie_of(request), use=False),
             framed=is_framed(request),
             view=known,
             engine=self.config.engine,

@@ -13,9 +13,10 @@ from ovirt_placement.answers.decisions.at_time import Attempt, DecisionsAtDocume
 from ovirt_placement.answers.decisions.engine_said import cut_text
 from ovirt_placement.answers.decisions.past import PastDecision
 from ovirt_placement.model import Vm
+from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.pages import Shown, found, reported, viewed
-from ovirt_placement_web.site import Refusal, Site
+from ovirt_placement_web.site import Site
 from ovirt_service.errors import UserError
 
 #: Of plans, the last one until the moment is looked for so far back, and the next one so far ahead.
@@ -26,7 +27,7 @@ _LONGEST = 64
 _YEAR_9999 = 253_370_764_800.0
 
 
-@viewed("at")
+@viewed("at", kind=lambda bounds, request: bounds.plans if "at" in request.query_params else bounds.views)
 def then(site: Site, request: Request, view: View) -> Shown:
     """The decisions next to a moment; without one, the form that asks for it."""
     one = found(request, "VM", view.snapshot.vms)

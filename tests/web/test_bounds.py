@@ -1,0 +1,310 @@
+"""Each kind of work has its own places: who asks too much is refused, and others get their turn."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from ovirt_placement.engine.connection.failures import EngineAway
+from ovirt_placement.engine.connection.user_tokens import Refused
+from ovirt_placement.engine.reading.rights import Rights
+from ovirt_placement_web import bearers
+from ovirt_placement_web.bearers import Bearers
+from ovirt_placement_web.bounds import Bound, Limit, Refusal, bounds
+from ovirt_placement_web.metrics import WebMetrics
+from ovirt_placement_web.throttle import Throttle
+
+ADMIN = Rights("id", "name", administrator=True)
+
+
+def bound(most: Limit, each: Limit, metrics: WebMetrics | None = None, patience: float = 30.0) -> Bound:
+    return Bound(
+        "plans", metrics or WebMetrics(), most=most, each=each, retry_seconds=5, patience_seconds=patience
+    )
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def outcomes(tasks: list[asyncio.Task[Any]]) -> Counter[object]:
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    return Counter(one.status if isinstance(one, Refusal) else one for one in ended)
+
+
+async def refusals(tasks: list[asyncio.Task[Any]]) -> list[Refusal]:
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    return [one for one in ended if isinstance(one, Refusal)]
+
+
+def test_one_who_asks_300_times_is_refused_and_others_have_the_next_turn() -> None:
+    async def ask() -> None:
+        metrics = WebMetrics()
+        plans, held, order = bound(Limit(2, 40), Limit(1, 4), metrics), asyncio.Event(), []
+
+        async def one(asker: str) -> str:
+            async with plans.place(asker):
+                order.append(asker)
+                await held.wait()
+                return asker
+
+        many = [asyncio.create_task(one("many")) for _ in range(300)]
+        await settle()
+        other = asyncio.create_task(one("other"))
+        await settle()
+        assert order == ["many", "other"], "one asker has one place, however many there are"
+        held.set()
+        assert await other == "other"
+        assert await outcomes(many) == {"many": 5, 429: 295}
+        sample = metrics.registry.get_sample_value
+        assert sample("ovirt_placement_web_requests_refused_total", {"kind": "plans", "status": "429"}) == 295
+        assert sample("ovirt_placement_web_requests_running", {"kind": "plans"}) == 0
+        assert sample("ovirt_placement_web_requests_waiting", {"kind": "plans"}) == 0
+
+    asyncio.run(ask())
+
+
+def test_all_askers_together_are_refused_with_503_and_when_to_come_again() -> None:
+    async def ask() -> None:
+        plans, held = bound(Limit(2, 3), Limit(1, 4)), asyncio.Event()
+
+        async def one(asker: int) -> None:
+            async with plans.place(asker):
+                await held.wait()
+
+        tasks = [asyncio.create_task(one(asker)) for asker in range(20)]
+        await settle()
+        held.set()
+        assert await outcomes(tasks) == {None: 5, 503: 15}
+        (refusal,) = {one.headers["Retry-After"] for one in await refusals(tasks)}
+        assert refusal == "5"
+
+    asyncio.run(ask())
+
+
+def test_who_waits_too_long_or_leaves_costs_no_place() -> None:
+    async def ask() -> None:
+        plans, held = bound(Limit(1, 9), Limit(1, 9), patience=0.01), asyncio.Event()
+
+        async def one() -> None:
+            async with plans.place("one"):
+                await held.wait()
+
+        holder = asyncio.create_task(one())
+        await settle()
+        with pytest.raises(Refusal) as refused:
+            await one()
+        assert refused.value.status == 503
+        leaving = asyncio.create_task(one())
+        await settle()
+        leaving.cancel()
+        held.set()
+        await holder
+        await outcomes([leaving] if not leaving.cancelled() else [])
+        await one()
+        assert not plans._askers
+        assert plans._free == 1
+
+    asyncio.run(ask())
+
+
+def test_work_of_one_kind_that_hangs_holds_up_no_other() -> None:
+    async def ask() -> None:
+        limits, hangs = bounds(WebMetrics(), streams=5, streams_each=5), threading.Event()
+        kinds = [limits.plans, limits.acts, limits.log_ins, limits.tokens, limits.rights, limits.checks]
+        tasks = [
+            asyncio.create_task(kind.run(asker, hangs.wait, 10.0)) for kind in kinds for asker in range(60)
+        ]
+        await asyncio.sleep(0.05)
+        assert await asyncio.wait_for(limits.views.run("a person", lambda: "a view"), 1.0) == "a view"
+        hangs.set()
+        assert (await outcomes(tasks))[503] > 0
+
+    asyncio.run(ask())
+
+
+class Engine:
+    """What it says of tokens: held back until it goes on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []
+        self.goes_on = threading.Event()
+        self.good = {"good", "other"}
+        self.away = False
+        monkeypatch.setattr(bearers, "read_rights", self._rights)
+
+    def _rights(self, tokens: object, token: str) -> Rights:
+        self.asked.append(token)
+        assert self.goes_on.wait(10)
+        if self.away:
+            raise EngineAway("away", request_sent=True)
+        if token not in self.good:
+            raise Refused("no")
+        return ADMIN
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    return Engine(monkeypatch)
+
+
+def known(monkeypatch: pytest.MonkeyPatch, seconds: list[float]) -> None:
+    monkeypatch.setattr(bearers.time, "monotonic", lambda: seconds[0])  # type: ignore[attr-defined]
+
+
+def tokens(ask: Callable[[Bearers], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        await ask(Bearers(None, bounds(WebMetrics(), streams=5, streams_each=5)))  # type: ignore[arg-type]
+
+    asyncio.run(run())
+
+
+def test_60_requests_with_one_token_ask_the_engine_once(engine: Engine) -> None:
+    async def ask(bearing: Bearers) -> None:
+        tasks = [asyncio.create_task(bearing.rights("good", "1.2.3.4")) for _ in range(60)]
+        await asyncio.sleep(0.02)
+        engine.goes_on.set()
+        assert await asyncio.gather(*tasks) == [ADMIN] * 60
+        assert engine.asked == ["good"]
+
+    tokens(ask)
+
+
+def test_a_token_that_fails_is_counted_by_itself(engine: Engine) -> None:
+    async def ask(bearing: Bearers) -> None:
+        engine.goes_on.set()
+        for _ in range(10):
+            with pytest.raises(Refused):
+                await bearing.rights("expired", "1.2.3.4")
+        assert engine.asked == ["expired"]
+        assert await bearing.rights("good", "1.2.3.4") is ADMIN
+
+    tokens(ask)
+
+
+def test_invented_tokens_keep_out_none_that_is_known(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask(bearing: Bearers) -> None:
+        engine.goes_on.set()
+        await bearing.rights("good", "1.2.3.4")
+        for number in range(1200):
+            with pytest.raises(Refused):
+                await bearing.rights(f"invented-{number}", "1.2.3.4")
+        engine.asked.clear()
+        await bearing.rights("good", "1.2.3.4")
+        assert engine.asked == []
+        # Its minute is over while many wait whom nobody knows: it passes them.
+        known_at = bearing._known
+        bearing._known = {key: (rights, at - 61.0) for key, (rights, at) in known_at.items()}
+        engine.goes_on.clear()
+        many = [asyncio.create_task(bearing.rights(f"more-{number}", str(number))) for number in range(60)]
+        await asyncio.sleep(0.02)
+        again = asyncio.create_task(bearing.rights("good", "1.2.3.4"))
+        await asyncio.sleep(0.02)
+        assert "good" in engine.asked
+        engine.goes_on.set()
+        assert await again is ADMIN
+        assert (await outcomes(many))[503] > 0
+
+    tokens(ask)
+
+
+class Paused:
+    """A throttle whose clock and pauses the test has in its hands."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.pauses = 0
+        self.ends = asyncio.Event()
+        self.asked: list[tuple[str, str]] = []
+        self.throttle = Throttle(WebMetrics(), lambda: self.now, self._pause)
+
+    async def _pause(self, seconds: float) -> None:
+        self.pauses += 1
+        await self.ends.wait()
+        self.now += seconds
+
+    async def log_in(self, name: str, address: str, right: bool = False) -> str:
+        async with self.throttle.turn(name, address):
+            self.asked.append((name, address))
+            await asyncio.sleep(0)
+            if not right:
+                raise Refused("no")
+        return "in"
+
+
+def throttled(ask: Callable[[Paused], Awaitable[None]]) -> None:
+    async def run() -> None:
+        await ask(Paused())
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("by", ["name", "address"])
+def test_of_1000_wrong_log_ins_at_once_the_engine_is_asked_five_and_then_one_a_second(by: str) -> None:
+    async def ask(at: Paused) -> None:
+        def who(number: int) -> tuple[str, str]:
+            return ("victim", str(number)) if by == "name" else (f"name-{number}", "192.0.2.1")
+
+        tasks = [asyncio.create_task(at.log_in(*who(number))) for number in range(1000)]
+        await settle()
+        assert len(at.asked) == 5
+        assert at.pauses == 1
+        # From elsewhere, and with another name, nobody notices.
+        assert await at.log_in("other", "203.0.113.9", right=True) == "in"
+        at.ends.set()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        assert at.now == 61.0
+        assert Counter(type(one) for one in ended) == {Refused: 66, Refusal: 934}
+
+    throttled(ask)
+
+
+@pytest.mark.parametrize("address", ["", "192.0.2.1"])
+def test_a_right_password_is_let_in_after_wrong_ones_from_anywhere(address: str) -> None:
+    async def ask(at: Paused) -> None:
+        at.ends.set()
+        for number in range(20):
+            with pytest.raises(Refused):
+                await at.log_in("Admin@internal", address and f"198.51.100.{number}")
+        before = at.now
+        assert await at.log_in("admin@INTERNAL", address, right=True) == "in"
+        assert at.now == before + 1.0
+        at.now += 300.0
+        assert await at.log_in("admin@internal", address, right=True) == "in"
+        assert at.now == before + 301.0
+
+    throttled(ask)
+
+
+def test_one_address_that_goes_on_guessing_has_every_other_turn_at_most() -> None:
+    async def ask(at: Paused) -> None:
+        at.ends.set()
+        guesses = [asyncio.create_task(at.log_in("admin", "198.51.100.1")) for _ in range(60)]
+        await asyncio.gather(*guesses, return_exceptions=True)
+        at.ends.clear()
+        guesses = [asyncio.create_task(at.log_in("admin", "198.51.100.1")) for _ in range(60)]
+        await settle()
+        person = asyncio.create_task(at.log_in("admin", "192.0.2.1", right=True))
+        await settle()
+        at.asked.clear()
+        at.ends.set()
+        assert await person == "in"
+        await asyncio.gather(*guesses, return_exceptions=True)
+        assert at.asked.index(("admin", "192.0.2.1")) <= 2
+
+    throttled(ask)
+
+
+def test_names_that_are_remembered_are_bounded() -> None:
+    async def ask(at: Paused) -> None:
+        for number in range(20_500):
+            at.throttle._add(("name", f"{number}"))
+        assert len(at.throttle._tries) == 20_000
+
+    throttled(ask)

@@ -1,0 +1,192 @@
+"""How much of each kind of work may be under way: no kind waits in a place where another has to pass."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+
+from ovirt_placement_web.metrics import WebMetrics
+from ovirt_service.saying import Said
+
+#: A kind that is full is named in the log again after this many seconds.
+_QUIET_SECONDS = 60.0
+
+_Answer = TypeVar("_Answer")
+
+_log = logging.getLogger(__name__)
+
+
+class Refusal(Exception):
+    """An answer other than what was asked for: its status and a sentence."""
+
+    def __init__(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+        self.headers = headers or {}
+
+
+class Limit(NamedTuple):
+    """How many requests of a kind run at once, and how many more wait for a place."""
+
+    running: int
+    waiting: int
+
+
+@dataclass
+class _Asker:
+    running: int = 0
+    #: The turns of those that wait, the longest first.
+    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+
+
+class Bound:
+    """One kind of work: places for all, and of these a part for each asker, in turns between askers.
+
+    For the loop's thread alone.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        metrics: WebMetrics,
+        *,
+        most: Limit,
+        each: Limit,
+        retry_seconds: int,
+        patience_seconds: float = 30.0,
+    ) -> None:
+        """`each` is of one asker; who has waited for `patience_seconds` is refused."""
+        self._kind = kind
+        self._most = most
+        self._each = each
+        self._retry_seconds = retry_seconds
+        self._patience_seconds = patience_seconds
+        self._running, self._waiting = metrics.running.labels(kind), metrics.waiting.labels(kind)
+        self._refused = metrics.refused
+        self._said = Said(_QUIET_SECONDS)
+        self._free = most.running
+        self._askers: dict[Hashable, _Asker] = {}
+        self._threads = CapacityLimiter(most.running)
+
+    async def run(self, asker: Hashable, work: Callable[..., _Answer], *arguments: object) -> _Answer:
+        """Do it in a thread, once there is a place; raises `Refusal` if there is none."""
+        async with self.place(asker):
+            return await to_thread.run_sync(partial(work, *arguments), limiter=self._threads)
+
+    @asynccontextmanager
+    async def place(self, asker: Hashable) -> AsyncIterator[None]:
+        """Hold a place; raises `Refusal` with 429 for one who asks too much, with 503 if all do."""
+        own = self._askers.setdefault(asker, _Asker())
+        try:
+            await self._enter(own)
+            try:
+                yield
+            finally:
+                self._end(own)
+        finally:
+            if not own.running and not own.waiting and self._askers.get(asker) is own:
+                del self._askers[asker]
+
+    async def _enter(self, own: _Asker) -> None:
+        if self._free and own.running < self._each.running:
+            self._begin(own)
+            return
+        if len(own.waiting) >= self._each.waiting:
+            raise self._refusal(429, "too many of your requests are under way")
+        if sum(len(one.waiting) for one in self._askers.values()) >= self._most.waiting:
+            raise self._refusal(503, "too many requests are under way")
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        own.waiting.append(turn)
+        try:
+            with self._waiting.track_inprogress():
+                async with asyncio.timeout(self._patience_seconds):
+                    await turn
+        except BaseException as error:
+            if turn in own.waiting:
+                own.waiting.remove(turn)
+            elif not turn.cancelled():
+                self._end(own)  # its turn came as it gave up
+            if isinstance(error, TimeoutError):
+                raise self._refusal(503, "too many requests are under way") from None
+            raise
+
+    def _begin(self, own: _Asker) -> None:
+        self._free -= 1
+        own.running += 1
+        self._running.inc()
+
+    def _end(self, own: _Asker) -> None:
+        self._free += 1
+        own.running -= 1
+        self._running.dec()
+        while self._free and (asker := self._next()) is not None:
+            waiting = self._askers[asker] = self._askers.pop(asker)  # behind all others
+            turn = waiting.waiting.popleft()
+            if not turn.done():
+                self._begin(waiting)
+                turn.set_result(None)
+
+    def _next(self) -> Hashable | None:
+        """The asker who has had no turn for longest, of those that wait and may have one more."""
+        return next(
+            (
+                asker
+                for asker, one in self._askers.items()
+                if one.waiting and one.running < self._each.running
+            ),
+            None,
+        )
+
+    def _refusal(self, status: int, why: str) -> Refusal:
+        self._refused.labels(self._kind, str(status)).inc()
+        if self._said.is_news(status):
+            _log.warning("%s: requests are refused with %d, since %s", self._kind, status, why)
+        retry = self._retry_seconds
+        text = f"{why[0].upper()}{why[1:]} ({self._kind}). Try again in {retry} s."
+        return Refusal(status, text, {"Retry-After": str(retry)})
+
+
+class Bounds(NamedTuple):
+    """All kinds of work of the page of one engine."""
+
+    #: What is known is shown: no view waits for the engine.
+    views: Bound
+    #: What takes seconds of this process's time: which failures are survived.
+    checks: Bound
+    #: What takes a process of its own, or waits for the engine: plans, what would come of changes.
+    plans: Bound
+    acts: Bound
+    log_ins: Bound
+    #: Tokens that nobody knows yet.
+    tokens: Bound
+    #: Rights of who is known are read again; a session has one question about them at a time.
+    rights: Bound
+    #: Event streams take a place each, and no thread.
+    streams: Bound
+
+
+def bounds(metrics: WebMetrics, *, streams: int, streams_each: int) -> Bounds:
+    """The bounds of one engine's page. Few views run at once: they take turns with the processor anyway."""
+
+    def bound(kind: str, most: Limit, each: Limit, retry_seconds: int) -> Bound:
+        return Bound(kind, metrics, most=most, each=each, retry_seconds=retry_seconds)
+
+    return Bounds(
+        views=bound("views", Limit(8, 400), Limit(3, 40), 1),
+        checks=bound("checks", Limit(2, 40), Limit(1, 4), 2),
+        plans=bound("plans", Limit(2, 40), Limit(1, 4), 5),
+        acts=bound("acts", Limit(8, 40), Limit(2, 4), 5),
+        log_ins=bound("log-ins", Limit(8, 64), Limit(4, 16), 5),
+        tokens=bound("tokens", Limit(4, 32), Limit(2, 8), 5),
+        rights=bound("rights", Limit(4, 10_000), Limit(1, 1), 5),
+        streams=bound("event streams", Limit(streams, 0), Limit(streams_each, 0), 30),
+    )

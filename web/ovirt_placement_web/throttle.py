@@ -1,0 +1,105 @@
+"""Log-ins that follow failed ones are slowed down, and nobody is locked out by those who guess."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from ovirt_placement.engine.connection.user_tokens import Refused
+from ovirt_placement_web.bounds import Bound, Limit
+from ovirt_placement_web.metrics import WebMetrics
+
+_FAILURES = 5
+_FAILURE_SECONDS = 300.0
+#: What each try waits that is slowed down, once it is its turn.
+_SLOW_SECONDS = 1.0
+#: How many of a name, or from an address, wait for their turn, and how long.
+_MOST_SLOWED = Limit(1, 60)
+_MOST_OF_ONE = Limit(1, 5)
+_PATIENCE_SECONDS = 60.0
+#: Of more names and addresses than these, those that failed first are forgotten.
+_MOST_KEYS = 20_000
+
+_Key = tuple[str, str]
+
+
+class Throttle:
+    """Counts failed log-ins by name and by address: after five in five minutes, one a second is asked.
+
+    Tries of a name take turns by their addresses, those from an address by their names. Those that have no
+    answer yet count as failed: else all that come at once would be asked. For the loop's thread alone.
+    """
+
+    def __init__(
+        self,
+        metrics: WebMetrics,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._pause = pause
+        self._tries: dict[_Key, deque[float]] = {}
+        self._slowed: dict[_Key, Bound] = {}
+
+    @asynccontextmanager
+    async def turn(self, name: str, address: str) -> AsyncIterator[None]:
+        """Hold a turn of a try, which fails if `Refused` is raised in it.
+
+        `address` is empty where many people come from it. Raises `Refusal` if too many wait already.
+        """
+        name = name.casefold()[:256]
+        # Whom no address distinguishes from others is one by itself.
+        keys: dict[_Key, Hashable] = {("name", name): address or object()}
+        if address:
+            keys["address", address] = name
+        async with AsyncExitStack() as turns:
+            slowed = [key for key in keys if self._failed(key) >= _FAILURES]
+            for key in slowed:
+                bound = self._slowed.get(key) or self._slowed.setdefault(key, self._bound())
+                await turns.enter_async_context(bound.place(keys[key]))
+            if slowed:
+                await self._pause(_SLOW_SECONDS)
+            for key in keys:
+                self._add(key)
+            try:
+                yield
+            except Refused:
+                raise
+            except BaseException:
+                self._take_back(keys)
+                raise
+            else:
+                self._take_back(keys)
+
+    def _bound(self) -> Bound:
+        return Bound(
+            "slowed log-ins",
+            self._metrics,
+            most=_MOST_SLOWED,
+            each=_MOST_OF_ONE,
+            retry_seconds=5,
+            patience_seconds=_PATIENCE_SECONDS,
+        )
+
+    def _failed(self, key: _Key) -> int:
+        since = self._clock() - _FAILURE_SECONDS
+        return sum(at > since for at in self._tries.get(key, ()))
+
+    def _add(self, key: _Key) -> None:
+        tries = self._tries.pop(key, deque(maxlen=_FAILURES))
+        self._tries[key] = tries
+        tries.append(self._clock())
+        while len(self._tries) > _MOST_KEYS:
+            oldest = next(iter(self._tries))
+            del self._tries[oldest]
+            self._slowed.pop(oldest, None)
+
+    def _take_back(self, keys: dict[_Key, Hashable]) -> None:
+        """A try was right, or nobody has answered it."""
+        for key in keys:
+            if self._tries.get(key):
+                self._tries[key].pop()
