@@ -16,23 +16,6 @@ from .endpoint import TROUBLE_SHOOTING
 from .settings import Settings
 
 
-def add_methods(parser: argparse.ArgumentParser) -> None:
-    """One subcommand for each method, with arguments that a person can type."""
-    methods = parser.add_subparsers(required=True, dest="method", metavar="METHOD")
-    _add_url(methods.add_parser("discover", help="the units that the engine is notified of"))
-    for name, text in (
-        ("runFilters", "the hosts that filters accept"),
-        ("runCostFunctions", "the weights of hosts"),
-    ):
-        method = methods.add_parser(name, help=text)
-        method.add_argument("--unit", action="append", default=[], required=True, help="a unit (repeatable)")
-        method.add_argument("--vm", required=True, metavar="ID", help="the VM to place")
-        _add_common(method)
-    balance = methods.add_parser("runLoadBalancing", help="the VM that a balance unit wants moved")
-    balance.add_argument("--unit", required=True, help="the unit")
-    _add_common(balance)
-
-
 def call(settings: Settings, options: argparse.Namespace) -> int:
     """Make the call and print its answer. Returns 1 when a unit failed, else 0. Raises `UserError`."""
     url = options.url or _url(settings)
@@ -45,28 +28,6 @@ def call(settings: Settings, options: argparse.Namespace) -> int:
     if not options.json:
         print(f"answered in {seconds * 1e3:.1f} ms")
     return int(bool(answer.get("result_code", 0)))
-
-
-def _add_url(parser: argparse.ArgumentParser) -> None:
-    """What may stand before the method may stand after it, too."""
-    parser.add_argument(
-        "--url", default=argparse.SUPPRESS, help="where the proxy listens (default: as configured)"
-    )
-    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
-
-
-def _add_common(parser: argparse.ArgumentParser) -> None:
-    _add_url(parser)
-    parser.add_argument(
-        "--host", action="append", default=[], metavar="ID", help="a host to ask about (repeatable)"
-    )
-    parser.add_argument(
-        "--property",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a cluster policy property (repeatable)",
-    )
 
 
 def _parameters(options: argparse.Namespace) -> list[Any]:

@@ -1,4 +1,7 @@
-"""The command `ovirt-scheduler-proxy`: run the proxy, check plugins, or speak to a running proxy."""
+"""The command `ovirt-scheduler-proxy`: run the proxy, check plugins, or speak to a running proxy.
+
+What each subcommand needs takes long to load: not for `--help`.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from ovirt_service import entry
 from ovirt_service.arguments import Parser
 from ovirt_service.screen import answering
 from ovirt_service.version_option import add_version
-
-from . import calling, checking, service, settings
 
 COMMAND = "ovirt-scheduler-proxy"
 
@@ -50,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     call.add_argument("--config", type=Path, metavar="FILE", help="the configuration of the running proxy")
     call.add_argument("--url", metavar="URL", help="where the proxy listens (default: as configured)")
     call.add_argument("--json", action="store_true", help="print JSON")
-    calling.add_methods(call)
+    _add_methods(call)
     call.set_defaults(run=_call)
     return parser
 
@@ -62,7 +61,50 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_methods(parser: argparse.ArgumentParser) -> None:
+    """One subcommand for each method, with arguments that a person can type."""
+    methods = parser.add_subparsers(required=True, dest="method", metavar="METHOD")
+    _add_url(methods.add_parser("discover", help="the units that the engine is notified of"))
+    for name, text in (
+        ("runFilters", "the hosts that filters accept"),
+        ("runCostFunctions", "the weights of hosts"),
+    ):
+        method = methods.add_parser(name, help=text)
+        method.add_argument("--unit", action="append", default=[], required=True, help="a unit (repeatable)")
+        method.add_argument("--vm", required=True, metavar="ID", help="the VM to place")
+        _add_question(method)
+    balance = methods.add_parser("runLoadBalancing", help="the VM that a balance unit wants moved")
+    balance.add_argument("--unit", required=True, help="the unit")
+    _add_question(balance)
+
+
+def _add_url(parser: argparse.ArgumentParser) -> None:
+    """What may stand before the method may stand after it, too."""
+    parser.add_argument(
+        "--url", default=argparse.SUPPRESS, help="where the proxy listens (default: as configured)"
+    )
+    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+
+
+def _add_question(parser: argparse.ArgumentParser) -> None:
+    _add_url(parser)
+    parser.add_argument(
+        "--host", action="append", default=[], metavar="ID", help="a host to ask about (repeatable)"
+    )
+    parser.add_argument(
+        "--property",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a cluster policy property (repeatable)",
+    )
+
+
 def _run(options: argparse.Namespace) -> int:
+    import msgspec
+
+    from . import service, settings
+
     chosen = settings.with_plugins(settings.load(options.config), options.plugins)
     if options.listen:
         server = msgspec.structs.replace(chosen.server, listen=options.listen)
@@ -72,12 +114,16 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    from . import checking, settings
+
     chosen = settings.with_plugins(settings.load(options.config), options.plugins)
     with answering("loading the plugins"):
         return checking.check(chosen, options.json, whole=options.all)
 
 
 def _call(options: argparse.Namespace) -> int:
+    from . import calling, settings
+
     return calling.call(settings.load(options.config), options)
 
 

@@ -7,13 +7,13 @@ import logging
 import math
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 from ovirt_placement.model import state_file
 from ovirt_service import entry
 from ovirt_service.arguments import Parser
 from ovirt_service.errors import UserError
+from ovirt_service.version_option import add_version
 
 from .generate import Sizes, generate
 from .http import THREADS
@@ -55,7 +55,7 @@ def _generate(args: argparse.Namespace) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog=COMMAND, description="A whole oVirt engine on localhost, with its REST API.")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('ovirt-placement')}")
+    add_version(parser)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands.add_parser("run", help="serve an engine until SIGTERM"))
     _add_generate(commands.add_parser("generate", help="draw a cluster, and print it as a state file"))

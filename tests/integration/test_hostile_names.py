@@ -197,6 +197,6 @@ def test_no_command_is_left_out() -> None:
     known = {
         f"{module.COMMAND} {name}"
         for module in (ovirt_placement.cli.main, ovirt_enforcer.cli.main)
-        for name in module._MODULES
+        for name in module._SUBCOMMANDS
     }
     assert known - asked == others

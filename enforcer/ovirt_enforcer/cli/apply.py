@@ -40,10 +40,8 @@ EXAMPLES = """\
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(
-        commands, "apply", "have a plan carried out that was looked at", DESCRIPTION, run, EXAMPLES
-    )
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = add_command(commands, "apply", summary, DESCRIPTION, run, EXAMPLES)
     parser.add_argument("file", type=Path, metavar="PLAN.json", help="what plan --json has printed, or -")
     parser.add_argument("--yes", action="store_true", help="do not ask whether it is meant")
     add_change(parser)

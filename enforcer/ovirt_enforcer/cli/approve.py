@@ -29,11 +29,11 @@ EXAMPLES = """\
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(
         commands,
         "approve",
-        "let a plan be carried out that waits for a person's word",
+        summary,
         DESCRIPTION,
         run,
         EXAMPLES,

@@ -41,11 +41,11 @@ EXAMPLES = """\
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(
         commands,
         "history",
-        "show what happened lately, why, and what it brought",
+        summary,
         DESCRIPTION,
         run,
         EXAMPLES,

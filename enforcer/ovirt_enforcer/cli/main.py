@@ -9,27 +9,45 @@ from collections.abc import Sequence
 from ovirt_service import entry
 from ovirt_service.arguments import Parser
 from ovirt_service.log_lines import log_to_stderr
-from ovirt_service.subcommands import add_subcommands
+from ovirt_service.subcommands import Subcommand, add_subcommands
 from ovirt_service.version_option import add_version
 
 COMMAND = "ovirt-enforcer"
 
-#: The subcommands with the modules that know them.
-_MODULES = {
-    "run": "ovirt_enforcer.cli.run",
-    "status": "ovirt_enforcer.cli.status",
-    "plan": "ovirt_enforcer.cli.plan",
-    "simulate-policy": "ovirt_enforcer.cli.simulate_policy",
-    "make-room": "ovirt_enforcer.cli.make_room",
-    "maintenance": "ovirt_enforcer.cli.maintenance.command",
-    "apply": "ovirt_enforcer.cli.apply",
-    "approve": "ovirt_enforcer.cli.approve",
-    "refuse": "ovirt_enforcer.cli.refuse",
-    "pause": "ovirt_enforcer.cli.pause",
-    "resume": "ovirt_enforcer.cli.pause",
-    "history": "ovirt_enforcer.cli.history",
-    "why-not": "ovirt_enforcer.cli.why_not",
-    "undo": "ovirt_enforcer.cli.undo",
+#: The subcommands, with what the help says of each.
+_SUBCOMMANDS = {
+    "run": Subcommand("ovirt_enforcer.cli.run", "find violated rules and repair them, until SIGTERM"),
+    "status": Subcommand("ovirt_enforcer.cli.status", "the health of clusters, rules and enforcer"),
+    "plan": Subcommand(
+        "ovirt_enforcer.cli.plan", "show which migrations would repair violated rules, and why"
+    ),
+    "simulate-policy": Subcommand(
+        "ovirt_enforcer.cli.simulate_policy",
+        "let rules, scheduling policy and enforcer act on each other, and name a loop if there is one",
+    ),
+    "make-room": Subcommand(
+        "ovirt_enforcer.cli.make_room", "say which migrations let a VM start that fits nowhere"
+    ),
+    "maintenance": Subcommand(
+        "ovirt_enforcer.cli.maintenance.command",
+        "take hosts out for maintenance with every rule satisfied all the time",
+    ),
+    "apply": Subcommand("ovirt_enforcer.cli.apply", "have a plan carried out that was looked at"),
+    "approve": Subcommand(
+        "ovirt_enforcer.cli.approve", "let a plan be carried out that waits for a person's word"
+    ),
+    "refuse": Subcommand("ovirt_enforcer.cli.refuse", "have a plan wait no more for a person's word"),
+    "pause": Subcommand(
+        "ovirt_enforcer.cli.pause", "let nothing be migrated any more, from the next step on", "add_pause"
+    ),
+    "resume": Subcommand(
+        "ovirt_enforcer.cli.pause", "end a pause, or that of the breaker after failures", "add_resume"
+    ),
+    "history": Subcommand(
+        "ovirt_enforcer.cli.history", "show what happened lately, why, and what it brought"
+    ),
+    "why-not": Subcommand("ovirt_enforcer.cli.why_not", "show why a VM that violates a rule was not moved"),
+    "undo": Subcommand("ovirt_enforcer.cli.undo", "say which migrations would undo what a plan has done"),
 }
 
 
@@ -46,11 +64,11 @@ def _command(arguments: Sequence[str] | None) -> int:
     return status
 
 
-def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
+def _parser(given: Sequence[str] | None = None) -> argparse.ArgumentParser:
     parser = Parser(
         prog=COMMAND,
         description="Finds VMs that violate affinity groups, and migrates as few as will repair them.",
     )
     add_version(parser)
-    add_subcommands(parser, _MODULES, given)
+    add_subcommands(parser, _SUBCOMMANDS, given)
     return parser

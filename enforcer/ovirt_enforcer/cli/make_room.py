@@ -32,11 +32,11 @@ EXAMPLES = """\
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(
         commands,
         "make-room",
-        "say which migrations let a VM start that fits nowhere",
+        summary,
         DESCRIPTION,
         run,
         EXAMPLES,

@@ -59,29 +59,18 @@ RESUME_EXAMPLES = """\
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    pausing = add_command(
-        commands,
-        "pause",
-        "let nothing be migrated any more, from the next step on",
-        PAUSE,
-        _run_pause,
-        PAUSE_EXAMPLES,
-    )
+def add_pause(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    pausing = add_command(commands, "pause", summary, PAUSE, _run_pause, PAUSE_EXAMPLES)
     pausing.add_argument("--cluster", metavar="CLUSTER", help="only there, by name or id; else everywhere")
     pausing.add_argument("--reason", metavar="TEXT", default="", help="shown by status and history")
     pausing.add_argument("--hours", type=_hours, metavar="N", help="for so long; else until resume")
     pausing.add_argument("--list", action="store_true", help="say what is paused, and pause nothing")
     add_change(pausing)
     add_config(pausing)
-    resuming = add_command(
-        commands,
-        "resume",
-        "end a pause, or that of the breaker after failures",
-        RESUME,
-        _run_resume,
-        RESUME_EXAMPLES,
-    )
+
+
+def add_resume(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    resuming = add_command(commands, "resume", summary, RESUME, _run_resume, RESUME_EXAMPLES)
     resuming.add_argument(
         "--cluster", metavar="CLUSTER", help="that of this cluster, by name or id; else that of all"
     )

@@ -43,11 +43,11 @@ EXAMPLES = """\
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(
         commands,
         "plan",
-        "show which migrations would repair violated rules, and why",
+        summary,
         DESCRIPTION,
         run,
         EXAMPLES,

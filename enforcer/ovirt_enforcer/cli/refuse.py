@@ -27,11 +27,11 @@ EXAMPLES = """\
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(
         commands,
         "refuse",
-        "have a plan wait no more for a person's word",
+        summary,
         DESCRIPTION,
         run,
         EXAMPLES,

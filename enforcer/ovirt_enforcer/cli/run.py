@@ -20,10 +20,8 @@ EXAMPLES = """\
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(
-        commands, "run", "find violated rules and repair them, until SIGTERM", DESCRIPTION, run, EXAMPLES
-    )
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = add_command(commands, "run", summary, DESCRIPTION, run, EXAMPLES)
     add_config(parser)
 
 

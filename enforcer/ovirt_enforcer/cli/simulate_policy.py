@@ -33,11 +33,11 @@ EXAMPLES = """\
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(
         commands,
         "simulate-policy",
-        "let rules, scheduling policy and enforcer act on each other, and name a loop if there is one",
+        summary,
         DESCRIPTION,
         run,
         EXAMPLES,

@@ -12,5 +12,5 @@ EXAMPLES = """\
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    add_status(subparsers, EXAMPLES)
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    add_status(subparsers, summary, EXAMPLES)

@@ -34,11 +34,11 @@ EXAMPLES = """\
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(
         commands,
         "undo",
-        "say which migrations would undo what a plan has done",
+        summary,
         DESCRIPTION,
         run,
         EXAMPLES,

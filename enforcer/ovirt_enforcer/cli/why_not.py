@@ -35,10 +35,8 @@ EXAMPLES = """\
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(
-        commands, "why-not", "show why a VM that violates a rule was not moved", DESCRIPTION, run, EXAMPLES
-    )
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = add_command(commands, "why-not", summary, DESCRIPTION, run, EXAMPLES)
     parser.add_argument("vm", metavar="VM", help="its name or id")
     add_config(parser)
     add_json(parser)

@@ -25,8 +25,7 @@ EXAMPLES = """\
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    summary = "affinity groups and placement rules that cannot be satisfied together"
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(subparsers, "conflicts", summary, DESCRIPTION, run, EXAMPLES)
     add_cluster(parser)
     parser.add_argument("--vm", metavar="VM", help="only those with this VM, by name or id")

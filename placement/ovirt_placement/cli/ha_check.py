@@ -33,11 +33,11 @@ EXAMPLES = """\
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(
         subparsers,
         "ha-check",
-        "whether highly available VMs survive failing hosts",
+        summary,
         DESCRIPTION,
         run,
         EXAMPLES,

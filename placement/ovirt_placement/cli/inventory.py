@@ -22,8 +22,8 @@ EXAMPLES = """\
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser("inventory", help="follow the engine for all readers of this machine")
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = subparsers.add_parser("inventory", help=summary)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     running = add_command(actions, "run", "run the service in the foreground", DESCRIPTION, run, EXAMPLES)
     add_config(running)

@@ -11,26 +11,43 @@ from ovirt_service import entry
 from ovirt_service.arguments import Parser
 from ovirt_service.log_lines import log_to_stderr
 from ovirt_service.screen import answering
-from ovirt_service.subcommands import add_subcommands
+from ovirt_service.subcommands import Subcommand, add_subcommands
 from ovirt_service.version_option import add_version
 
-#: The subcommands with the modules that know them.
-_MODULES = {
-    "snapshot": "ovirt_placement.cli.snapshot",
-    "inventory": "ovirt_placement.cli.inventory",
-    "status": "ovirt_placement.cli.status",
-    "why": "ovirt_placement.cli.why",
-    "where": "ovirt_placement.cli.where",
-    "violations": "ovirt_placement.cli.violations",
-    "conflicts": "ovirt_placement.cli.conflicts",
-    "ha-check": "ovirt_placement.cli.ha_check",
-    "what-if": "ovirt_placement.cli.what_if",
-    "keys": "ovirt_placement.cli.keys.command",
-    "groups": "ovirt_placement.cli.groups.command",
-    "rules": "ovirt_placement.cli.rules.command",
-    "setup": "ovirt_placement.cli.setup.command",
-    "store": "ovirt_placement.cli.store_command",
-    "doctor": "ovirt_placement.cli.doctor.command",
+#: The subcommands, with what the help says of each.
+_SUBCOMMANDS = {
+    "snapshot": Subcommand("ovirt_placement.cli.snapshot", "print a live engine's state file"),
+    "inventory": Subcommand(
+        "ovirt_placement.cli.inventory", "follow the engine for all readers of this machine"
+    ),
+    "status": Subcommand("ovirt_placement.cli.status", "the health of clusters, rules and enforcer"),
+    "why": Subcommand("ovirt_placement.cli.why", "which hosts may take a VM, and why not the others"),
+    "where": Subcommand("ovirt_placement.cli.where", "hosts for a VM, from best to worst"),
+    "violations": Subcommand(
+        "ovirt_placement.cli.violations", "affinity groups that the running VMs violate"
+    ),
+    "conflicts": Subcommand(
+        "ovirt_placement.cli.conflicts",
+        "affinity groups and placement rules that cannot be satisfied together",
+    ),
+    "ha-check": Subcommand(
+        "ovirt_placement.cli.ha_check", "whether highly available VMs survive failing hosts"
+    ),
+    "what-if": Subcommand(
+        "ovirt_placement.cli.what_if", "what would come of maintenance, failing hosts, new ones, new VMs"
+    ),
+    "keys": Subcommand("ovirt_placement.cli.keys.command", "placement keys, and how they place a VM"),
+    "groups": Subcommand(
+        "ovirt_placement.cli.groups.command", "list affinity groups, add, edit and remove them; what VMs lost"
+    ),
+    "rules": Subcommand(
+        "ovirt_placement.cli.rules.command", "placement rules: what no affinity group can ask"
+    ),
+    "setup": Subcommand(
+        "ovirt_placement.cli.setup.command", "a scheduling policy with our units, in the engine"
+    ),
+    "store": Subcommand("ovirt_placement.cli.store_command", "make the store again, back it up, restore it"),
+    "doctor": Subcommand("ovirt_placement.cli.doctor.command", "what is not right, and what to do about it"),
 }
 
 COMMAND = "ovirt-placement"
@@ -50,11 +67,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     return status
 
 
-def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
+def _parser(given: Sequence[str] | None = None) -> argparse.ArgumentParser:
     parser = Parser(
         prog=COMMAND,
         description="What is true of an oVirt engine's placement of VMs, and what is allowed.",
     )
     add_version(parser)
-    add_subcommands(parser, _MODULES, given)
+    add_subcommands(parser, _SUBCOMMANDS, given)
     return parser

@@ -31,10 +31,8 @@ EXAMPLES = """\
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(
-        subparsers, "snapshot", "print a live engine's state file", DESCRIPTION, run, EXAMPLES
-    )
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = add_command(subparsers, "snapshot", summary, DESCRIPTION, run, EXAMPLES)
     add_config(parser)
     parser.add_argument(
         "--state",

@@ -35,15 +35,15 @@ _STATUSES = {Health.HEALTHY: 0, Health.DEGRADED: 3, Health.UNHEALTHY: 1}
 _CLEAR = "\x1b[H\x1b[2J"
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    add_status(subparsers, EXAMPLES)
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    add_status(subparsers, summary, EXAMPLES)
 
 
-def add_status(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], examples: str) -> None:
+def add_status(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str, examples: str
+) -> None:
     """Add the subcommand to a command, which its examples name."""
-    parser = add_command(
-        subparsers, "status", "the health of clusters, rules and enforcer", DESCRIPTION, run, examples
-    )
+    parser = add_command(subparsers, "status", summary, DESCRIPTION, run, examples)
     add_cluster(parser)
     parser.add_argument(
         "--watch",

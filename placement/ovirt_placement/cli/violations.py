@@ -23,10 +23,8 @@ EXAMPLES = """\
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(
-        subparsers, "violations", "affinity groups that the running VMs violate", DESCRIPTION, run, EXAMPLES
-    )
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = add_command(subparsers, "violations", summary, DESCRIPTION, run, EXAMPLES)
     add_cluster(parser)
     parser.add_argument("--vm", metavar="VM", help="only those with this VM, by name or id")
     parser.add_argument("--host", metavar="HOST", help="only those with a VM on this host")

@@ -34,11 +34,11 @@ _EMPTYING_SHARE = 0.7
 _LIKE = re.compile(r"like=(.+?)(?:\*([1-9]\d{0,5}))?\Z", re.IGNORECASE)
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(
         subparsers,
         "what-if",
-        "what would come of maintenance, failing hosts, new ones, new VMs",
+        summary,
         DESCRIPTION,
         run,
         EXAMPLES,

@@ -31,10 +31,8 @@ EXAMPLES = """\
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(
-        subparsers, "where", "hosts for a VM, from best to worst", DESCRIPTION, run, EXAMPLES
-    )
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = add_command(subparsers, "where", summary, DESCRIPTION, run, EXAMPLES)
     parser.add_argument("vm", metavar="VM", help="its name or id")
     add_question(parser)
     columns.add_placement_keys(parser)

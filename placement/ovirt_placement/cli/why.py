@@ -38,10 +38,8 @@ EXAMPLES = """\
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(
-        subparsers, "why", "which hosts may take a VM, and why not the others", DESCRIPTION, run, EXAMPLES
-    )
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = add_command(subparsers, "why", summary, DESCRIPTION, run, EXAMPLES)
     parser.add_argument("vm", metavar="VM", nargs="?", help="its name or id; with --refused, else all")
     parser.add_argument("host", metavar="HOST", nargs="?", help="only this host, by name or id")
     add_question(parser)

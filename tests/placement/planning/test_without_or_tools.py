@@ -13,16 +13,18 @@ from tests.builders import APART, group, host, snapshot, vm
 
 pytest.importorskip("ovirt_enforcer")
 
-#: Runs `ovirt-enforcer` where OR-Tools and numpy, which comes with it, are not to be found.
+#: Runs `ovirt-enforcer` where these packages are not to be found: OR-Tools and numpy, which comes with it.
 WITHOUT = """
 import sys
+
+HIDDEN = ("ortools", "numpy")
 
 class Hiding:
     def __init__(self, finder):
         self.finder = finder
 
     def find_spec(self, name, path=None, target=None):
-        hidden = name.partition(".")[0] in ("ortools", "numpy")
+        hidden = name.partition(".")[0] in HIDDEN
         return None if hidden else self.finder.find_spec(name, path, target)
 
     def __getattr__(self, name):
@@ -46,9 +48,9 @@ def state(tmp_path: Path) -> Path:
     return path
 
 
-def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+def ran(*arguments: str, code: str = WITHOUT) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", WITHOUT, *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
     )
 
 
@@ -67,3 +69,9 @@ def test_the_optimal_strategy_is_refused_in_one_line(state: Path) -> None:
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert "ovirt-placement[planner]" in line
+
+
+def test_a_plan_is_optimal_without_pandas(state: Path) -> None:
+    done = ran("plan", "--state", str(state), code=WITHOUT.replace('("ortools", "numpy")', '("pandas",)'))
+    assert "(optimal)" in done.stdout.splitlines()[0]
+    assert done.stderr == ""

@@ -12,10 +12,10 @@ See docs/enforcer/maintenance.md.
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = commands.add_parser(
         "maintenance",
-        help="take hosts out for maintenance with every rule satisfied all the time",
+        help=summary,
         description=DESCRIPTION,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)

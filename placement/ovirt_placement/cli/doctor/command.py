@@ -22,10 +22,8 @@ EXAMPLES = """\
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(
-        subparsers, "doctor", "what is not right, and what to do about it", DESCRIPTION, run, EXAMPLES
-    )
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = add_command(subparsers, "doctor", summary, DESCRIPTION, run, EXAMPLES)
     parser.add_argument(
         "--proxy",
         metavar="URL",

@@ -82,10 +82,10 @@ _MEMBERS = (
 )
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = subparsers.add_parser(
         "groups",
-        help="list affinity groups, add, edit and remove them; what VMs lost",
+        help=summary,
         description=DESCRIPTION,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)

@@ -99,10 +99,8 @@ EXPLAIN_EXAMPLES = """\
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "keys", help="placement keys, and how they place a VM", description=DESCRIPTION
-    )
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = subparsers.add_parser("keys", help=summary, description=DESCRIPTION)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     _add_questions(actions)
     _add_define(

@@ -49,10 +49,8 @@ they are. A second run changes nothing.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "rules", help="placement rules: what no affinity group can ask", description=DESCRIPTION
-    )
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = subparsers.add_parser("rules", help=summary, description=DESCRIPTION)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     _add_questions(actions)
     adding = add_command(actions, "add", "add a rule", ADD, change.add, ADD_EXAMPLES)

@@ -26,10 +26,8 @@ EXAMPLES = """\
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(
-        subparsers, "setup", "a scheduling policy with our units, in the engine", DESCRIPTION, run, EXAMPLES
-    )
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = add_command(subparsers, "setup", summary, DESCRIPTION, run, EXAMPLES)
     parser.add_argument("--policy", metavar="NAME", help="the policy's name (default: ovirt-placement)")
     parser.add_argument(
         "--all-policies",

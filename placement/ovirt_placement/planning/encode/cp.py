@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from ortools.sat.python import cp_model
-
+from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.rules.forms import AtMost
 
 #: A term of a sum: a variable, something made of variables, or a number.

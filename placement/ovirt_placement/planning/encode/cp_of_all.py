@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from ortools.sat.python import cp_model
-
+from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.encode.cp import At, Term
 from ovirt_placement.rules.forms import AtLeast, Even, OfAll, OnePlace, Sum
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ortools.sat.python import cp_model
-
+from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.encode.cp import At, loads
 from ovirt_placement.planning.encode.cp_of_all import restrict
 from ovirt_placement.rules.forms import Allowed, AtMost, Form, OfAll

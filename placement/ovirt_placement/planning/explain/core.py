@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ortools.sat.python import cp_model
-
+from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.encode.under import ask
 from ovirt_placement.planning.explain.elements import Element, ElementKind, concerned, elements

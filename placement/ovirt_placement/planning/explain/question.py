@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from ortools.sat.python import cp_model
-
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.encode.cp import At, Term
 from ovirt_placement.planning.encode.under import ask as ask_under
 from ovirt_placement.rules.asks import Ask

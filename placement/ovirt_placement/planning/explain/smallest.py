@@ -11,8 +11,7 @@ from itertools import combinations
 from math import comb
 from typing import Protocol
 
-from ortools.sat.python import cp_model
-
+from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.explain.question import OutOfWork
 from ovirt_placement.rules.asks import Ask
 

@@ -6,8 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from ortools.sat.python import cp_model
-
+from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.encode.cp import Term, loads
 from ovirt_placement.planning.encode.cp_of_all import restrict
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from ortools.sat.python import cp_model
-
 from ovirt_placement.planning.assignment.optimal.model import Model
+from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.encode.cp import Term
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Move, Problem

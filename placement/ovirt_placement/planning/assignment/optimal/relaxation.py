@@ -10,14 +10,13 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from ortools.sat.python import cp_model
-
 from ovirt_placement.planning.assignment.optimal.construction import Construction
 from ovirt_placement.planning.assignment.optimal.domains import kinds, movable
 from ovirt_placement.planning.assignment.optimal.ends import Value, length_of_value, total
 from ovirt_placement.planning.assignment.optimal.model import Model, ModelScope
 from ovirt_placement.planning.assignment.optimal.parts import Part
 from ovirt_placement.planning.assignment.optimal.stages import Stages
+from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.encode.cp import Term
 from ovirt_placement.planning.problem.placement import ProblemPlacement

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ortools.sat.python import cp_model
-
 from ovirt_placement.planning.assignment.optimal.model import Model
+from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.encode.cp import Term
 
 #: CPU is counted in hundredths of a percent of a core.

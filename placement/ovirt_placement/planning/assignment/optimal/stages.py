@@ -7,10 +7,9 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ortools.sat.python import cp_model
-
 from ovirt_placement.planning.assignment.optimal.model import Model
 from ovirt_placement.planning.assignment.optimal.room import RoomModel
+from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.encode.cp import Term
 
