@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
+from ovirt_placement.answers.sentences import listed
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import be, counted
 from ovirt_placement.model.names import host_name, vm_name
@@ -52,7 +53,8 @@ def verdict_of(
     """Put together what is proven about hosts, and about whole failure domains where there are any."""
     checks: list[Proven] = [of_hosts] if of_domains is None else [of_hosts, of_domains]
     losses = [loss for one in checks for loss in one.losses]
-    if losses:
+    stranded = [one.vm for one in of_hosts.lost if one.home is None and not one.unjudged]
+    if losses or stranded:
         state = ReservationState.UNSAFE
     elif all(one.safe for one in checks):
         state = ReservationState.SAFE
@@ -63,10 +65,10 @@ def verdict_of(
         cluster=cluster,
         name=name,
         state=state,
-        facts={"cluster": name, **_facts(state, snapshot, of_hosts, of_domains, losses)},
+        facts={"cluster": name, **_facts(state, snapshot, of_hosts, of_domains, losses, stranded)},
         failures=of_hosts.failures,
         failures_survived=_survived(of_hosts),
-        vms_without_home=max((len(loss.unplaced) for loss in losses), default=0),
+        vms_without_home=max([len(stranded), *(len(loss.unplaced) for loss in losses)]),
         seconds=seconds,
     )
 
@@ -90,25 +92,34 @@ def _facts(
     of_hosts: HaCheck,
     of_domains: HaCheck | None,
     losses: Sequence[Loss],
+    stranded: Sequence[str],
 ) -> Mapping[str, str]:
     failures = counted(of_hosts.failures, "host")
     if state is ReservationState.SAFE:
         domains = "" if of_domains is None else ", or any failure domain"
         return {"state": f"all highly available VMs would be started again if any {failures}{domains} failed"}
     if state is ReservationState.UNKNOWN:
+        if of_hosts.lost:
+            vms = listed([vm_name(one.vm, snapshot) for one in of_hosts.lost[:_MOST_VMS]])
+            return {"reason": f"{counted(len(of_hosts.lost), 'VM')} {be(len(of_hosts.lost))} down: {vms}"}
         left = sum(one.unjudged + len(one.unknown) for one in (of_hosts, of_domains) if one is not None)
         sets = f"{counted(left, 'set')} of failing hosts {be(left)}"
         return {"reason": f"{sets} not judged; see: ovirt-placement ha-check"}
-    worst = max(losses, key=lambda loss: (_memory_mb(loss, snapshot), len(loss.unplaced)))
+    worst = max(
+        [stranded, *(loss.unplaced for loss in losses)], key=lambda vms: (_memory_mb(vms, snapshot), len(vms))
+    )
+    texts = [_stranded_text(stranded, snapshot)] if stranded else []
     return {
-        "losses": _losses_text(losses, snapshot),
-        "vms_without_home": str(len(worst.unplaced)),
+        "losses": "; ".join([*texts, *([_losses_text(losses, snapshot)] if losses else [])]),
+        "vms_without_home": str(len(worst)),
         "missing_mb": str(_memory_mb(worst, snapshot)),
     }
 
 
 def _survived(found: HaCheck) -> int:
     """A number of hosts may fail, whichever they are."""
+    if found.lost:
+        return 0
     open_sizes = [
         *(len(loss.hosts) for loss in found.losses),
         *(len(one.hosts) for one in found.unknown),
@@ -121,7 +132,7 @@ def _survived(found: HaCheck) -> int:
 
 def _losses_text(losses: Sequence[Loss], snapshot: Snapshot) -> str:
     """The worst first; the same text for the same state."""
-    ordered = sorted(losses, key=lambda loss: (-_memory_mb(loss, snapshot), loss.hosts))
+    ordered = sorted(losses, key=lambda loss: (-_memory_mb(loss.unplaced, snapshot), loss.hosts))
     reported = [_loss_text(loss, snapshot) for loss in ordered[:_MOST_LOSSES]]
     more = len(ordered) - len(reported)
     return "; ".join(reported) + (f"; and {more} more sets of hosts must not fail" if more else "")
@@ -133,13 +144,21 @@ def _loss_text(loss: Loss, snapshot: Snapshot) -> str:
     else:
         failing = "host" + "s" * (len(loss.hosts) > 1) + " "
         failing += " and ".join(host_name(host, snapshot) for host in loss.hosts)
-    names = [vm_name(vm, snapshot) for vm in loss.unplaced[:_MOST_VMS]]
-    more = len(loss.unplaced) - len(names)
-    vms = ", ".join(names) + (f" and {more} more" if more else "")
-    count = f"{len(loss.unplaced)} VM" + "s" * (len(loss.unplaced) != 1)
-    return f"if {failing} failed, no home would be left for {count} ({_memory_mb(loss, snapshot)} MiB): {vms}"
+    return f"if {failing} failed, no home would be left for {_vms_text(loss.unplaced, snapshot)}"
 
 
-def _memory_mb(loss: Loss, snapshot: Snapshot) -> int:
+def _stranded_text(vms: Sequence[str], snapshot: Snapshot) -> str:
+    return f"no host takes, as things are, {_vms_text(vms, snapshot)}"
+
+
+def _vms_text(vms: Sequence[str], snapshot: Snapshot) -> str:
+    """How many, how large, and which."""
+    names = [vm_name(vm, snapshot) for vm in vms[:_MOST_VMS]]
+    more = len(vms) - len(names)
+    which = ", ".join(names) + (f" and {more} more" if more else "")
+    return f"{counted(len(vms), 'VM')} ({_memory_mb(vms, snapshot)} MiB): {which}"
+
+
+def _memory_mb(vms: Sequence[str], snapshot: Snapshot) -> int:
     """How much memory the VMs without a home need."""
-    return sum(required_mb(snapshot.vm_by_id[vm]) for vm in loss.unplaced)
+    return sum(required_mb(snapshot.vm_by_id[vm]) for vm in vms)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ovirt_placement.answers.ha_check import LostVm, lost_vm
 from ovirt_placement.answers.policy_units import usual_units
 from ovirt_placement.forecast.surviving import survived_of
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.failover.check import check
+from ovirt_placement.rules.failover.check import HaCheck, check, judge_lost
+from ovirt_placement.rules.failover.protection import is_lost
 from ovirt_placement.rules.violations import Violation, find_violations
 
 HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "groups", "violated rules", "HA")
@@ -58,6 +60,8 @@ class ClusterStatus(Record, frozen=True, omit_defaults=False):
     #: Whether the HA reservation reserves anything, and is satisfied; null where it is not known.
     ha_reservation: bool
     ha_safe: bool | None
+    #: Highly available VMs that do not run though they should: nothing is safe while there are any.
+    lost: tuple[LostVm, ...]
     #: At least this many hosts may fail at once, whichever they are, up to what the reservation asks for;
     #: null where it asks for none.
     failures_survived: int | None
@@ -74,12 +78,13 @@ def cluster_status(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
     violations = find_violations(snapshot, cluster.id)
     up = [host for host in hosts if host.up]
     checked = check(snapshot, cluster.id, None, _STEPS) if cluster.ha_reservation else None
+    lost = judge_lost(snapshot, cluster.id, _STEPS) if checked is None else checked.lost
     return ClusterStatus(
         cluster=Named(cluster.id, cluster.name),
         hosts=len(hosts),
         hosts_up=len(up),
         vms=len(vms),
-        vms_running=sum(vm.host is not None for vm in vms),
+        vms_running=sum(vm.host is not None and not is_lost(snapshot, vm) for vm in vms),
         vms_on_their_way=sum(vm.status == "migrating" or vm.id in snapshot.pending_hosts for vm in vms),
         vms_highly_available=sum(vm.ha for vm in vms),
         memory_mb=sum(host.memory_mb for host in up),
@@ -91,10 +96,15 @@ def cluster_status(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
         violations=tuple(_by_family(violations)),
         ha_reservation=cluster.ha_reservation,
         ha_safe=None if checked is None else checked.safe,
-        failures_survived=None if checked is None else survived_of(checked, checked.failures).failures,
+        lost=tuple(lost_vm(one, snapshot) for one in lost),
+        failures_survived=None if checked is None else _survived(checked),
         units=tuple(rule.name for rule in usual_units() if rule.enabled_in(cluster)),
         draining=tuple(Named(host.id, host.name) for host in hosts if host.id in snapshot.draining_hosts),
     )
+
+
+def _survived(checked: HaCheck) -> int:
+    return 0 if checked.lost else survived_of(checked, checked.failures).failures
 
 
 def _cpu_percent(hosts: Iterable[Host]) -> float | None:
@@ -130,7 +140,8 @@ def rows(clusters: Iterable[ClusterStatus]) -> list[tuple[str, ...]]:
 
 def _ha_text(one: ClusterStatus) -> str:
     word = _HA_WORDS[one.ha_safe] if one.ha_reservation else "not reserved"
-    return f"{counted(one.vms_highly_available, 'VM')}, {word}"
+    lost = f", {len(one.lost)} lost" if one.lost else ""
+    return f"{counted(one.vms_highly_available, 'VM')}, {word}{lost}"
 
 
 def _violations_text(one: ClusterStatus) -> str:

@@ -17,7 +17,7 @@ from ovirt_placement.model.names import Named, named_cluster, named_host, named_
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, check
 from ovirt_placement.rules.failover.outcomes import Loss, Proven, Size, Survival, Tight, Unknown
-from ovirt_placement.rules.failover.protection import Outside, protected
+from ovirt_placement.rules.failover.protection import Lost, Outside, protected
 from ovirt_placement.rules.sentences import sentence
 from ovirt_service.errors import UserError
 
@@ -83,13 +83,25 @@ class Tightest(Failing, frozen=True, omit_defaults=False):
     survived: bool | None
 
 
-class Unprotected(Record, frozen=True, omit_defaults=False):
-    """A highly available VM that the check is not about: it is down, or on a host that is not up."""
+class RestingVm(Record, frozen=True, omit_defaults=False):
+    """A highly available VM that is down by intent: the check is not about it."""
+
+    vm: Named
+    status: str
+    sentence: str
+
+
+class LostVm(Record, frozen=True, omit_defaults=False):
+    """A highly available VM that crashed, is unknown, or is on a host that does not answer; until it runs."""
 
     vm: Named
     status: str
     host: Named | None
     host_status: str | None
+    #: Where it could be started now; null where no host takes it, or where that is not known.
+    home: Named | None
+    #: Whether a host takes it, together with all others that are lost; null where that is not known.
+    could_start: bool | None
     sentence: str
 
 
@@ -131,7 +143,9 @@ class CheckedCluster(CheckVerdict, frozen=True, omit_defaults=False):
     units: tuple[FailingUnit, ...]
     #: By the engine's own, softer check.
     by_engine: CheckVerdict
-    outside: tuple[Unprotected, ...]
+    #: While any is lost, the cluster is not safe.
+    lost: tuple[LostVm, ...]
+    outside: tuple[RestingVm, ...]
     #: The order of the restarts, if all hosts failed, by which failures were judged: the highest priority
     #: first.
     restart_order: tuple[PriorityClass, ...]
@@ -202,7 +216,8 @@ def _of_cluster(found: HaCheck, snapshot: Snapshot) -> CheckedCluster:
         failures=found.failures,
         units=tuple(FailingUnit(named_hosts(unit.hosts, snapshot), unit.domain) for unit in found.units),
         by_engine=CheckVerdict(**_proven(found.by_engine, snapshot, 0)),
-        outside=tuple(_outside(one, snapshot) for one in found.outside),
+        lost=tuple(lost_vm(one, snapshot) for one in found.lost),
+        outside=tuple(_resting(one, snapshot) for one in found.outside),
         restart_order=priority_classes(snapshot, _restarting(found.cluster, snapshot)),
         not_waiting=tuple(not_waited(snapshot, found.cluster)),
     )
@@ -270,8 +285,21 @@ def _homes(homes: Mapping[str, str], snapshot: Snapshot) -> tuple[Home, ...]:
     return tuple(Home(named_vm(vm, snapshot), named_host(host, snapshot)) for vm, host in homes.items())
 
 
-def _outside(one: Outside, snapshot: Snapshot) -> Unprotected:
-    host = None if one.host is None else named_host(one.host, snapshot)
+def lost_vm(one: Lost, snapshot: Snapshot) -> LostVm:
+    """Give it names, and say what becomes of it."""
     vm = named_vm(one.vm, snapshot)
+    host = None if one.host is None else named_host(one.host, snapshot)
+    home = None if one.home is None else named_host(one.home, snapshot)
+    crashed = snapshot.vm_by_id[one.vm].crashed
+    what = "has crashed" if crashed else f"is {one.status}"
     place = "" if host is None else f" on {host.name}, which is {one.host_status}"
-    return Unprotected(vm, one.status, host, one.host_status, f"{vm.name} is {one.status}{place}")
+    could = "whether a host takes it is not known" if one.unjudged else "finds no host"
+    fate = could if home is None else f"could start on {home.name}"
+    could_start = None if one.unjudged else home is not None
+    said = f"{vm.name} {what}{place}: {fate}"
+    return LostVm(vm, one.status, host, one.host_status, home, could_start, said)
+
+
+def _resting(one: Outside, snapshot: Snapshot) -> RestingVm:
+    vm = named_vm(one.vm, snapshot)
+    return RestingVm(vm, one.status, f"{vm.name} is {one.status}")

@@ -41,13 +41,16 @@ def rows(answer: HaCheckDocument) -> list[tuple[str, ...]]:
 def notes(answer: HaCheckDocument) -> Iterator[str]:
     """In lines: why VMs cannot restart, what shows more, and which VMs the check is not about."""
     for found in answer.clusters:
+        if found.lost:
+            yield f"Lost in cluster {found.cluster.name} until they run again:"
+            yield from (f"  {one.sentence} (ovirt-placement why {one.vm.name})" for one in found.lost)
         for loss in found.losses:
             yield from _causes(loss)
     if first := next((loss for found in answer.clusters for loss in found.losses), None):
         hosts = ",".join(host.name for host in first.hosts)
         yield "Each start, and the migrations that follow:"
         yield f"  ovirt-placement what-if --down {hosts}"
-        yield "Migrations that restore the reservation (docs/ha.md):"
+        yield "Migrations that restore the reservation, with [enforcer.ha] repair = true (docs/ha.md):"
         yield "  ovirt-enforcer plan"
     for found in answer.clusters:
         if domains := [_domain(one) for one in found.units if one.domain is not None]:
@@ -72,6 +75,7 @@ def _outside(found: CheckedCluster) -> str:
 def _rows(found: CheckedCluster) -> list[tuple[str, ...]]:
     head = (found.cluster.name, str(found.failures), _WORDS[found.safe], _WORDS[found.by_engine.safe])
     listed_sets = [
+        *_lost(found),
         *_losses(found),
         *_losses_by_engine(found),
         *_open(found, _what_fails(found), ""),
@@ -83,6 +87,13 @@ def _rows(found: CheckedCluster) -> list[tuple[str, ...]]:
 
 def _what_fails(found: CheckedCluster) -> str:
     return "domains" if any(unit.domain is not None for unit in found.units) else "hosts"
+
+
+def _lost(found: CheckedCluster) -> Iterator[tuple[str, str]]:
+    """What is lost already: by the host that does not answer, or as it is."""
+    if found.lost:
+        hosts = dict.fromkeys(one.host.name if one.host else "none" for one in found.lost)
+        yield f"already: {listed(list(hosts))}", "\n".join(one.vm.name for one in found.lost if not one.home)
 
 
 def _losses(found: CheckVerdict) -> Iterator[tuple[str, str]]:

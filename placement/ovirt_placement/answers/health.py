@@ -8,6 +8,8 @@ from enum import StrEnum
 from ovirt_placement.answers.cluster_status import ClusterStatus
 from ovirt_placement.answers.enforcement import EnforcementRecord, degraded_by
 from ovirt_placement.answers.local_proxy import ProxyRecord
+from ovirt_placement.answers.sentences import listed
+from ovirt_placement.model.amounts import be, counted
 
 
 class Health(StrEnum):
@@ -41,8 +43,25 @@ def _grave(error: str | None, mistakes: Iterable[str], clusters: Iterable[Cluste
         yield error
     yield from (f"a command will not start: {mistake}" for mistake in mistakes)
     for one in clusters:
-        if one.ha_reservation and one.ha_safe is False:
+        yield from _lost(one)
+        if one.ha_reservation and one.ha_safe is False and not one.lost:
             yield f"cluster {one.cluster.name}: HA VMs would not all restart (ovirt-placement ha-check)"
+
+
+def _lost(one: ClusterStatus) -> Iterator[str]:
+    """Highly available VMs that do not run, by whether a host would take them."""
+    fates = {
+        False: ("finds no host", "find no host"),
+        True: ("does not run yet", "do not run yet"),
+        None: ("may find no host", "may find no host"),
+    }
+    for could_start, (single, several) in fates.items():
+        names = [lost.vm.name for lost in one.lost if lost.could_start is could_start]
+        if names:
+            vms = f"{counted(len(names), 'highly available VM')} {be(len(names))} down"
+            fate = single if len(names) == 1 else several
+            what = f"{vms} and {fate}: {listed(names)} (ovirt-placement why {names[0]})"
+            yield f"cluster {one.cluster.name}: {what}"
 
 
 def _of_rules(problems: int) -> Iterator[str]:

@@ -20,8 +20,9 @@ Say of each cluster with HA reservation, or of the one named, whether every high
 started again if this many hosts failed together, and which sets of hosts must not fail. Safe means that there
 is an order of starts of which each passes every filter that is known, the engine's and ours. The
 result of the engine's own check is shown next to it: it counts the memory that VMs use. Exact, or
-"unknown": see docs/rules.md. VMs that are down, or on a host that is not up, are named. Memory use counts
-where it is known: `ovirt-placement snapshot --statistics`. The exit status is 1 unless all are safe.
+"unknown": see docs/rules.md. A VM that crashed, is unknown or stands on a host that does not answer is lost
+until it runs, and nothing is safe before. Memory use counts where it is known: `ovirt-placement snapshot
+--statistics`. The exit status is 1 unless all are safe.
 
 Failure domains (a rack, a power feed) stand in the configuration, under [ha]: see docs/ha.md. With --json
 each failing host or domain that is survived comes with a home for every VM, in the order of the starts.

@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     if not (args.maintenance or args.down or args.add_host or args.vm):
         raise UserError("say what is to happen: --maintenance, --down, --add-host or --vm")
     now = read_state(args)
-    emptied, down = _hosts(args.maintenance, now, LEAVABLE), _hosts(args.down, now, ("up",))
+    emptied, down = _hosts(args.maintenance, now, LEAVABLE), _hosts(args.down, now)
     if both := [now.host_by_id[host].name for host in down if host in emptied]:
         raise UserError(f"host {both[0]} cannot both go into maintenance and fail")
     state, starting = _with_more(args, now)
@@ -111,7 +111,7 @@ def _with_more(args: argparse.Namespace, now: Snapshot) -> tuple[Snapshot, tuple
     return state, tuple(starting)
 
 
-def _hosts(words: str | None, now: Snapshot, statuses: Sequence[str]) -> tuple[str, ...]:
+def _hosts(words: str | None, now: Snapshot, statuses: Sequence[str] = ()) -> tuple[str, ...]:
     """Hosts with commas between them, each once. Raises `UserError`."""
     given = words.split(",") if words else ()
     return tuple(dict.fromkeys(_host(word.strip(), now, statuses) for word in given))
@@ -119,7 +119,9 @@ def _hosts(words: str | None, now: Snapshot, statuses: Sequence[str]) -> tuple[s
 
 def _host(word: str, now: Snapshot, statuses: Sequence[str]) -> str:
     host = find(word, "host", now.hosts)
-    if host.status not in statuses:
+    # One that does not answer has failed already: what becomes of its VMs is the question.
+    in_question = host.status in statuses if statuses else host.up or host.id in now.vms_of_host
+    if not in_question:
         raise UserError(f"host {host.name} is {host.status} already")
     return host.id
 

@@ -65,7 +65,7 @@ def _restarted(
     """Each goes to the best host, in the order of restarts; where one has no home then, by the proof's."""
     failing = tuple(host for host in down if before.host_by_id[host].cluster == cluster)
     proven = judge_failures(
-        before, Starts(before, cluster), 1, DEFAULT_BUDGET, units=[FailureUnit(tuple(_up(before, failing)))]
+        before, Starts(before, cluster, everywhere=True), 1, DEFAULT_BUDGET, units=[FailureUnit(failing)]
     )
     former = {vm.id: host for host in failing for vm in before.vms_of_host.get(host, ()) if vm.ha}
     survival = next(iter(proven.survivals), None)
@@ -76,10 +76,6 @@ def _restarted(
     if survival is not None and any(start.host is None for start in starts):
         return _by_witness(state, survival, former)
     return starts, end
-
-
-def _up(snapshot: Snapshot, hosts: Iterable[str]) -> Iterable[str]:
-    return (host for host in hosts if snapshot.host_by_id[host].up)
 
 
 def largest_first(snapshot: Snapshot, vms: Iterable[str]) -> list[str]:

@@ -10,6 +10,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Proven
+from ovirt_placement.rules.failover.protection import find_lost
 from ovirt_placement.rules.failover.starts import Starts
 
 #: This many failing hosts are looked at, where a cluster is not set to survive more.
@@ -25,7 +26,9 @@ class Survived(Record, frozen=True):
 
 
 def survived(snapshot: Snapshot, cluster: str) -> Survived | None:
-    """How many hosts may fail; None if no highly available VM runs."""
+    """How many hosts may fail: none while a VM is lost already; None if there is no highly available VM."""
+    if find_lost(snapshot, cluster):
+        return Survived(0, exact=True)
     if not any(vm.ha and vm.cluster == cluster and vm.host for vm in snapshot.vms):
         return None
     measure = Starts(snapshot, cluster)

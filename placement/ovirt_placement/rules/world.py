@@ -191,5 +191,5 @@ def _fallen(host: Host, failed: Set[str], back: Mapping[str, int]) -> Host:
 
 def _left(vm: Vm, failed: Set[str]) -> Vm:
     if vm.host in failed:
-        return replace(vm, host=None, status="down", migrating_to=None)
+        return replace(vm, host=None, status="down", migrating_to=None, crashed=True)
     return replace(vm, status="up", migrating_to=None)

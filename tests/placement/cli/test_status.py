@@ -50,6 +50,7 @@ IN_NUMBERS = {
     "violations": [{"family": "vm_affinity", "hard": 1, "soft": 1}],
     "ha_reservation": False,
     "ha_safe": None,
+    "lost": [],
     "failures_survived": None,
     "units": [],
     "draining": [],

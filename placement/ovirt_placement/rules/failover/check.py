@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.arithmetic import Arithmetic
-from ovirt_placement.rules.failover.examination import Examiner, Measure
+from ovirt_placement.rules.failover.examination import ExaminationTask, Examiner, Measure, examine
 from ovirt_placement.rules.failover.failures import judge_failures
-from ovirt_placement.rules.failover.outcomes import Proven
-from ovirt_placement.rules.failover.protection import Outside, outside
+from ovirt_placement.rules.failover.outcomes import Proven, Survival, Unknown
+from ovirt_placement.rules.failover.protection import NOWHERE, Lost, Outside, find_lost, find_outside
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.failover.units import Domain, FailureUnit, whole_domains
+from ovirt_placement.rules.failover.units import Domain, FailureUnit, single_hosts, whole_domains
+from ovirt_placement.rules.mobility import LEAVABLE
 
 #: Steps for a whole check by one measure: a set of failing hosts costs one, and one for each VM to place.
 DEFAULT_BUDGET = 4_000_000
@@ -37,7 +38,9 @@ class CheckQuestion(Record, frozen=True):
 
     def measure(self) -> Measure:
         """What failures are judged by: costly to make."""
-        return (Arithmetic if self.by_engine else Starts)(self.snapshot, self.cluster)
+        if self.by_engine:
+            return Arithmetic(self.snapshot, self.cluster)
+        return Starts(self.snapshot, self.cluster, everywhere=True)
 
 
 #: Says who examines the failures that a question is about.
@@ -53,7 +56,9 @@ class HaCheck(Proven, frozen=True, kw_only=True):
     units: tuple[FailureUnit, ...] = ()
     #: By the engine's own, softer check: whether what VMs use, and are guaranteed, would fit.
     by_engine: Proven
-    #: Highly available VMs that neither is about.
+    #: Highly available VMs that do not run though they should: while there are any, nothing is safe.
+    lost: tuple[Lost, ...]
+    #: Highly available VMs that are down by intent.
     outside: tuple[Outside, ...]
 
 
@@ -68,23 +73,47 @@ def check(
 ) -> HaCheck:
     """Judge every set of at most `failures` hosts (the cluster's own figure by default).
 
-    With `domains`, every set of at most this many of those (by default one): each fails whole. Only hosts
-    that are up count, as failing ones and as homes; a dedicated failover host is a home as any other.
+    With `domains`, every set of at most this many of those (by default one): each fails whole. Hosts that
+    answer count as failing ones, and as homes if they are up; a dedicated failover host is a home as any
+    other.
+    VMs on hosts that do not answer, or that crashed, are lost already: whether they could start now is asked
+    of all of them together. A domain may name such hosts as well.
     What the budget leaves open is counted, never guessed, and the worst sets are looked for. The answer is
     the same with any examiner of failures (by default this process).
     """
     if failures is None:
         failures = snapshot.cluster_by_id[cluster_id].ha_failures if domains is None else 1
-    by_starts = _judge(CheckQuestion(snapshot, cluster_id, False, steps), failures, domains, spread)
-    up = [host.id for host in snapshot.hosts_of_cluster.get(cluster_id, ()) if host.up]
+    question = CheckQuestion(snapshot, cluster_id, False, steps)
+    measure = question.measure()
+    by_starts = _judge(question, measure, failures, domains, spread)
+    lost = judge_lost(snapshot, cluster_id, steps)
     return HaCheck(
-        **asdict(by_starts),
+        **asdict(by_starts) | ({"safe": False} if lost else {}),
         cluster=cluster_id,
         failures=failures,
-        units=() if domains is None else whole_domains(domains, up),
+        units=() if domains is None else whole_domains(domains, measure.hosts),
         by_engine=by_engine(snapshot, cluster_id, failures, steps, domains=domains, spread=spread),
-        outside=tuple(outside(snapshot, cluster_id)),
+        lost=lost,
+        outside=tuple(find_outside(snapshot, cluster_id)),
     )
+
+
+def judge_lost(snapshot: Snapshot, cluster_id: str, steps: int = DEFAULT_BUDGET) -> tuple[Lost, ...]:
+    """The highly available VMs that are lost already, each with a host that it could start on now.
+
+    Homes are for all of them together, in the order of restarts.
+    """
+    lost = find_lost(snapshot, cluster_id)
+    if not lost:
+        return ()
+    measure = Starts(snapshot, cluster_id, everywhere=True)
+    silent = (one.host for one in lost if one.host is not None and one.host_status not in LEAVABLE)
+    failed = (*dict.fromkeys(silent), NOWHERE)
+    outcome = examine(measure, ExaminationTask(failed), steps).outcome
+    if isinstance(outcome, Unknown):
+        return tuple(replace(one, unjudged=True) for one in lost)
+    homes = outcome.homes if isinstance(outcome, Survival) else measure.start_in_turn(failed)
+    return tuple(replace(one, home=homes.get(one.vm)) for one in lost)
 
 
 def by_engine(
@@ -97,19 +126,25 @@ def by_engine(
     spread: Spread | None = None,
 ) -> Proven:
     """The engine's own check, with its faults repaired (docs/rules.md, HC1 to HC7)."""
-    return _judge(CheckQuestion(snapshot, cluster_id, True, steps), failures, domains, spread)
+    question = CheckQuestion(snapshot, cluster_id, True, steps)
+    return _judge(question, question.measure(), failures, domains, spread)
 
 
 def _judge(
-    question: CheckQuestion, failures: int, domains: Sequence[Domain] | None, spread: Spread | None
+    question: CheckQuestion,
+    measure: Measure,
+    failures: int,
+    domains: Sequence[Domain] | None,
+    spread: Spread | None,
 ) -> Proven:
-    measure = question.measure()
+    known = question.snapshot.host_by_id
+    answering = (host for host in measure.hosts if known[host].status in LEAVABLE)
     return judge_failures(
         question.snapshot,
         measure,
         failures,
         question.steps,
-        units=None if domains is None else whole_domains(domains, measure.hosts),
+        units=single_hosts(answering) if domains is None else whole_domains(domains, measure.hosts),
         examiner=None if spread is None else spread(question),
         tightest=not question.by_engine,
     )

@@ -24,10 +24,7 @@ class Fitting:
 
     def without(self, failed: tuple[str, ...]) -> dict[str, Resources]:
         """What the hosts that are left can take."""
-        left = dict(self.hosts)
-        for host in failed:
-            del left[host]
-        return left
+        return {host: room for host, room in self.hosts.items() if host not in failed}
 
     def fit(self, failed: tuple[str, ...], blocks: Sequence[Block], left: Hosts, budget: Budget) -> Outcome:
         """Find homes on the hosts that are left. A loss is proven, and names what a greedy try left over."""
@@ -58,8 +55,8 @@ class Fitting:
             yield [host for host in order if host not in gone]
 
     def order_from(self, host: str) -> list[str]:
-        """All hosts, beginning with the one that comes after this one."""
-        start = self._position[host] + 1
+        """All hosts, beginning with the one that comes after this one, or with the first."""
+        start = self._position.get(host, -1) + 1
         return self._order[start:] + self._order[:start]
 
 

@@ -15,7 +15,7 @@ from ovirt_placement.rules.failover.combining import Combining
 from ovirt_placement.rules.failover.demand import blocks_of
 from ovirt_placement.rules.failover.fitting import SEARCH_BUDGET, Fitting
 from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unknown
-from ovirt_placement.rules.failover.protection import protected
+from ovirt_placement.rules.failover.protection import NOWHERE, find_lost, protected
 from ovirt_placement.rules.failover.restart_check import RestartCheck
 from ovirt_placement.rules.failover.restart_order import restart_order
 from ovirt_placement.rules.failover.tries import Ready, Tried, try_all
@@ -23,7 +23,7 @@ from ovirt_placement.rules.memory import huge_page_kib, overhead_mb, required_mb
 from ovirt_placement.rules.solving.assignment import even_fit
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
 from ovirt_placement.rules.solving.problem import Block, Hosts, Resources
-from ovirt_placement.rules.world import given_back
+from ovirt_placement.rules.world import World, given_back
 
 _NOTHING_TAKEN: Mapping[str, Block] = MappingProxyType({})
 
@@ -31,10 +31,14 @@ _NOTHING_TAKEN: Mapping[str, Block] = MappingProxyType({})
 class Starts:
     """A failure is survived if there is an order of starts of which each passes every filter."""
 
-    def __init__(self, snapshot: Snapshot, cluster_id: str) -> None:
+    def __init__(self, snapshot: Snapshot, cluster_id: str, *, everywhere: bool = False) -> None:
+        """Hosts that may fail are those that are up; with `everywhere` all that have VMs, and `NOWHERE`."""
         self._snapshot = snapshot
-        up = [host for host in snapshot.hosts_of_cluster.get(cluster_id, ()) if host.up]
-        self.hosts = tuple(host.id for host in up)
+        hosts = snapshot.hosts_of_cluster.get(cluster_id, ())
+        up = [host for host in hosts if host.up]
+        holding = snapshot.vms_of_host if everywhere else ()
+        self._homes = tuple(host.id for host in up)
+        self.hosts = tuple(host.id for host in hosts if host.up or host.id in holding)
         self._fitting = Fitting({host.id: Resources(host.free_mb) for host in up})
         self._restart_check = RestartCheck(snapshot, cluster_id)
         self._order = restart_order(snapshot)
@@ -46,7 +50,10 @@ class Starts:
         self._combining = Combining(
             snapshot, self._fitting.hosts, self._need_of, shared=self._restart_check.plain
         )
-        self._vms = protected(snapshot, self.hosts)
+        self._vms = dict(protected(snapshot, self.hosts))
+        if everywhere:
+            lost = (one for one in find_lost(snapshot, cluster_id) if one.host not in self._vms)
+            self._vms[NOWHERE] = tuple(one.vm for one in lost)
 
     def vms_on(self, failed: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(vm for host in failed for vm in self._vms[host])
@@ -101,6 +108,16 @@ class Starts:
                 return Survival(failed, homes)
         return self._try_all(failed, tuple(left), budget)
 
+    def start_in_turn(self, failed: tuple[str, ...]) -> dict[str, str]:
+        """Homes of the VMs that find one when each in its turn takes the host with the most free memory."""
+        state, homes = self._restart_check.failure_state(frozenset(failed)), dict[str, str]()
+        for vm in self._order.ordered(self.vms_on(failed)):
+            left = [host for host in self._homes if host not in failed]
+            if accepted := self._restart_check.accepted(state, (vm,), left):
+                homes[vm] = max(accepted, key=lambda host: (state.host_by_id[host].free_mb, host))
+                state = World(state).starting(vm, homes[vm]).snapshot
+        return homes
+
     def _left(self, failed: tuple[str, ...]) -> tuple[dict[str, Resources], bool]:
         """What other hosts may hand out, and whether nothing was on its way from or to the failed ones."""
         ways = self._snapshot.pending_hosts
@@ -116,8 +133,8 @@ class Starts:
         gone, vms, hosts = frozenset(failed), self.vms_on(failed), tuple(left)
         blocks = blocks_of(self._snapshot, vms, gone, self._need_of)
         yield blocks
-        asked = self._restart_check
-        yield tuple(_narrowed(block, [asked.open_to(vm, self.hosts) for vm in block.vms]) for block in blocks)
+        asked, homes = self._restart_check, self._homes
+        yield tuple(_narrowed(block, [asked.open_to(vm, homes) for vm in block.vms]) for block in blocks)
         budget.spend(len(vms) * len(hosts))
         state, others = asked.failure_state(gone), frozenset(vms)
         yield tuple(

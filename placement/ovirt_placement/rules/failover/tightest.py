@@ -46,7 +46,8 @@ def scantest(
         sizes = sorted({needs[vm] for vm in inside} - {0}, reverse=True)[:_MOST_SIZES]
         for memory_mb in sizes:
             asking = {vm for vm in inside if needs[vm] >= memory_mb}
-            room = {host: max(0, snapshot.host_by_id[host].free_mb) // memory_mb for host in area}
+            up = [known for host in area if (known := snapshot.host_by_id[host]).up]
+            room = {host.id: max(0, host.free_mb) // memory_mb for host in up}
             brings = {host: sum(vm in asking for vm in vms[host]) for host in hosts}
             costs = [sum(room.get(host, 0) + brings[host] for host in unit.hosts) for unit in units]
             bringing = {at for at, unit in enumerate(units) if any(brings[host] for host in unit.hosts)}

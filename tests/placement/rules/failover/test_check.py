@@ -120,7 +120,7 @@ def test_what_is_on_its_way_when_a_host_fails_does_not_arrive() -> None:
     assert of(*hosts, ha("a", "h1"), coming, group("g", TOGETHER, "a b")).safe is True
 
 
-def test_vms_that_are_down_or_on_a_host_that_is_not_up_are_named() -> None:
+def test_vms_whose_host_does_not_answer_are_lost_and_those_that_rest_are_named() -> None:
     found = of(
         *THREE,
         host("h4", status="non_responsive"),
@@ -130,8 +130,30 @@ def test_vms_that_are_down_or_on_a_host_that_is_not_up_are_named() -> None:
         vm("d"),
         pending("c", "h2"),
     )
-    assert found.safe is True
-    assert found.outside == (Outside("b", "unknown", "h4", "non_responsive"), Outside("c", "down"))
+    assert found.safe is False
+    assert not found.losses
+    (lost,) = found.lost
+    assert (lost.vm, lost.status, lost.host, lost.host_status) == ("b", "unknown", "h4", "non_responsive")
+    assert lost.home is not None
+    assert found.outside == (Outside("c", "down"),)
+
+
+@pytest.mark.parametrize("status", ["preparing_for_maintenance", "non_operational"])
+def test_a_host_that_answers_and_is_not_up_may_fail_as_well(status: str) -> None:
+    parts = host("h1", status=status), ha("a", "h1")
+    assert of(*parts, host("h2")).safe is True
+    full = of(*parts, host("h2", free_mb=1024), host("h3", free_mb=1024))
+    assert [(loss.hosts, loss.unplaced) for loss in full.losses] == [(("h1",), ("a",))]
+    assert not full.lost
+
+
+def test_what_crashed_is_lost_until_it_runs_and_finds_a_host_or_none() -> None:
+    crashed = ha("a", None, crashed=True), ha("b", None, crashed=True)
+    both = of(host("h1", free_mb=8192), *crashed)
+    assert (both.safe, [one.home for one in both.lost]) == (False, ["h1", "h1"])
+    one = of(host("h1", free_mb=6000), *crashed)
+    assert sorted(str(each.home) for each in one.lost) == ["None", "h1"]
+    assert of(host("h1"), ha("a", "h1"), host("h2")).lost == ()
 
 
 def test_memory_is_given_back_only_where_the_engine_has_promised_it() -> None:

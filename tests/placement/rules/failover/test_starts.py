@@ -32,7 +32,7 @@ def hosts(draw: st.DrawFn, name: str) -> Host:
         free_mb=draw(st.sampled_from([-500, 2000, 3000, 5000, 9000])),
         memory_free_mb=draw(st.sampled_from([None, None, 6000])),
         cores=draw(st.sampled_from([2, 4])),
-        status=draw(st.sampled_from(["up", "up", "up", "maintenance"])),
+        status=draw(st.sampled_from(["up", "up", "up", "up", "maintenance", "non_operational"])),
     )
 
 
@@ -112,13 +112,19 @@ def worlds(draw: st.DrawFn) -> Snapshot:
 @settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(worlds(), st.integers(1, 2))
 def test_safe_is_an_order_of_starts_that_all_filters_let_through(state: Snapshot, failures: int) -> None:
-    up = [host.id for host in state.hosts_of_cluster[CLUSTER] if host.up]
+    answering = {"up", "preparing_for_maintenance", "non_operational"}
+    hosts = state.hosts_of_cluster[CLUSTER]
+    failing = [host.id for host in hosts if host.status in answering]
+    silent = tuple(host.id for host in hosts if host.id not in failing)
+    gone = {vm.id for vm in state.vms if vm.ha and vm.host in silent}
     found = check(state, CLUSTER, failures)
-    sets = [failed for size in range(1, failures + 1) for failed in combinations(up, size)]
+    sets = [failed for size in range(1, failures + 1) for failed in combinations(failing, size)]
     lost = [failed for failed in sets if not survives(state, failed)]
     smallest = [one for one in lost if not any(set(other) < set(one) for other in lost)]
     assert [loss.hosts for loss in found.losses] == smallest
-    assert found.safe is (not lost)
+    assert found.safe is (not lost and not gone)
+    assert {one.vm for one in found.lost} == gone
+    assert not gone or all(one.home for one in found.lost) == survives(state, silent)
     assert (found.unjudged, found.unknown) == (0, ())
     for one in found.survivals:
         assert passes(state, one.hosts, one.homes)

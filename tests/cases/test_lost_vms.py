@@ -1,0 +1,88 @@
+"""Highly available VMs that crashed, are unknown or stand on silent hosts: lost until they run again."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_enforcer.ha_monitor.judging import judge
+from ovirt_enforcer.ha_monitor.verdict import ReservationState
+from ovirt_placement.answers.cluster_status import cluster_status
+from ovirt_placement.answers.health import Health
+from ovirt_placement.answers.health import judge as judge_health
+from ovirt_placement.config import HaSettings
+from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model.statuses import HOST_STATUSES
+from tests.builders import CLUSTER, cluster, host, snapshot, vm
+from tests.cases.asking import STATES, Ask
+
+#: Of a host in these states its VMs run on.
+_ANSWER = {"up", "preparing_for_maintenance", "non_operational"}
+
+
+def test_with_no_host_up_nothing_is_healthy_or_safe(ask: Ask) -> None:
+    found = ask("ovirt-placement status", "all-hosts-silent")
+    assert found.status == 1
+    assert found.text.startswith(
+        "Unhealthy: cluster c: 6 highly available VMs are down and find no host: v0, "
+    )
+    assert "6 VMs, unsafe, 6 lost" in found.text
+    assert "0 of 6" in found.text
+
+
+def test_a_host_that_does_not_answer_is_asked_about_like_any_other(ask: Ask) -> None:
+    checked = ask("ovirt-placement ha-check --hosts h1", "silent-host-and-no-home")
+    assert checked.status == 1
+    assert "a is unknown on h1, which is non_responsive: finds no host" in checked.text
+    foreseen = ask("ovirt-placement what-if --down h1 --fail-if unplaced", "silent-host-and-no-home")
+    assert foreseen.status == 3
+    assert "a finds no host" in foreseen.text
+    assert "hosts that may fail at once: 0 now, 0 with it" in foreseen.text
+
+
+def test_a_host_that_is_not_operational_may_fail_like_any_other(ask: Ask) -> None:
+    assert "If h1 failed:\n  a: " in ask("ovirt-placement ha-check", "non-operational-and-no-home").text
+    assert ask("ovirt-placement status", "non-operational-and-no-home").text.startswith("Unhealthy")
+
+
+def test_the_alert_stays_while_a_vm_is_down_and_finds_no_host() -> None:
+    state = state_file.load(STATES / "silent-host-and-no-home.json")
+    verdict = judge(state, state.clusters[0].id, HaSettings())
+    assert verdict.state is ReservationState.UNSAFE
+    assert verdict.facts["losses"].startswith("no host takes, as things are, 1 VM (")
+    assert (verdict.vms_without_home, verdict.failures_survived) == (1, 0)
+
+
+def test_what_is_down_and_has_a_host_is_not_called_safe_before_it_runs() -> None:
+    state = snapshot(cluster(ha_reservation=True), host("h1"), host("h2"), vm("a", ha=True, crashed=True))
+    verdict = judge(state, CLUSTER, HaSettings())
+    assert (verdict.state, verdict.facts["reason"]) == (ReservationState.UNKNOWN, "1 VM is down: a")
+
+
+@st.composite
+def outages(draw: st.DrawFn) -> Snapshot:
+    """Hosts in any state, with VMs on them, down by intent, crashed or unknown."""
+    statuses = draw(st.lists(st.sampled_from(sorted(HOST_STATUSES) + ["up"] * 12), min_size=1, max_size=4))
+    hosts = [host(f"h{at}", status=one) for at, one in enumerate(statuses)]
+    vms = []
+    for at in range(draw(st.integers(0, 4))):
+        home = draw(st.sampled_from([*(one.id for one in hosts), None]))
+        crashed = home is None and draw(st.booleans())
+        status = draw(st.sampled_from(["up", "up", "unknown", "paused"])) if home else "down"
+        vms.append(vm(f"v{at}", home, ha=draw(st.booleans()), status=status, crashed=crashed))
+    return snapshot(cluster(ha_reservation=draw(st.booleans())), *hosts, *vms)
+
+
+@given(outages())
+def test_green_means_that_every_highly_available_vm_runs_or_rests_by_intent(state: Snapshot) -> None:
+    answering = {one.id for one in state.hosts if one.status in _ANSWER}
+    runs_or_rests = all(
+        (one.host in answering and one.status != "unknown") or (one.host is None and not one.crashed)
+        for one in state.vms
+        if one.ha
+    )
+    status = cluster_status(state, state.cluster_by_id[CLUSTER])
+    health, _ = judge_health(None, (), [status], None, None)
+    assert health is not Health.HEALTHY or runs_or_rests
+    assert runs_or_rests or status.ha_safe is not True
+    assert judge(state, CLUSTER, HaSettings()).state is not ReservationState.SAFE or runs_or_rests
