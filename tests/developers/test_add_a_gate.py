@@ -9,6 +9,8 @@ import pytest
 from . import walk_through
 from .walk_through import Block
 
+pytestmark = pytest.mark.system
+
 PAGE = walk_through.read("add-a-gate.md")
 GATE, TEST = "enforcer/ovirt_enforcer/gates/stays.py", "tests/enforcer/gates/test_stays.py"
 CATALOGUE = "enforcer/ovirt_enforcer/gates/catalogue.py"

@@ -8,6 +8,8 @@ import pytest
 
 from . import walk_through
 
+pytestmark = pytest.mark.system
+
 PAGE = walk_through.read("add-a-metric.md")
 MOVER = "enforcer/ovirt_enforcer/service/recording.py"
 TEST = "tests/enforcer/service/test_process.py"

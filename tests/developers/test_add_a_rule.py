@@ -8,6 +8,8 @@ import pytest
 
 from . import walk_through
 
+pytestmark = pytest.mark.system
+
 PAGE = walk_through.read("add-a-rule.md")
 RULE = "placement/ovirt_placement/rules/affinity/at_most.py"
 CATALOGUE = "placement/ovirt_placement/rules/listed.py"

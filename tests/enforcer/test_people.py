@@ -162,6 +162,7 @@ def kill_before(request: str, arguments: list[str], folder: Path) -> None:
     sys.exit(placement(arguments))
 
 
+@pytest.mark.system
 def test_a_command_that_is_killed_while_it_acts_is_recorded_as_begun(
     file: Path, tmp_path: Path, acts: Callable[[], list[dict[str, Any]]]
 ) -> None:
@@ -200,6 +201,7 @@ def test_a_store_that_is_away_keeps_nobody_from_acting_and_a_line_says_what_is_n
     assert err.count("\n") == 1
 
 
+@pytest.mark.system
 def test_of_two_who_approve_at_once_one_is_recorded(
     file: Path, tmp_path: Path, acts: Callable[[], list[dict[str, Any]]]
 ) -> None:
@@ -228,6 +230,7 @@ def test_of_two_who_approve_at_once_one_is_recorded(
     assert found["sentence"].endswith(f"approved plan {plan.id} in cluster blue")
 
 
+@pytest.mark.system
 def test_the_enforcer_writes_them_to_its_log_and_to_the_audit_log_once(file: Path, tmp_path: Path) -> None:
     to = ("--config", str(file))
     assert enforcer(["pause", "--reason", "before it runs", *to]) == 0

@@ -35,6 +35,8 @@ from tests.placement.inventory.running import COMMAND
 from tests.plugins.proxy_process import proxy_url, running_proxy
 from tests.plugins.published import Publisher
 
+pytestmark = pytest.mark.system
+
 #: What keys refuse for what runs somewhere, they only rank lower for what is expected there.
 KEYS = {Kind.REPEL, Kind.ATTRACT}
 HARD = {Kind.HARD_APART, Kind.HARD_TOGETHER, Kind.CHAINS}

@@ -15,6 +15,8 @@ import ovirt_placement.cli.main
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.enforcer.actions.migrate_vm import bench as benches
 
+pytestmark = pytest.mark.system
+
 #: Much less than the machine has, and enough for whatever a file may rightly hold.
 MEMORY = 6 * 2**30
 

@@ -11,6 +11,8 @@ import pytest
 
 from tests.paths import CHECKOUT
 
+pytestmark = pytest.mark.system
+
 DAEMONS = (
     "ovirt-simulator run",
     "ovirt-placement inventory run",

@@ -162,6 +162,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
         yield made
 
 
+@pytest.mark.system
 def test_names_of_an_engine_and_what_is_remembered_of_them(
     bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

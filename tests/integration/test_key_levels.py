@@ -47,7 +47,7 @@ VMS: dict[str, dict[str, Any]] = {
 LEVELS = tuple(VMS)
 
 #: One engine serves all tests of one way to know it.
-pytestmark = pytest.mark.xdist_group("key-levels")
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("key-levels")]
 
 
 def state() -> Snapshot:

@@ -26,7 +26,7 @@ NONE: Mapping[str, str] = {}
 AVERAGE = {"placement_load": "average"}
 
 #: One engine serves all of them.
-pytestmark = pytest.mark.xdist_group("placement-keys")
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("placement-keys")]
 
 #: The daemon looks at everything several times a second.
 OFTEN = "[enforcer]\ninterval_seconds = 0.2\n"

@@ -19,6 +19,8 @@ from tests.plugins.proxy_process import PLUGINS
 from tests.plugins.published import WITHOUT_PAST
 from tests.stored import put_keys
 
+pytestmark = pytest.mark.system
+
 HOSTS = ["h1", "h2", "h3"]
 STATE = snapshot(
     cluster(ha_reservation=True),

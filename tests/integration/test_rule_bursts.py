@@ -37,6 +37,8 @@ from tests.placement.rules.placement_rules.oracle import satisfied
 from tests.plugins.proxy_process import proxy_url
 from tests.plugins.published import Publisher
 
+pytestmark = pytest.mark.system
+
 SEEDS = [pytest.param(3, id="3 seeds"), pytest.param(20, id="20 seeds", marks=pytest.mark.nightly)]
 #: Bursts of which the engine chose another host than was expected, and a rule is violated by it.
 MISSED = 0.03

@@ -200,6 +200,7 @@ def test_without_a_record_the_engines_events_still_answer(
     assert "has no scheduler proxy of engine default" in found["record_error"]
 
 
+@pytest.mark.system
 def test_what_would_have_let_it_start_does(world: World, asking: Asking) -> None:
     """The oracle is the engine: with the rule that is named gone, the VM starts on the host that is named."""
     (way,) = asking.data("web", "--at", now())["before"]["ways"]

@@ -15,6 +15,8 @@ from tests.docs.metrics_page import all_metrics
 from tests.monitoring.cases import CASES, Case
 from tests.paths import CHECKOUT
 
+pytestmark = pytest.mark.system
+
 RULES = CHECKOUT / "packaging" / "monitoring" / "rules.yaml"
 ALERTS = {
     one["alert"]: one for group in yaml.safe_load(RULES.read_text())["groups"] for one in group["rules"]

@@ -138,6 +138,7 @@ def test_parameters_that_cannot_be_together_are_the_defaults(units: Units) -> No
     assert units.ranks("new", args={"placement_initial": "-20"} | FIXED) == units.ranks("new", args=FIXED)
 
 
+@pytest.mark.system
 def test_published_keys_count_whatever_became_of_the_store(tmp_path: Path) -> None:
     publisher = Publisher(tmp_path)
     frozen = tuple(FrozenKeys(name, keys) for name, keys in FROZEN.items())

@@ -14,7 +14,7 @@ import pytest
 from .running import eventually, handing_over, running, write_plugins
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 PLUGINS = """
 import time

@@ -9,8 +9,22 @@ import pytest
 from tests.scenarios.stage import play
 
 SCENARIOS = sorted(path.parent for path in Path(__file__).parent.glob("*/story.toml"))
+#: Short ones, of which no two show the same; the others are long, or differ by one setting from one of these.
+QUICK = {
+    "closure", "colliding-negative-pair", "cluster-is-paused", "engine-is-away", "engine-refuses",
+    "excluded-host", "ha-reservation-is-restored", "headroom-is-given-up-for-a-hard-rule", "legacy-label",
+    "licensed-hosts", "making-room", "only-observed", "pinned-member", "plan-is-applied",
+    "refused-then-the-next-host", "split-positive-group", "swap-through-a-third-host", "two-clusters",
+    "two-racks", "vm-stops-in-mid-plan",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=[scenario.name for scenario in SCENARIOS])
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(scenario, id=scenario.name, marks=() if scenario.name in QUICK else pytest.mark.system)
+        for scenario in SCENARIOS
+    ],
+)
 def test_decides_as_expected(scenario: Path, tmp_path: Path) -> None:
     assert play(scenario, tmp_path) == (scenario / "decisions.log").read_text().splitlines()

@@ -51,6 +51,7 @@ def ask(url: str, body: Any = None) -> Any:
         return json.loads(answer.read() or b"null")
 
 
+@pytest.mark.system
 def test_it_serves_its_state_and_ends_cleanly(state: Path) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         with running("--state", str(state), "--time-scale", "0") as (process, url):
@@ -62,6 +63,7 @@ def test_it_serves_its_state_and_ends_cleanly(state: Path) -> None:
             assert process.stdout.read() == ""
 
 
+@pytest.mark.system
 def test_it_has_as_many_request_threads_as_it_is_reported(state: Path) -> None:
     counts = []
     for number in ("1", "30"):

@@ -24,6 +24,7 @@ def test_answer_agrees(vector: Vector) -> None:
     assert JUDGEMENTS[vector.kind](vector) is None
 
 
+@pytest.mark.system
 def test_answers_over_xml_rpc_agree() -> None:
     with served_units() as served:
         assert {vector.name: why for vector in load(VECTORS) if (why := served.difference(vector))} == {}

@@ -23,6 +23,8 @@ from tests.web.conftest import STATE
 from tests.web.running import COOKIE, ROOT, Page, page_process, paged
 from tests.web.views import ASKED, VIEWS
 
+pytestmark = pytest.mark.system
+
 WEB = CHECKOUT / "web" / "ovirt_placement_web"
 
 

@@ -183,6 +183,7 @@ def test_a_plan_that_was_drawn_says_its_seed_and_is_repeated_by_it(state: Path) 
         assert (refused.returncode, because in refused.stderr) == (2, True)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.system), signal.SIGINT])
 def test_a_daemon_is_ready_dry_by_default_and_ends_cleanly(
     configuration: Configuration, server: Server, number: signal.Signals
@@ -204,6 +205,7 @@ def test_a_daemon_is_ready_dry_by_default_and_ends_cleanly(
         assert "Traceback" not in daemon.stderr.read()
 
 
+@pytest.mark.system
 def test_a_daemon_waits_for_an_engine_that_is_away(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -21,7 +21,7 @@ from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 SETTINGS = """\
 [enforcer]

@@ -30,7 +30,7 @@ from tests.placement.databases import postgresql
 from tests.proxy.running import eventually
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 STATE = snapshot(
     host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2", migratable=False), group("pair", TOGETHER, "a b")

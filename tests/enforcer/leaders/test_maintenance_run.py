@@ -21,7 +21,7 @@ from tests.enforcer.leaders.test_leaders import LEADS, SETTINGS, WATCHES, store_
 from tests.proxy.running import eventually
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"))
 #: Deactivated and activated, by a user.

@@ -41,6 +41,7 @@ def play_until_they_go_back(played: Stage) -> None:
     assert played.run.active
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("back", list(Return))
 def test_as_many_go_back_as_were_asked_for(back: Return, tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
@@ -56,6 +57,7 @@ def test_as_many_go_back_as_were_asked_for(back: Return, tmp_path: Path) -> None
         assert ("e" in away) is (back is Return.NONE)
 
 
+@pytest.mark.system
 def test_a_way_back_that_fails_fails_no_run_and_is_named(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played, Return.ALL)
@@ -69,6 +71,7 @@ def test_a_way_back_that_fails_fails_no_run_and_is_named(tmp_path: Path) -> None
         assert all(where(played)[other] == HOMES[other] for other in others)
 
 
+@pytest.mark.system
 def test_a_host_that_is_down_in_the_end_keeps_them_away(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played, Return.ALL)
@@ -81,6 +84,7 @@ def test_a_host_that_is_down_in_the_end_keeps_them_away(tmp_path: Path) -> None:
         assert played.violated == set()
 
 
+@pytest.mark.system
 def test_what_somebody_moves_meanwhile_stays_there(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played, Return.ALL)
@@ -95,6 +99,7 @@ def test_what_somebody_moves_meanwhile_stays_there(tmp_path: Path) -> None:
         assert f"{name} (somebody else moved it since" in played.run.message
 
 
+@pytest.mark.system
 def test_a_stop_ends_the_way_back_and_a_pause_holds_it(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played, Return.ALL)
@@ -111,6 +116,7 @@ def test_a_stop_ends_the_way_back_and_a_pause_holds_it(tmp_path: Path) -> None:
         assert where(played) == held
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("point", [1, 3, 5])
 def test_killed_on_the_way_back_it_goes_on(point: int, tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:

@@ -68,6 +68,7 @@ def assert_well_ended(played: Stage) -> None:
         assert (codes[_DEACTIVATED], codes[_UPGRADED]) == (1, 1), codes
 
 
+@pytest.mark.system
 def test_one_after_the_other_and_no_rule_is_violated_on_the_way(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played).play(LONG)
@@ -75,6 +76,7 @@ def test_one_after_the_other_and_no_rule_is_violated_on_the_way(tmp_path: Path) 
         assert engines.codes(played.engine).count(67) == 0, "the engine had nothing to drain"
 
 
+@pytest.mark.system
 def test_two_hosts_take_each_others_vms_in_turn(tmp_path: Path) -> None:
     """What leaves a host for its maintenance may go back there at once for that of the other one."""
     with stage(tmp_path, snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"))) as played:
@@ -83,6 +85,7 @@ def test_two_hosts_take_each_others_vms_in_turn(tmp_path: Path) -> None:
         assert played.now < EnforcerSettings().circle_seconds
 
 
+@pytest.mark.system
 def test_a_host_that_does_not_come_back_ends_the_run_and_the_next_is_not_touched(tmp_path: Path) -> None:
     with stage(tmp_path, STATE, {"maintenance": {"return_seconds": 300}}) as played:
         began(played)
@@ -94,6 +97,7 @@ def test_a_host_that_does_not_come_back_ends_the_run_and_the_next_is_not_touched
         assert _DEACTIVATED not in played.codes("h2")
 
 
+@pytest.mark.system
 def test_it_is_shown_as_an_upgrade_with_how_far_it_is(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played).play(LONG, reached=lambda: phases(played)[0] == "working")
@@ -105,6 +109,7 @@ def test_it_is_shown_as_an_upgrade_with_how_far_it_is(tmp_path: Path) -> None:
         assert_well_ended(played)
 
 
+@pytest.mark.system
 def test_an_upgrade_by_somebody_else_holds_it_and_is_nobodys_but_theirs(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         played.engine.upgrades.start(CLUSTER)
@@ -118,6 +123,7 @@ def test_an_upgrade_by_somebody_else_holds_it_and_is_nobodys_but_theirs(tmp_path
         assert upgrade_shown(played)[0]
 
 
+@pytest.mark.system
 def test_a_run_that_fails_is_shown_no_more_and_one_that_cannot_be_shown_goes_on(tmp_path: Path) -> None:
     with stage(tmp_path, STATE, {"maintenance": {"return_seconds": 300}}) as played:
         played.server.disturbances.add(Disturbance(path="clusters/.*/upgrade", status=500, times=None))
@@ -141,6 +147,7 @@ def test_a_pinned_vm_is_stopped_by_consent_and_runs_again_on_its_host(tmp_path: 
         assert engines.where(played.engine, "p") == ("up", "h1")
 
 
+@pytest.mark.system
 def test_without_consent_it_holds_the_host_which_works_on_and_is_named(tmp_path: Path) -> None:
     with stage(tmp_path, PINNED, {"maintenance": {"drain_seconds": 120}}) as played:
         played.offer_updates("h1")
@@ -152,6 +159,7 @@ def test_without_consent_it_holds_the_host_which_works_on_and_is_named(tmp_path:
         assert engines.where(played.engine, "p") == ("up", "h1")
 
 
+@pytest.mark.system
 def test_a_pause_in_the_middle_holds_it_and_it_goes_on(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played)
@@ -172,6 +180,7 @@ def test_a_pause_in_the_middle_holds_it_and_it_goes_on(tmp_path: Path) -> None:
         assert_well_ended(played)
 
 
+@pytest.mark.system
 def test_an_engine_that_is_away_in_the_middle_is_waited_for(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played)
@@ -184,6 +193,7 @@ def test_an_engine_that_is_away_in_the_middle_is_waited_for(tmp_path: Path) -> N
         assert_well_ended(played)
 
 
+@pytest.mark.system
 def test_migrations_that_fail_are_planned_again(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played)
@@ -192,6 +202,7 @@ def test_migrations_that_fail_are_planned_again(tmp_path: Path) -> None:
         assert_well_ended(played)
 
 
+@pytest.mark.system
 def test_a_lost_answer_is_found_out_and_asked_for_no_second_time(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played)
@@ -213,6 +224,7 @@ def test_a_run_that_is_stopped_leaves_no_host_out_of_service(tmp_path: Path) -> 
         assert all(one.status == "up" for one in played.engine.snapshot().hosts)
 
 
+@pytest.mark.system
 def test_a_host_that_somebody_deactivates_meanwhile_goes_on_from_there(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played)
@@ -255,6 +267,7 @@ def points_of(folder: Path) -> list[str]:
 PARTS = 4
 
 
+@pytest.mark.system
 @dies
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(part, marks=pytest.mark.nightly) for part in range(1, PARTS + 1))]
@@ -284,6 +297,7 @@ def test_killed_ten_times_at_random_it_goes_on(seed: int, tmp_path: Path) -> Non
     assert_well_ended(played)
 
 
+@pytest.mark.system
 def test_the_work_may_be_a_command(tmp_path: Path) -> None:
     log = tmp_path / "done"
     settings = {"maintenance": {"command": f"sh -c 'echo $MAINTENANCE_HOST >> {log}'"}}

@@ -184,6 +184,7 @@ def test_the_receivers_certificate_is_checked(tmp_path: Path) -> None:
     assert len(receiver.received) == 1
 
 
+@pytest.mark.system
 def test_a_receiver_that_is_busy_gets_all_in_order_once_it_is_not(receiver: Receiver) -> None:
     busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
     receiver.answers = itertools.chain([[busy], [busy]], itertools.repeat([TAKEN]))

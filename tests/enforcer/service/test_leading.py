@@ -148,6 +148,7 @@ def test_a_later_epoch_is_another(world: World) -> None:
     assert one.still_leads(2)
 
 
+@pytest.mark.system
 def test_without_the_database_it_leads_until_the_lease_ends(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -188,6 +189,7 @@ def test_clocks_that_go_back_do_not_matter(world: World) -> None:
         assert leader.tend()
 
 
+@pytest.mark.system
 def test_a_thread_keeps_the_lease_of_who_is_busy_and_not_of_who_hangs(tmp_path: Path) -> None:
     world = World(tmp_path)
     hung = threading.Event()

@@ -15,7 +15,7 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions
 from tests.builders import APART, cluster, group, host, snapshot, vm
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 #: Two clusters: in one, 400 VMs are to be parted on 450 hosts; in the other, two on two.
 STATE = snapshot(

@@ -24,7 +24,7 @@ from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 #: It hears of nothing by looking again: until then a test has long ended.
 PATIENT = '[enforcer]\nmode = "enforce"\nstrategy = "greedy"\ninterval_seconds = 3600\npoll_seconds = 0.1\n'

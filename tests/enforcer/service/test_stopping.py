@@ -30,7 +30,7 @@ from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 #: What is promised.
 PROMISED_SECONDS = 2.0

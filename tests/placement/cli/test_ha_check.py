@@ -145,6 +145,7 @@ def test_what_is_not_known_is_said(
     assert reported in asking.text(2, arguments)
 
 
+@pytest.mark.system
 def test_processes_do_the_work_and_say_the_same(asking: Asking) -> None:
     assert (
         asking.data(1, "--failures 3 --processes 2")["clusters"] == asking.data(1, "--failures 3")["clusters"]

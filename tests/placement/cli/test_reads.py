@@ -138,6 +138,7 @@ def test_a_plan_is_made_of_what_is_published(followed: LiveEngine, asked: Asked)
     assert asked.of("/clusters") == []
 
 
+@pytest.mark.system
 def test_a_slow_engine_takes_no_time_from_planning(serving: Starting) -> None:
     """There is time enough for the plan alone, and not for the reading as well."""
     violated = snapshot(host("h1"), host("h2"), vm("v1", "h1"), vm("v2", "h1"), group("g1", APART, "v1 v2"))

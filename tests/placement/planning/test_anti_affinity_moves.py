@@ -96,6 +96,7 @@ def test_that_a_thousand_vms_cannot_be_spread_is_seen_at_once(strategy: Strategy
     assert plan.steps == ()
 
 
+@pytest.mark.system
 @each_strategy
 def test_a_thousand_vms_are_spread_over_the_hosts_that_there_are(strategy: StrategyName) -> None:
     state = crowds(*[250] * 4, *[0] * 46)

@@ -60,6 +60,7 @@ def moves(plan: Plan) -> list[str]:
     return [f"{' '.join(step.vms)} to {step.target}" for step in plan.steps]
 
 
+@pytest.mark.system
 def test_one_collision_in_a_negative_group_of_a_thousand_vms() -> None:
     names = [f"v{number:04}" for number in range(1000)]
     state = snapshot(

@@ -65,6 +65,7 @@ def test_an_end_that_is_reached_straight_is_kept() -> None:
     assert moves({"b": "h3", "a": "h2"}, {"a": "h3", "b": "h1"}) == [Move(("a",), "h3"), Move(("b",), "h1")]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("seed", [6, 24])
 def test_more_time_makes_no_plan_of_the_greedy_strategy_worse(seed: int) -> None:
     """Time is counted in questions for it, so that it is the same on every machine."""

@@ -18,7 +18,7 @@ from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import ended, renamed_hosts, running
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 _numbers = count()
 

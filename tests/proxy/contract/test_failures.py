@@ -56,6 +56,7 @@ def test_each_refusal_is_reported_once_for_each_vm_and_reason(proxy: RunningProx
         assert refusal(client, "refused-7", "no licence") == {}
 
 
+@pytest.mark.system
 def test_what_was_reported_of_refusals_takes_little_memory(tmp_path: Path) -> None:
     folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
     with running(folder, config='[log]\nlevel = "error"\n') as proxy, proxy.client() as client:

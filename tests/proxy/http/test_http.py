@@ -14,7 +14,6 @@ import pytest
 from ..running import RunningProxy, running, write_plugins
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
 
 PLUGINS = """
 import time
@@ -252,6 +251,8 @@ def test_too_many_elements_are_a_fault(wire: Wire) -> None:
         xmlrpc.client.loads(wire.receive().body)
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_slow_and_silent_clients_are_cut_off(proxy: RunningProxy) -> None:
     slow, silent = Wire(proxy.port), Wire(proxy.port)
     slow.send(b"POST / HTTP/1.1\r\nHost:")
@@ -263,6 +264,8 @@ def test_slow_and_silent_clients_are_cut_off(proxy: RunningProxy) -> None:
     silent.close()
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_connections_are_accepted_at_once_whatever_the_workers_do(proxy: RunningProxy) -> None:
     idle = [Wire(proxy.port) for _ in range(60)]
     hanging = [Wire(proxy.port) for _ in range(4)]

@@ -22,7 +22,7 @@ from ..running import RunningProxy, eventually, running, write_plugins
 from .test_http import BODY, PLUGINS, Wire
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 MOST = 40
 

@@ -17,7 +17,7 @@ from ..running import RunningProxy, eventually, running, write_plugins
 from .test_http import BODY, PLUGINS, Wire
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 #: What must not be waited for takes as long as this; a test that waits for it fails.
 LONG = 120

@@ -24,7 +24,7 @@ from tests.pages import faults
 from ..running import COMMAND, RunningProxy, command, eventually, running, write_plugins
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 HOSTS = ["h1", "h2", "h3"]
 LABELS = ("folder", "method", "unit", "cause", "result")

@@ -14,6 +14,8 @@ from tests.placement.cli.documents import defined
 from ..running import command, write_plugins
 from .good import GOOD
 
+pytestmark = pytest.mark.system
+
 
 def test_check_prints_units_and_problems(tmp_path: Path) -> None:
     one = write_plugins(

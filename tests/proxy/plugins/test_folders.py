@@ -13,7 +13,7 @@ from ..pool.watching import CONFIG, HEALTHY, HOSTS, WARM, kill_workers
 from ..running import eventually, running, write_plugins
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 RELOADING = f"{CONFIG}[reload]\nwatch_seconds = 0.05\n"
 

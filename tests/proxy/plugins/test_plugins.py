@@ -13,7 +13,7 @@ from ..running import running, write_plugins
 from .good import GOOD
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 
 def test_modules_with_threads_and_connections_are_not_shared_between_workers(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from ..running import RunningProxy, eventually, running, write_plugins
 from .watching import CONFIG, HEALTHY
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 LINGERING = """
 import subprocess

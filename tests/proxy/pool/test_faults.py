@@ -18,7 +18,7 @@ import pytest
 from ..running import RunningProxy, eventually, running, write_plugins
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 DEADLINE = 1.0
 CLIENTS = 8

@@ -9,6 +9,8 @@ import pytest
 from ..running import eventually, running, write_plugins
 from .watching import CONFIG, HEALTHY, HOSTS, WARM
 
+pytestmark = pytest.mark.system
+
 #: What a module's import may do to its process, and what becomes of a call to a unit of such a module.
 DEATHS = {
     "os._exit(7)": "ended its worker process with exit status 7",

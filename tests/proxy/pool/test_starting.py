@@ -15,7 +15,7 @@ from ..running import RunningProxy, eventually, running, write_plugins
 from .watching import CONFIG, HEALTHY, HOSTS, WARM, kill_workers, ready, serves
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 #: What a plugin may leave to happen at each fork: as long as the file `spoilt` is there, it does.
 AT_FORK = """

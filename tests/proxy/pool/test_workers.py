@@ -11,7 +11,7 @@ from ..running import eventually, running, write_plugins
 from .watching import CONFIG, HEALTHY, HOSTS, WARM, metrics, ready, restarts, serves
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 #: Each keeps some MiB and gives its worker's process id as its weight.
 GROWING = """

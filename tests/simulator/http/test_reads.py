@@ -210,6 +210,7 @@ def test_templates_and_disks_are_those_that_vms_use(sdk: Connection) -> None:
     assert (vm.template.name, vm.instance_type.name, vm.cpu_profile.name) == ("tpl1", "small", "profile1")
 
 
+@pytest.mark.system
 def test_every_link_and_reference_leads_somewhere(server: Server) -> None:
     """Each address that is mentioned answers with XML, but for what the state holds no more of than an id."""
     outside = ("quotas", "users")

@@ -189,6 +189,7 @@ def test_requests_in_a_row_on_one_connection_and_bodies_in_chunks(server: Server
     assert b"<name>pieces</name>" in reply
 
 
+@pytest.mark.system
 def test_what_a_closed_server_served_is_forgotten() -> None:
     engine = Engine.from_snapshot(snapshot(host("h1")), clock=START)
     known = weakref.ref(engine)

@@ -17,7 +17,6 @@ from ovirt_placement.engine.reading.topology import read_snapshot
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
 
 LARGE = b"<vms>" + b" " * 3_000_000 + b"</vms>"
 
@@ -77,6 +76,8 @@ def hanging() -> Iterator[tuple[EngineServer, threading.Event]]:
         over.set()
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_the_end_breaks_off_what_is_under_way(hanging: tuple[EngineServer, threading.Event]) -> None:
     server, entered = hanging
     connection = connected(server, Limits(10**6, 10**6))
@@ -98,6 +99,8 @@ def test_the_end_breaks_off_what_is_under_way(hanging: tuple[EngineServer, threa
     assert "nobody waits" in str(errors[0])
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_a_log_out_that_is_not_answered_is_waited_for_but_briefly(
     engine_without_log_out: EngineServer,
 ) -> None:

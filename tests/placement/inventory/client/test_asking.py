@@ -19,7 +19,7 @@ from tests.placement.inventory.running import configured, ended, loaded, running
 SHORT_SECONDS = 2.0
 
 #: Whether a service hears in time depends on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 
 def test_who_hears_in_between_does_not_hang(engine: EngineServer, tmp_path: Path) -> None:

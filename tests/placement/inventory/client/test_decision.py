@@ -17,7 +17,6 @@ from ovirt_placement.model import Snapshot
 from tests.builders import host, snapshot, vm
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
 
 BASE = snapshot(host("h1"), host("h2"), vm("a"), vm("b"))
 #: Long enough for a machine that is busy with other tests, far below any deadline.
@@ -57,6 +56,8 @@ def test_what_was_published_last_decides_where_nothing_fresher_comes(published: 
     assert 20 <= found.age_seconds < 20 + SHORT_SECONDS
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_after_a_wait_in_vain_nobody_waits(published: Published) -> None:
     published.publish(BASE, seconds_ago=20)
     inventory.decision()

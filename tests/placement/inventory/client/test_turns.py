@@ -19,7 +19,7 @@ from ovirt_placement.model import Snapshot
 from tests.placement.engine_server import EngineServer
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 #: Long enough for another reader to come, if it may.
 HELD_SECONDS = 0.1

@@ -124,6 +124,7 @@ def leave_many(folder: Path, number: int) -> None:
             traces.drop(f"{number}-{at}", 100.0, TraceOutcome.RIGHT)
 
 
+@pytest.mark.system
 def test_what_several_processes_leave_and_end_at_once_is_all_there(folder: Path) -> None:
     watching = Traces(folder)
     processes = [SPAWN.Process(target=leave_many, args=(folder, number)) for number in range(PROCESSES)]
@@ -154,6 +155,7 @@ def leave_for_ever(folder: Path, ready: Connection) -> None:
         traces.read()
 
 
+@pytest.mark.system
 def test_a_process_that_is_killed_at_any_moment_harms_no_other(folder: Path) -> None:
     mine = Traces(folder)
     left(mine, "mine")

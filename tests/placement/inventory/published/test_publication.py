@@ -219,6 +219,7 @@ while True:
 """
 
 
+@pytest.mark.system
 def test_a_writer_may_be_killed_at_any_moment(tmp_path: Path) -> None:
     known = None
     for pause in (0.0, 0.013, 0.029):

@@ -18,7 +18,7 @@ from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import ended, running
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 
 def test_an_engine_that_goes_away_is_reported_once_and_awaited(

@@ -26,6 +26,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         yield made
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("seed", seeds(3))
 def test_after_whatever_happened_all_is_known_without_reading_all(stage: Stage, seed: int) -> None:
     dice = random.Random(seed)
@@ -39,6 +40,7 @@ def test_after_whatever_happened_all_is_known_without_reading_all(stage: Stage, 
     assert stage.follower.moments.read_at == stage.now
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("seed", seeds(3))
 def test_no_accident_between_engine_and_follower_loses_a_change(stage: Stage, seed: int) -> None:
     dice = random.Random(seed)

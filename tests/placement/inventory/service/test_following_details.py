@@ -86,6 +86,7 @@ def test_only_what_keys_refer_to_is_read(stage: Stage, level: str, others: str) 
     assert stage.failures == 0
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("seed", seeds(3))
 def test_after_whatever_happened_all_details_are_known(stage: Stage, seed: int) -> None:
     dice = random.Random(seed)

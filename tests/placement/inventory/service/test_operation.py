@@ -63,6 +63,7 @@ def test_systemd_hears_when_it_has_published_and_that_it_lives(engine: EngineSer
             listening.hear_until("STOPPING=1")
 
 
+@pytest.mark.system
 def test_an_engine_that_is_away_keeps_it_neither_from_being_ready_nor_alive(
     engine: EngineServer, tmp_path: Path
 ) -> None:
@@ -81,6 +82,7 @@ def test_an_engine_that_is_away_keeps_it_neither_from_being_ready_nor_alive(
             assert "READY=1" not in listening.hear_until("STOPPING=1")
 
 
+@pytest.mark.system
 def test_an_engine_that_hangs_is_not_waited_for_with_being_ready(
     engine: EngineServer, tmp_path: Path
 ) -> None:
@@ -103,6 +105,7 @@ def test_a_wrong_set_up_is_never_ready(engine: EngineServer, tmp_path: Path) -> 
         assert listening.count(0.01) == 0
 
 
+@pytest.mark.system
 def test_a_turn_that_never_ends_is_no_sign_of_life(engine: EngineServer, tmp_path: Path) -> None:
     file = configured(tmp_path, engine, interval_seconds=0.5)
     command = impatient(LONGEST_PAUSE_SECONDS=0, _MOST_SLOW_REQUESTS=0)

@@ -27,7 +27,7 @@ from tests.placement.inventory.running import (
 )
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 
 def test_what_is_published_costs_no_request(engine: EngineServer, file: Path, config: Config) -> None:

@@ -30,7 +30,7 @@ from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
 #: These assertions depend on real time.
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 #: Much longer than all that a test does; a test that ends does not wait for it.
 LONG = 300.0

@@ -35,6 +35,7 @@ def chosen(cluster: Snapshot, **options: float) -> StrategyChoice:
     return Greedy().choose(problem_of(cluster, **options), NEVER)
 
 
+@pytest.mark.system
 def test_tiny_clusters_need_at_most_half_as_many_migrations_again_on_average() -> None:
     needed = taken = repaired = best_ends = 0
     clusters = 250
@@ -173,6 +174,7 @@ def test_one_collision_among_a_thousand_takes_one_migration() -> None:
     assert seconds < seconds_here(PATIENCE_SECONDS)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("vms", "hosts"), [(60, 6), (1000, 50)])
 def test_a_large_group_gathers(vms: int, hosts: int) -> None:
     names = [f"v{number:04}" for number in range(vms)]
@@ -189,6 +191,7 @@ def test_a_large_group_gathers(vms: int, hosts: int) -> None:
     assert seconds < seconds_here(PATIENCE_SECONDS)
 
 
+@pytest.mark.system
 def test_a_large_group_that_fits_nowhere_is_given_up_soon() -> None:
     names = [f"v{number:04}" for number in range(1000)]
     cluster = snapshot(

@@ -76,6 +76,7 @@ def test_large_plans_are_legal_in_whatever_sequence_steps_begin_and_end(seed: in
         assert cluster.replay(asked, chance) is None
 
 
+@pytest.mark.system
 def test_238_migrations_among_10_000_vms_are_ordered_at_once() -> None:
     state, where = repair(seed=7)
     problem = pose(state, CLUSTER)

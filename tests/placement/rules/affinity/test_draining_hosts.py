@@ -38,6 +38,7 @@ def test_no_plan_goes_there(name: StrategyName) -> None:
     assert [step.target for step in plan.steps] == ["h3"]
 
 
+@pytest.mark.system
 def test_the_unit_refuses_it_and_gives_way_where_a_drain_would_never_end(tmp_path: Path) -> None:
     publisher = Publisher(tmp_path)
     state = snapshot(
