@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from datetime import UTC, datetime
 from functools import partial
 
 from ovirt_service.http.connection import Respond
@@ -32,10 +34,15 @@ _OWN_ERROR = Fault(INTERNAL_ERROR, "the proxy erred; its log says more")
 class Endpoint:
     """Answers what comes over HTTP: calls by POST, and `/metrics` by GET."""
 
-    def __init__(self, scheduler: Scheduler, reporter: Reporter, most_elements: int) -> None:
+    def __init__(
+        self, scheduler: Scheduler, reporter: Reporter, most_elements: int, discovery_seconds: float
+    ) -> None:
         self._scheduler = scheduler
         self._reporter = reporter
         self._most_elements = most_elements
+        self._discovery_seconds = discovery_seconds
+        #: The engine's last discovery, in milliseconds since the epoch.
+        self._discovered_ms = 0
 
     def answer(self, request: HttpRequest, respond: Respond) -> None:
         """Raises `HttpError` for what is no call."""
@@ -58,9 +65,7 @@ class Endpoint:
             method = call.method
             if method == "discover":
                 take_none(method, call.parameters)
-                found = self._scheduler.discover()
-                self._reporter.discovered(found, arrived)
-                respond(Response(writing.response(found)))
+                self._discover(by_hand, respond)
             else:
                 question = read_question(method, call.parameters)
                 self._scheduler.answer(question, arrived, partial(self._send, arrived, respond), by_hand)
@@ -69,6 +74,34 @@ class Endpoint:
         except Exception:
             log.exception("a call of %r ended by an error of the proxy's own", method[:80])
             self._refuse(_OWN_ERROR, method, respond)
+
+    def _discover(self, by_hand: bool, respond: Respond) -> None:
+        """Answer an administrator at once, and the engine late, with descriptions that it has not stored yet.
+
+        The engine disables all external units when it starts, in a transaction that may not be committed yet
+        when its thread of discovery compares our answer with the units as they were: then it finds nothing to
+        change, writes nothing, and all stay disabled. A description that differs makes it write, which waits
+        for that transaction; most often it has ended by then. Source: the engine's SchedulingManager and
+        ExternalSchedulerDiscovery.
+        """
+        if by_hand:
+            respond(Response(writing.response(self._scheduler.discover())))
+        else:
+            loop = asyncio.get_running_loop()
+            loop.call_later(self._discovery_seconds, self._answer_discovery, respond)
+
+    def _answer_discovery(self, respond: Respond) -> None:
+        began = time.monotonic()
+        try:
+            self._discovered_ms = max(self._discovered_ms + 1, int(time.time() * 1000))
+            found = self._scheduler.discover(_stamp(self._discovered_ms))
+            body = writing.response(found)
+        except Exception:
+            log.exception("discovery ended by an error of the proxy's own")
+            self._refuse(_OWN_ERROR, "discover", respond)
+            return
+        respond(Response(body))
+        self._reporter.discovered(found, time.monotonic() - began, self._discovered_ms / 1000)
 
     def _send(self, arrived: float, respond: Respond, answer: Answer | None) -> None:
         if answer is None:
@@ -82,3 +115,8 @@ class Endpoint:
     def _refuse(self, fault: Fault, method: str, respond: Respond) -> None:
         self._reporter.faulted(fault, method)
         respond(Response(writing.fault(fault.code, fault.sentence)))
+
+
+def _stamp(milliseconds: int) -> str:
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return f"discovered {moment:%Y-%m-%d %H:%M:%S}.{milliseconds % 1000:03} UTC"

@@ -46,10 +46,10 @@ class Reporter:
             asyncio.get_running_loop().call_later(_PAUSE, self._report_all)
         self._notes.append((answer, seconds))
 
-    def discovered(self, found: dict[str, dict[str, list[str]]], arrived: float) -> None:
+    def discovered(self, found: dict[str, dict[str, list[str]]], seconds: float, moment: float) -> None:
+        """The engine's discovery was answered at this `moment` (Unix time) after so many seconds of work."""
         self._page = None
-        seconds = time.monotonic() - arrived
-        self._metrics.discovered(seconds)
+        self._metrics.discovered(seconds, moment)
         counts = ", ".join(f"{len(units)} {key}" for key, units in found.items())
         log.info("[%s] discover %.1f ms: %s", self._next_id(), seconds * 1e3, counts)
 

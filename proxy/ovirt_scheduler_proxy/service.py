@@ -80,7 +80,8 @@ async def _attend(
     server = settings.server
     seconds = server.request_seconds
     limits = Limits(connections(settings), server.idle_seconds, seconds, seconds)
-    endpoint, gate = Endpoint(scheduler, reporter, server.most_elements), Gate(server)
+    endpoint = Endpoint(scheduler, reporter, server.most_elements, settings.calls.discovery_seconds)
+    gate = Gate(server)
     admit = partial(gate.admit, endpoint.answer, server.body_mib << 20)
     listener = Listener(open_socket(server.listen), limits, admit, reporter.connection_closed)
     url = listener.start(context)

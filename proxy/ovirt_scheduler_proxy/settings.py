@@ -23,6 +23,9 @@ PLUGINS_VARIABLE = "OSCHEDPROXY_PLUGINS"
 DEFAULT_PLUGINS = "/usr/share/ovirt-placement/plugins"
 FORMER_PLUGINS = "/usr/share/ovirt-scheduler-proxy/plugins"
 
+#: Half of the engine's patience.
+_MOST_DISCOVERY_SECONDS = 60.0
+
 Decision = Literal["accept", "reject"]
 
 
@@ -60,6 +63,9 @@ class Calls(_Section, frozen=True):
     #: A call is answered within this, waiting for a worker included. The engine holds a lock on the cluster
     #: meanwhile, and gives up after 120 s.
     deadline_seconds: float = 10.0
+    #: The engine's discovery is answered after as many seconds; 0: at once. An engine that is answered before
+    #: its start has been committed can leave all units disabled. It waits for 120 s, in a thread of its own.
+    discovery_seconds: float = 2.0
     #: A filter that fails keeps all hosts ("accept") or none ("reject"). A failed weight or balance unit
     #: contributes nothing.
     on_failure: Decision = "accept"
@@ -230,6 +236,11 @@ def _check_ranges(settings: Settings, file: Path) -> None:
     for name, seconds in above_zero.items():
         if not 0 < seconds < 1e6:
             raise UserError(f"{file}: {name} is {seconds:g}, but must be more than 0")
+    if not 0 <= settings.calls.discovery_seconds <= _MOST_DISCOVERY_SECONDS:
+        raise UserError(
+            f"{file}: calls.discovery_seconds is {settings.calls.discovery_seconds:g}, but must be 0 to"
+            f" {_MOST_DISCOVERY_SECONDS:g}: the engine waits for 120"
+        )
     if settings.workers.most < settings.workers.warm:
         raise UserError(f"{file}: workers.most is less than workers.warm")
     for client in settings.server.allowed_clients:

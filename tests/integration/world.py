@@ -17,6 +17,7 @@ from ovirtsdk4 import types
 from ovirt_placement.model import Snapshot, state_file
 from tests.configuration import PASSWORD, write_configuration
 from tests.plugins.proxy_process import PLUGINS
+from tests.proxy.running import AT_ONCE
 
 PATIENCE_SECONDS = 60
 #: Between two looks the processor is left to those who are waited for.
@@ -201,7 +202,9 @@ def running(
             str(time_scale),
         ]
         if proxy:
+            (folder / "proxy.toml").write_text(AT_ONCE)
             listening = [_PROXY, "run", "--listen", "127.0.0.1:0", "--plugins", str(PLUGINS)]
+            listening += ["--config", str(folder / "proxy.toml")]
             simulator += ["--proxy", address(processes.start(_PROXY, listening))]
         url = address(processes.start(_SIMULATOR, [*simulator, "--listen", "127.0.0.1:0"]))
         api = f"{url}/ovirt-engine/api"

@@ -12,7 +12,7 @@ from pathlib import Path
 from ovirt_scheduler_proxy.cli import main
 from tests.paths import PLUGINS
 from tests.processes import Forked
-from tests.proxy.running import handing_over, running
+from tests.proxy.running import AT_ONCE, handing_over, running
 
 _WORDS = ("run", "--listen", "127.0.0.1:0", "--plugins")
 
@@ -21,8 +21,9 @@ _WORDS = ("run", "--listen", "127.0.0.1:0", "--plugins")
 def proxy_url(environment: Mapping[str, str], plugins: Path = PLUGINS) -> Iterator[str]:
     """Start the proxy on a free port, say where it listens, and end it."""
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder, "log")
-        with Forked(main, [*_WORDS, str(plugins)], log, environment) as process:
+        log, settings = Path(folder, "log"), Path(folder, "proxy.toml")
+        settings.write_text(AT_ONCE)
+        with Forked(main, [*_WORDS, str(plugins), "--config", str(settings)], log, environment) as process:
             try:
                 ready = process.stdout.readline()
                 if not ready:

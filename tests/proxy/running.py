@@ -22,6 +22,7 @@ from ovirt_scheduler_proxy.cli import main
 from tests.processes import Forked, completed
 
 COMMAND = [sys.executable, "-m", "ovirt_scheduler_proxy.cli"]
+AT_ONCE = "\n[calls]\ndiscovery_seconds = 0\n"
 READY = "ovirt-scheduler-proxy: listening on "
 
 
@@ -49,6 +50,12 @@ class RunningProxy:
 
     def client(self) -> xmlrpc.client.ServerProxy:
         return xmlrpc.client.ServerProxy(self.url, allow_none=True)
+
+    def discover(self) -> Any:
+        """What an administrator is told who asks; the engine is told later, and with a stamp."""
+        headers = [("X-Trouble-Shooting", "1")]
+        with xmlrpc.client.ServerProxy(self.url, headers=headers) as client:
+            return client.discover()
 
     def filters(self, units: list[str], hosts: list[str], properties: dict[str, str] | None = None) -> Any:
         with self.client() as client:
@@ -177,11 +184,17 @@ def eventually(condition: Any, seconds: float = 180.0) -> None:
 
 @contextmanager
 def _config_file(folders: tuple[Path, ...], config: str) -> Iterator[Path | None]:
-    if not config:
+    """Discovery is answered at once, unless the configuration says how late: no engine starts here."""
+    if not folders and not config:
         yield None
         return
+    text = textwrap.dedent(config)
+    if "[calls]" not in text:
+        text += AT_ONCE
+    elif "discovery_seconds" not in text:
+        text = text.replace("[calls]\n", AT_ONCE)
     file = (folders[0].parent if folders else Path.cwd()) / f"proxy-{os.urandom(4).hex()}.toml"
-    file.write_text(textwrap.dedent(config), "utf-8")
+    file.write_text(text, "utf-8")
     try:
         yield file
     finally:

@@ -54,12 +54,18 @@ class Scheduler:
         self._rejects = rejects
         self._reporting = Reporting()
 
-    def discover(self) -> dict[str, dict[str, list[str]]]:
-        """Every unit with its description and properties, under exactly the keys that the engine knows."""
+    def discover(self, stamp: str = "") -> dict[str, dict[str, list[str]]]:
+        """Every unit with its description and properties, under exactly the keys that the engine knows.
+
+        With a `stamp`, it ends each description, in brackets.
+        """
         registry = self.plugins.registry
         keys = {"filters": UnitKind.FILTER, "scores": UnitKind.SCORE, "balance": UnitKind.BALANCE}
         return {
-            key: {unit.name: [unit.description, unit.properties] for unit in registry.of_kind(kind).values()}
+            key: {
+                unit.name: [_stamped(unit.description, stamp), unit.properties]
+                for unit in registry.of_kind(kind).values()
+            }
             for key, kind in keys.items()
         }
 
@@ -165,6 +171,10 @@ class Scheduler:
         if question.kind is UnitKind.BALANCE:
             return msgspec.json.encode([question.hosts, question.properties])
         return msgspec.json.encode([question.hosts, question.vm, question.properties])
+
+
+def _stamped(description: str, stamp: str) -> str:
+    return f"{description} [{stamp}]".strip() if stamp else description
 
 
 def _key(unit: Unit) -> str:

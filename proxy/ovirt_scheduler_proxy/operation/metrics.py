@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from prometheus_client import Counter, Histogram, generate_latest
+from prometheus_client import Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -47,6 +47,11 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._registry,
         )
+        self._discovery = Gauge(
+            f"{_PREFIX}_last_discovery_timestamp_seconds",
+            "When the engine's last discovery was answered, in Unix time; 0: not since the proxy started",
+            registry=self._registry,
+        )
         # The library looks its labels up slowly; loaded units are few, so each is looked up once.
         self._of_unit = cache(self._find_unit)
         self._of_method = cache(self._find_method)
@@ -84,7 +89,8 @@ class Metrics:
     def _find_method(self, method: str, result: str) -> tuple[Counter, Histogram]:
         return self._calls.labels(method, result), self._seconds.labels(method)
 
-    def discovered(self, seconds: float) -> None:
+    def discovered(self, seconds: float, moment: float) -> None:
+        self._discovery.set(moment)
         self._calls.labels("discover", "ok").inc()
         self._seconds.labels("discover").observe(seconds)
 

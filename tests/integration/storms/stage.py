@@ -20,6 +20,7 @@ from tests.integration.storms.clients import log_in
 from tests.integration.storms.cluster import CLUSTER_NAME
 from tests.integration.world import OurProcesses
 from tests.paths import PLUGINS
+from tests.proxy.running import AT_ONCE
 
 #: Units that decide nothing.
 IDLE_UNITS = Path(__file__).parent / "idle_units"
@@ -144,7 +145,7 @@ def with_ours(
 ) -> Iterator[Stage]:
     """Run an engine with our proxy, the policy that `setup` makes, and the inventory."""
     with _StormProcesses(folder, {"OVIRT_PLACEMENT_CONFIG": str(folder / "placement.toml")}) as processes:
-        (folder / "proxy.toml").write_text(f'[decisions]\nfile = "{folder}/decisions"\n')
+        (folder / "proxy.toml").write_text(f'[decisions]\nfile = "{folder}/decisions"\n{AT_ONCE}')
         proxy = address(processes.start(PROXY, shlex.split(_proxy(folder, "127.0.0.1:0", plugins))))
         url = _engine(processes, state, threads, time_scale, proxy)
         freshness = "" if max_age is None else f"max_age_seconds = {max_age}"

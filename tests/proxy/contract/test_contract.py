@@ -12,8 +12,7 @@ from .units import HOSTS
 
 
 def test_discovery_has_exactly_the_keys_that_the_engine_knows(proxy: RunningProxy) -> None:
-    with proxy.client() as client:
-        found = client.discover()
+    found = proxy.discover()
     assert isinstance(found, dict)
     assert set(found) == {"filters", "scores", "balance"}
     assert found["filters"]["KeepOdd"] == ["Behält ungerade Hosts — 保持", "odd_limit=[0-9]*;odd_mode=a|b"]

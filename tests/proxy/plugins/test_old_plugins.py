@@ -80,8 +80,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProxy]:
 
 
 def test_discovery(proxy: RunningProxy) -> None:
-    with proxy.client() as client:
-        found = client.discover()
+    found = proxy.discover()
     assert isinstance(found, dict)
     assert found["filters"]["old_style"] == ["prints what it accepts", "maximum_vm_count=[0-9]*"]
     assert set(found["scores"]) == set(found["balance"]) == {"old_style", "engine_away", "talkative"}
