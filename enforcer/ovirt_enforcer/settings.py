@@ -46,11 +46,13 @@ class HaWatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class MaintenanceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How hosts are taken through rolling maintenance."""
 
-    #: A command that is run for each host in maintenance, where the run asks for it in place of the engine's
-    #: upgrade. MAINTENANCE_HOST and MAINTENANCE_HOST_ID are in its environment. It may be run twice.
+    #: A command that is run once for each host in maintenance, where the run asks for it in place of the
+    #: engine's upgrade. MAINTENANCE_HOST and MAINTENANCE_HOST_ID are in its environment.
     command: str = ""
     #: A command that holds the next host back as long as its exit status is not 0: alerts, say.
     blocked_by: str = ""
+    #: Either is ended after so long, with all that it has started.
+    command_seconds: Seconds = 3600.0
     #: A host that is not empty after so long has failed.
     drain_seconds: Seconds = 3600.0
     #: A host that does not come back within so long ends the run.

@@ -13,6 +13,7 @@ _TITLES: Final = {
     IntentKind.ACTIVATE_HOST: "activation of host {host}",
     IntentKind.STOP_VM: "shutdown of {vm} for the maintenance of host {host}",
     IntentKind.START_VM: "start of {vm} after the maintenance of host {host}",
+    IntentKind.RUN_COMMAND: "command for host {host}",
     IntentKind.MIGRATE_VM: "migration of {vm} to {host}",
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ovirt_enforcer.maintenance.hooks import HookResult
+from ovirt_enforcer.maintenance.commands import CommandKind, CommandStatus
 from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_placement.store.intents import Intent, IntentKind
 from ovirt_placement.store.maintenance_run import HostPhase, HostProgress, MaintenanceRun, RunState, Work
@@ -47,9 +47,9 @@ class Scene:
     failed: Intent | None = None
     #: Why emptying it must not begin; None if every gate is open.
     closed: str | None = None
-    #: What the hooks said; None if they were not asked, or have not answered.
-    alerts: HookResult | None = None
-    command: HookResult | None = None
+    #: The administrator's commands; None if they were not run.
+    blocked_by: CommandStatus | None = None
+    command: CommandStatus | None = None
     #: Hosts that are done, and are not up.
     lost: tuple[str, ...] = ()
     #: Why the cluster is not as it should be between two hosts; empty if it is.
@@ -58,9 +58,10 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to do yet; the text says for what it waits."""
+    """Nothing to do yet; the text says for what it waits, and what else is to be seen of it."""
 
     message: str
+    output: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +83,15 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class RunHook:
-    """A command of the administrator's is run: whether alerts hold the host back, or the work itself."""
+class RunCommand:
+    """A command of the administrator is run."""
 
-    work: bool
+    kind: CommandKind
+
+
+@dataclass(frozen=True, slots=True)
+class StopCommand:
+    """The work is ended, with all that it has started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ class End:
     message: str
 
 
-Decision = Wait | Enter | Ask | RunHook | End
+Decision = Wait | Enter | Ask | RunCommand | StopCommand | End
 
 
 def decide(scene: Scene) -> Decision:
@@ -128,10 +134,12 @@ def _gated(scene: Scene) -> Decision:
     if scene.closed is not None:
         return Wait(scene.closed)
     if scene.settings.blocked_by:
-        if scene.alerts is None:
-            return RunHook(work=False)
-        if scene.alerts.status != 0:
-            return Wait(f"held back by blocked_by: {scene.alerts.text}")
+        if scene.blocked_by is None:
+            return RunCommand(CommandKind.BLOCKED_BY)
+        if scene.blocked_by.runs:
+            return Wait(f"blocked_by runs since {scene.blocked_by.since}", scene.blocked_by.text)
+        if scene.blocked_by.status != 0 or scene.blocked_by.interrupted:
+            return Wait(f"held back by blocked_by: {scene.blocked_by.why}")
     return Enter(HostPhase.DRAINING, draining=True)
 
 
@@ -194,12 +202,17 @@ def _working(scene: Scene) -> Decision:
 
 
 def _commanded(scene: Scene) -> Decision:
-    if scene.command is None:
-        return RunHook(work=True)
-    if scene.command.status is None:
-        return Wait("the command runs")
-    if scene.command.status != 0:
-        return _end(scene, f"the command failed, and the host stays as it is: {scene.command.text}")
+    command, stopping = scene.command, scene.run.state is RunState.STOPPING
+    if command is None:
+        if scene.run.state is RunState.PAUSED:
+            return Wait("the run is paused: it is in maintenance")
+        return Enter(HostPhase.ACTIVATING) if stopping else RunCommand(CommandKind.WORK)
+    if command.runs:
+        return StopCommand() if stopping else Wait(f"the command runs since {command.since}", command.text)
+    if command.interrupted:
+        return Enter(HostPhase.ACTIVATING, f"the command {command.why}")
+    if command.status != 0:
+        return _end(scene, f"the command failed, and the host stays as it is: {command.why}")
     return Enter(HostPhase.ACTIVATING)
 
 
@@ -224,6 +237,11 @@ def _checking(scene: Scene) -> Decision:
     if scene.down:
         names = ", ".join(sorted(scene.down.values()))
         return _patient(scene, f"{names} was stopped for it and does not start: {_why(scene)}")
+    if scene.command is not None and scene.command.interrupted:
+        message = f"it is up again, but the command {scene.command.why}"
+        if scene.run.state is RunState.STOPPING:
+            return End(RunState.STOPPED, f"stopped: host {scene.host.name}: {message}")
+        return Enter(HostPhase.FAILED, message)
     if scene.unsound:
         return _patient(scene, scene.unsound)
     if scene.host.seconds < scene.run.request.soak_seconds and scene.run.state is not RunState.STOPPING:

@@ -13,9 +13,19 @@ from ovirt_enforcer.actions.host.executor import ActionTask, HostExecutor
 from ovirt_enforcer.gates.admission import Closed, Gates
 from ovirt_enforcer.gates.hold import rule_key
 from ovirt_enforcer.gates.host_action import HostAction
-from ovirt_enforcer.maintenance.decision import Ask, Decision, End, Enter, RunHook, Scene, Wait, decide
+from ovirt_enforcer.maintenance.commands import CommandKind, Commands
+from ovirt_enforcer.maintenance.decision import (
+    Ask,
+    Decision,
+    End,
+    Enter,
+    RunCommand,
+    Scene,
+    StopCommand,
+    Wait,
+    decide,
+)
 from ovirt_enforcer.maintenance.homes import WayHome, brings_back, not_back, way_home
-from ovirt_enforcer.maintenance.hooks import HookResult, Hooks
 from ovirt_enforcer.maintenance.upgrade_flag import UpgradeFlags, flags_without_run
 from ovirt_enforcer.maintenance.vms_around import arriving, down, leaving, lost
 from ovirt_enforcer.notifications.kinds import NoticeKind
@@ -28,6 +38,7 @@ from ovirt_placement.store.ha_announcements import HaAnnouncementStore
 from ovirt_placement.store.intents import Intent, IntentKind, IntentState, Store
 from ovirt_placement.store.maintenance import MaintenanceStore
 from ovirt_placement.store.maintenance_run import ENDED, HostPhase, HostProgress, MaintenanceRun, RunState
+from ovirt_placement.store.pauses import Paused
 
 #: Phases in which the planner takes the VMs of a host away.
 _EMPTIED: Final = (HostPhase.DRAINING, HostPhase.DEACTIVATING)
@@ -84,7 +95,11 @@ class MaintenanceRuns:
         self._settings = settings
         self._flags = flags
         self._notifications = notifications
-        self._hooks = Hooks()
+        self._commands = Commands(settings, intents)
+
+    def leave(self) -> None:
+        """End what runs for them: another process leads from now on, or none."""
+        self._commands.leave()
 
     def active(self) -> tuple[MaintenanceRun, ...]:
         """The runs that are under way. Raises `StoreAway`, as do the others."""
@@ -120,7 +135,8 @@ class MaintenanceRuns:
         scene = self._scene(run, host, seen, outcome.staying)
         decision = decide(scene)
         self._carry_out(decision, scene, seen)
-        return host.phase is not HostPhase.WAITING or not isinstance(decision, Wait)
+        waits = isinstance(decision, Wait) and (scene.blocked_by is None or not scene.blocked_by.runs)
+        return host.phase is not HostPhase.WAITING or not waits
 
     def _scene(
         self, run: MaintenanceRun, host: HostProgress, seen: Seen, staying: Mapping[str, str]
@@ -129,7 +145,6 @@ class MaintenanceRuns:
         open_actions = self._open(host)
         state = self._executor.read(host.host)
         there = snapshot.vms_of_host.get(host.host, ())
-        key = (run.id, host.host)
         return Scene(
             run=run,
             host=host,
@@ -144,15 +159,16 @@ class MaintenanceRuns:
             open=open_actions,
             failed=self._failed(host),
             closed=_why_closed(seen, run.cluster, host.host),
-            alerts=_ended(self._hooks.result((*key, "alerts"))),
-            command=self._hooks.result((*key, "work")),
+            blocked_by=self._commands.status(CommandKind.BLOCKED_BY, run, host),
+            command=self._commands.status(CommandKind.WORK, run, host),
             lost=lost(run, snapshot),
             unsound=self._unsound(run, snapshot) if host.phase is HostPhase.CHECKING else "",
         )
 
     def _open(self, host: HostProgress) -> tuple[Intent, ...]:
         """Actions for a host that are under way, after a look at each."""
-        found = [one for one in self._intents.open_actions() if one.target == host.host]
+        asked = [one for one in self._intents.open_actions() if one.kind is not IntentKind.RUN_COMMAND]
+        found = [one for one in asked if one.target == host.host]
         self._executor.follow(found)
         known = {one.id for one in found}
         return tuple(one for one in self._intents.open_actions() if one.id in known)
@@ -183,23 +199,28 @@ class MaintenanceRuns:
     def _carry_out(self, decision: Decision, scene: Scene, seen: Seen) -> None:
         run, host = scene.run, scene.host
         match decision:
-            case Wait(message):
-                self._note(run, host, message)
+            case Wait(message, output):
+                self._note(run, host, message, output)
             case Enter():
                 self._enter(scene, decision)
             case Ask(kind, vm):
                 self._ask(scene, seen, kind, vm)
-            case RunHook(work):
-                self._run_hook(scene, work=work)
+            case RunCommand(kind):
+                self._run_command(scene, seen, kind)
+            case StopCommand():
+                self._commands.stop(run, host, CommandKind.WORK)
             case End(state, message):
                 self._end(run, state, message)
-        if scene.alerts is not None:
-            self._hooks.forget((run.id, host.host, "alerts"))
+        if scene.blocked_by is not None and not scene.blocked_by.runs:
+            self._commands.forget(run, host, CommandKind.BLOCKED_BY)
 
-    def _note(self, run: MaintenanceRun, host: HostProgress, message: str) -> None:
-        if message != host.message:
-            self._store.note(run.id, host.host, message)
-            _log.info("maintenance of host %s: %s: %s", host.name, host.phase, message)
+    def _note(self, run: MaintenanceRun, host: HostProgress, message: str, output: str = "") -> None:
+        """Write down what a host waits for; what a command prints meanwhile is not logged."""
+        shown = f"{message}: {output}" if output else message
+        if shown != host.message:
+            self._store.note(run.id, host.host, shown)
+            if not output or not host.message.startswith(message):
+                _log.info("maintenance of host %s: %s: %s", host.name, host.phase, shown)
 
     def _enter(self, scene: Scene, entered: Enter) -> None:
         run, host = scene.run, scene.host
@@ -227,11 +248,11 @@ class MaintenanceRuns:
         reboot = run.request.reboot
         self._executor.begin(ActionTask(admitted, seen.snapshot, seen.epoch, seen.fresh_until, reboot))
 
-    def _run_hook(self, scene: Scene, *, work: bool) -> None:
-        command = self._settings.command if work else self._settings.blocked_by
-        host = scene.host
-        names = {"MAINTENANCE_HOST": host.name, "MAINTENANCE_HOST_ID": host.host}
-        self._hooks.start((scene.run.id, host.host, "work" if work else "alerts"), command, names)
+    def _run_command(self, scene: Scene, seen: Seen, kind: CommandKind) -> None:
+        try:
+            self._commands.start(kind, scene.run, scene.host, epoch=seen.epoch)
+        except Paused as why:
+            self._note(scene.run, scene.host, f"not now: {why}")
 
     def _bring_back(self, run: MaintenanceRun, snapshot: Snapshot, outcome: PlanOutcome) -> bool:
         """End a run once its VMs are back, or stay for a reason; whether it is still to be waited for."""
@@ -256,6 +277,7 @@ class MaintenanceRuns:
         self._end(run, RunState.DONE, words + more)
 
     def _end(self, run: MaintenanceRun, state: RunState, message: str) -> None:
+        self._commands.end(run)
         self._store.end(run.id, state, message)
         self._flags.finish(run.cluster, run.id)
         level = logging.WARNING if state is RunState.FAILED else logging.INFO
@@ -280,11 +302,6 @@ def emptied(runs: Sequence[MaintenanceRun]) -> tuple[str, ...]:
 def draining(runs: Sequence[MaintenanceRun]) -> tuple[str, ...]:
     """The hosts that are marked."""
     return tuple(sorted(host.host for run in runs for host in run.hosts if host.draining))
-
-
-def _ended(result: HookResult | None) -> HookResult | None:
-    """The result of a command, once it has ended."""
-    return None if result is None or result.status is None else result
 
 
 def _why_closed(seen: Seen, cluster: str, host: str) -> str | None:

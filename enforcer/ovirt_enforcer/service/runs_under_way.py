@@ -37,6 +37,7 @@ class RunsUnderWay:
     def forget(self) -> None:
         """Know of none: another process leads."""
         self._runs, self.due = (), math.inf
+        self._parts.maintenance.leave()
 
     def marked(self, read: Callable[[], Snapshot]) -> Snapshot:
         """What is read of the engine now, with the hosts that are marked as of before. Raises `StoreAway`."""

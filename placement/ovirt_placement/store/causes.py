@@ -16,6 +16,8 @@ class Cause(StrEnum):
     VM_REFUSED = "vm_refused"
     #: Nobody answered, and neither events nor the VM show anything of it.
     NO_TRACE = "no_trace"
+    #: A command of the administrator was ended before its time.
+    INTERRUPTED = "interrupted"
 
 
 #: The engine refused: nothing moved.
@@ -26,6 +28,7 @@ _SENTENCES = {
     Cause.TARGET_REFUSED: "refused",
     Cause.VM_REFUSED: "refused: not now",
     Cause.NO_TRACE: "no answer, and no trace of it in the engine",
+    Cause.INTERRUPTED: "interrupted",
 }
 
 

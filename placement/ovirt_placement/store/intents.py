@@ -49,6 +49,8 @@ class IntentKind(StrEnum):
     #: What is done with a VM that cannot migrate, for the maintenance of its host, which is the target.
     STOP_VM = "stop_vm"
     START_VM = "start_vm"
+    #: A command of the administrator does the work on a host in maintenance; the engine is asked nothing.
+    RUN_COMMAND = "run_command"
 
 
 class IntentState(StrEnum):

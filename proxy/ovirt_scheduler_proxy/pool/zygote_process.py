@@ -22,8 +22,11 @@ from .worker import Worker
 _START = Path(__file__).parent.parent / "worker" / "start.py"
 _LONGEST_MESSAGE = 1 << 20
 
-#: What belongs to the proxy's own relation with systemd, and a secret: neither must reach plugins.
-_OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "OVIRT_PASSWORD")
+#: What belongs to the proxy's own relation with systemd, and secrets: neither must reach plugins.
+_OURS = (
+    *("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID"),
+    *("OVIRT_PASSWORD", "OVIRT_TOKEN"),
+)
 #: Lets plugins know that what they return is taken, so that they need not print it as for the old proxy.
 _RETURNS_ARE_TAKEN = {"OVIRT_SCHEDULER_PROXY_TAKES": "returned"}
 

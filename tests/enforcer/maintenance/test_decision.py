@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.maintenance.decision import Ask, End, Enter, RunHook, Scene, Wait, decide
-from ovirt_enforcer.maintenance.hooks import HookResult
+from ovirt_enforcer.maintenance.commands import CommandKind, CommandStatus
+from ovirt_enforcer.maintenance.decision import (
+    Ask,
+    End,
+    Enter,
+    RunCommand,
+    Scene,
+    StopCommand,
+    Wait,
+    decide,
+)
 from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_placement.store.intents import IntentKind, IntentState
 from ovirt_placement.store.maintenance_run import (
@@ -79,9 +88,18 @@ def test_the_next_host_waits_for_gates_alerts_and_the_last_host() -> None:
     waiting = HostPhase.WAITING
     assert decide(scene(waiting, closed="not at night")) == Wait("not at night")
     asks: dict[str, Any] = {"settings": MaintenanceSettings(blocked_by="alerts")}
-    assert decide(scene(waiting, **asks)) == RunHook(work=False)
-    assert decide(scene(waiting, alerts=HookResult(1, "red"), **asks)) == Wait("held back by blocked_by: red")
-    assert decide(scene(waiting, alerts=HookResult(0), **asks)) == Enter(HostPhase.DRAINING, draining=True)
+    assert decide(scene(waiting, **asks)) == RunCommand(CommandKind.BLOCKED_BY)
+    said = {
+        CommandStatus(None, "counts", "noon"): Wait("blocked_by runs since noon", "counts"),
+        CommandStatus(1, "red"): Wait("held back by blocked_by: red"),
+        CommandStatus(3): Wait("held back by blocked_by: exit status 3"),
+        CommandStatus(-15, "", "", "was ended after 5 s"): Wait(
+            "held back by blocked_by: was ended after 5 s"
+        ),
+        CommandStatus(0): Enter(HostPhase.DRAINING, draining=True),
+    }
+    for status, decision in said.items():
+        assert decide(scene(waiting, blocked_by=status, **asks)) == decision
     lost = decide(scene(waiting, lost=("h0",)))
     assert lost == End(RunState.FAILED, "h0 is done and no longer up: nothing else begins")
     assert isinstance(decide(scene(waiting, state=RunState.PAUSED)), Wait)
@@ -134,8 +152,33 @@ def test_a_refused_request_is_made_again_after_a_while() -> None:
 
 def test_a_command_in_place_of_the_upgrade() -> None:
     by_command: dict[str, Any] = {"request": MaintenanceRequest(work=Work.COMMAND), **AWAY}
-    assert decide(scene(HostPhase.WORKING, **by_command)) == RunHook(work=True)
-    assert isinstance(decide(scene(HostPhase.WORKING, command=HookResult(None), **by_command)), Wait)
-    done = scene(HostPhase.WORKING, command=HookResult(0), **by_command)
+    working = HostPhase.WORKING
+    runs, failed = CommandStatus(None, "erases", "noon"), CommandStatus(3, "no")
+    cut_off = CommandStatus(-9, "erases", "noon", "was ended after 5 s")
+    assert decide(scene(working, **by_command)) == RunCommand(CommandKind.WORK)
+    assert decide(scene(working, command=runs, **by_command)) == Wait("the command runs since noon", "erases")
+    done = scene(working, command=CommandStatus(0), **by_command)
     assert decide(done) == Enter(HostPhase.ACTIVATING)
-    assert isinstance(decide(scene(HostPhase.WORKING, command=HookResult(3, "no"), **by_command)), End)
+    assert isinstance(decide(scene(working, command=failed, **by_command)), End)
+    activated = decide(scene(working, command=cut_off, **by_command))
+    assert activated == Enter(HostPhase.ACTIVATING, "the command was ended after 5 s: erases")
+    by_command |= UP
+    again = decide(scene(HostPhase.CHECKING, command=cut_off, **by_command))
+    assert again == Enter(HostPhase.FAILED, "it is up again, but the command was ended after 5 s: erases")
+
+
+def test_a_command_where_the_run_is_paused_or_stopped() -> None:
+    by_command: dict[str, Any] = {"request": MaintenanceRequest(work=Work.COMMAND), **AWAY}
+    paused, stopping = ({**by_command, "state": state} for state in (RunState.PAUSED, RunState.STOPPING))
+    working, runs = HostPhase.WORKING, CommandStatus(None, "", "noon")
+    assert isinstance(decide(scene(working, **paused)), Wait)
+    assert isinstance(decide(scene(working, command=runs, **paused)), Wait)
+    assert decide(scene(working, **stopping)) == Enter(HostPhase.ACTIVATING)
+    assert decide(scene(working, command=runs, **stopping)) == StopCommand()
+    stopped = CommandStatus(-15, "", "noon", "was stopped")
+    activated = decide(scene(working, command=stopped, **stopping))
+    assert activated == Enter(HostPhase.ACTIVATING, "the command was stopped")
+    stopping |= UP
+    end = decide(scene(HostPhase.CHECKING, command=stopped, **stopping))
+    assert isinstance(end, End)
+    assert end.state is RunState.STOPPED

@@ -12,7 +12,7 @@ import pytest
 
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.maintenance_run import HostPhase, RunState, Work
+from ovirt_placement.store.maintenance_run import HostPhase, RunState
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
 from ovirt_simulator.http.disturbances import Disturbance
@@ -295,14 +295,3 @@ def test_killed_ten_times_at_random_it_goes_on(seed: int, tmp_path: Path) -> Non
     dice = random.Random(seed)
     played = killed_and_started_again(tmp_path, STATE, [dice.randint(1, 8) for _ in range(10)])
     assert_well_ended(played)
-
-
-@pytest.mark.system
-def test_the_work_may_be_a_command(tmp_path: Path) -> None:
-    log = tmp_path / "done"
-    settings = {"maintenance": {"command": f"sh -c 'echo $MAINTENANCE_HOST >> {log}'"}}
-    with stage(tmp_path, STATE, settings) as played:
-        played.request("h1", "h2", work=Work.COMMAND)
-        played.play(LONG)
-        assert played.run.state is RunState.DONE
-    assert log.read_text().split() == ["h1", "h2"]

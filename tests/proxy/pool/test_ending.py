@@ -93,8 +93,11 @@ def test_a_proxy_that_is_killed_leaves_nothing_behind_of_what_units_do(tmp_path:
 
 def test_plugins_do_not_see_the_password(tmp_path: Path) -> None:
     folder = write_plugins(tmp_path / "plugins", units=CURIOUS)
-    with running(folder, environment={"OVIRT_PASSWORD": "secret", "OTHER": "known"}) as proxy:
-        assert proxy.filters(["Curious"], ["OTHER", "OVIRT_PASSWORD"])["result"] == ["OTHER"]
+    with running(
+        folder, environment={"OVIRT_PASSWORD": "secret", "OVIRT_TOKEN": "secret", "OTHER": "known"}
+    ) as proxy:
+        names = ["OTHER", "OVIRT_PASSWORD", "OVIRT_TOKEN"]
+        assert proxy.filters(["Curious"], names)["result"] == ["OTHER"]
 
 
 def _in_vain(proxy: RunningProxy) -> None:

@@ -1,0 +1,163 @@
+"""The process in which a command of the administrator runs: a script, which starts in milliseconds.
+
+It adopts whatever the command starts, so that nothing outlives the command, its bound, or the enforcer. The
+enforcer holds the other end of standard input: its end is the order to end the command. Written are, as lines
+of JSON, what the command printed last, and how it ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+#: After SIGTERM the command and its descendants have so long before they are killed, in seconds.
+_GRACE_SECONDS = 2.0
+#: How soon it is noticed, while they are ended, that one was adopted.
+_ENDING_SECONDS = 0.05
+#: The output that is told of: the last lines, as many characters of each, and how often in seconds.
+_LINES, _LONGEST_LINE, _REPORT_SECONDS = 3, 200, 1.0
+_KEPT_BYTES = 4096
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+#: How shells report a command that cannot be started.
+_NOT_STARTED = 127
+
+_libc = ctypes.CDLL(None)
+
+
+class CommandProcess:
+    """A command, from its start until nothing of it is left."""
+
+    def __init__(self, words: list[str], seconds: float) -> None:
+        """Start it. Raises `OSError`, and `ValueError` for words that no program can be given."""
+        self._seconds = seconds
+        self._began = time.monotonic()
+        self._output, theirs = os.pipe()
+        os.set_blocking(self._output, False)
+        with open(theirs, "wb") as written:
+            self._command = subprocess.Popen(  # noqa: S603 - the command from the enforcer's configuration
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=written,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
+            )
+        self._printed = b""
+        self._told, self._told_at = "", -_REPORT_SECONDS
+        self._status: int | None = None
+        #: Why it is ended before its time, when what is left of it is killed, and which processes know.
+        self._interrupted = ""
+        self._kill_at: float | None = None
+        self._asked: set[int] = set()
+        # A signal ends the wait for input.
+        self._signals, wakes = os.pipe()
+        os.set_blocking(self._signals, False)
+        os.set_blocking(wakes, False)
+        signal.set_wakeup_fd(wakes)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: self._stop())
+        self._open = {0, self._output, self._signals}
+
+    def run(self) -> None:
+        """Until it has ended, and its descendants with it."""
+        while self._something_left():
+            now = time.monotonic()
+            if self._kill_at is None and self._is_over(now):
+                self._kill_at = now + _GRACE_SECONDS
+            if self._kill_at is not None:
+                if now > self._kill_at + _GRACE_SECONDS:
+                    break  # the kernel does not end it
+                self._end(kill=now > self._kill_at)
+            self._listen(now)
+        self._read()
+        os.set_blocking(1, True)
+        _report(text=self._text(), status=self._status, interrupted=self._interrupted)
+
+    def _stop(self) -> None:
+        self._open.discard(0)
+
+    def _something_left(self) -> bool:
+        try:
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                if ended[0] == self._command.pid:
+                    self._status = self._command.returncode = os.waitstatus_to_exitcode(ended[1])
+        except ChildProcessError:
+            return False
+        return True
+
+    def _is_over(self, now: float) -> bool:
+        """Whether it has ended, or is to end; why, if that is before its time."""
+        if self._status is None and 0 not in self._open:
+            self._interrupted = "was stopped"
+        elif self._status is None and now - self._began >= self._seconds:
+            self._interrupted = f"was ended after {self._seconds:g} s"
+        return self._status is not None or bool(self._interrupted)
+
+    def _end(self, *, kill: bool) -> None:
+        """Signal its process group once, and what has left that and was adopted; kill what is left then."""
+        group = -self._command.pid
+        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as children:
+            for one in (group, *map(int, children.read().split())):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    if kill or one not in self._asked:
+                        os.kill(one, signal.SIGKILL if kill else signal.SIGTERM)
+                self._asked.add(one)
+
+    def _listen(self, now: float) -> None:
+        """Wait for a word of the enforcer, an end, some output, or the next moment that counts."""
+        left = self._began + self._seconds - now
+        wait = _ENDING_SECONDS if self._kill_at is not None else max(0.0, min(left, _REPORT_SECONDS))
+        ready, _, _ = select.select(self._open, [], [], wait)
+        if self._signals in ready:
+            os.read(self._signals, 64)
+        if 0 in ready and not os.read(0, 64):
+            self._stop()
+        if self._output in ready:
+            self._read()
+        if now >= self._told_at + _REPORT_SECONDS and (text := self._text()) != self._told:
+            self._told, self._told_at = text, now
+            _report(text=text)
+
+    def _read(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            data = os.read(self._output, 1 << 16)
+            self._printed = (self._printed + data)[-_KEPT_BYTES:]
+            if not data:
+                self._open.discard(self._output)
+
+    def _text(self) -> str:
+        lines = (line.strip() for line in self._printed.decode(errors="replace").split("\n"))
+        return " / ".join([line[-_LONGEST_LINE:] for line in lines if line][-_LINES:])
+
+
+def _die_with_parent() -> None:
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _report(**facts: object) -> None:
+    """Unless the enforcer does not read now: the bound is kept whatever that does."""
+    with contextlib.suppress(OSError):
+        os.write(1, json.dumps(facts, ensure_ascii=False).encode(errors="replace") + b"\n")
+
+
+def main(seconds: float, words: list[str]) -> None:
+    """Be the process."""
+    os.set_blocking(1, False)
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        command = CommandProcess(words, seconds)
+    except (OSError, ValueError) as error:
+        _report(text=str(error), status=_NOT_STARTED, interrupted="")
+    else:
+        command.run()
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,237 @@
+"""Runs the commands of the administrator, each in a process of its own that bounds it, besides the loop.
+
+At most one of a kind runs for a host of a run. The work itself is written down before it begins, as actions
+are: whichever process decides next knows that it ran, and never runs it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from ovirt_enforcer.settings import MaintenanceSettings
+from ovirt_placement.store.causes import Cause
+from ovirt_placement.store.intents import IntendedMigration, Intent, IntentKind, IntentState, Store
+from ovirt_placement.store.maintenance_run import HostProgress, MaintenanceRun, Work
+
+_PROCESS: Final = Path(__file__).parent / "command_process.py"
+#: What a command gets of the enforcer's environment. No password, token or database is among it.
+_PASSED_ON: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+#: How shells report a command that cannot be started.
+NOT_STARTED: Final = 127
+#: How long the end of this process waits for commands that end at once when they are told to.
+_LAST_SECONDS: Final = 0.3
+
+_log = logging.getLogger(__name__)
+
+
+class CommandKind(StrEnum):
+    """What a command is run for: its setting in [enforcer.maintenance]."""
+
+    #: Holds the next host back as long as its exit status is not 0.
+    BLOCKED_BY = "blocked_by"
+    #: Does the work in maintenance, in place of the engine's upgrade.
+    WORK = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStatus:
+    """How a command stands, or ended."""
+
+    #: Its exit status, negative for a signal; None while it runs.
+    status: int | None
+    #: The last lines that it has printed, or why it could not be started.
+    text: str = ""
+    #: When it began, in UTC.
+    since: str = ""
+    #: Why it has ended before its time; empty if it ended by itself.
+    interrupted: str = ""
+
+    @property
+    def runs(self) -> bool:
+        return self.status is None and not self.interrupted
+
+    @property
+    def why(self) -> str:
+        """How it ended, in words."""
+        how = self.interrupted or ("" if self.text else f"exit status {self.status}")
+        return ": ".join(filter(None, (how, self.text)))
+
+
+@dataclass(slots=True)
+class _Started:
+    """A command's process, and what it has told of it."""
+
+    #: None if it could not be started.
+    process: subprocess.Popen[bytes] | None
+    told: CommandStatus
+    #: A line that is not complete yet.
+    rest: bytes = b""
+
+    def status(self) -> CommandStatus:
+        """How it stands now; without waiting."""
+        if self.process is None or self.process.stdout is None:
+            return self.told
+        while (data := self.process.stdout.read(1 << 16)) is not None:
+            *lines, self.rest = (self.rest + data).split(b"\n")
+            for line in lines:
+                self.told = CommandStatus(**{"status": None, "since": self.told.since, **json.loads(line)})
+            if not data:
+                if self.told.runs:
+                    self.told = replace(self.told, interrupted="was killed by someone else")
+                self.stop()
+                self.process.stdout.close()
+                self.process.wait()
+                self.process = None
+                break
+        return self.told
+
+    def stop(self) -> None:
+        """End it, with its descendants; `status` tells when it is done."""
+        if self.process is not None and self.process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
+
+
+@dataclass(slots=True)
+class Commands:
+    """The commands of all maintenance runs; for one thread."""
+
+    settings: MaintenanceSettings
+    intents: Store
+    _started: dict[tuple[CommandKind, str, str], _Started] = field(default_factory=dict)
+
+    def status(self, kind: CommandKind, run: MaintenanceRun, host: HostProgress) -> CommandStatus | None:
+        """How a command stands; None if it was not run. Raises `StoreAway`."""
+        started = self._started.get((kind, run.id, host.host))
+        now = None if started is None else started.status()
+        if kind is CommandKind.BLOCKED_BY or run.request.work is not Work.COMMAND:
+            return now
+        intent = self._recorded(run, host)
+        if intent is None:
+            return None
+        if not intent.open:
+            return _as_recorded(intent)
+        if now is None:
+            now = CommandStatus(None, interrupted="was ended with the enforcer that had begun it")
+        if not now.runs:
+            self._record(intent, now)
+        return now
+
+    def start(
+        self, kind: CommandKind, run: MaintenanceRun, host: HostProgress, *, epoch: int | None = None
+    ) -> None:
+        """Run a command, unless it runs. Raises `LeaseLost`, `Paused` or `StoreAway` and starts nothing."""
+        key = (kind, run.id, host.host)
+        if key in self._started and self._started[key].status().runs:
+            return
+        intent = self._prepare(run, host, epoch) if kind is CommandKind.WORK else None
+        line = self.settings.command if kind is CommandKind.WORK else self.settings.blocked_by
+        _log.info("maintenance of host %s: %s is run", host.name, kind)
+        self._started[key] = _start(line, self.settings.command_seconds, host)
+        if intent is not None:
+            self.intents.accept(intent.id)
+
+    def stop(self, run: MaintenanceRun, host: HostProgress, kind: CommandKind) -> None:
+        """End a command, with its descendants; `status` tells when it is done."""
+        if (started := self._started.get((kind, run.id, host.host))) is not None:
+            started.stop()
+
+    def forget(self, run: MaintenanceRun, host: HostProgress, kind: CommandKind) -> None:
+        """Let a command that has ended be run again."""
+        self._started.pop((kind, run.id, host.host), None)
+
+    def end(self, run: MaintenanceRun) -> None:
+        """End all commands of a run that has ended."""
+        for key in [key for key in self._started if key[1] == run.id]:
+            self._started.pop(key).stop()
+        commands = {_correlation_id(run, host) for host in run.hosts}
+        for intent in self.intents.open_actions():
+            if intent.correlation_id in commands:
+                self._record(intent, CommandStatus(None, interrupted="was stopped with its run"))
+
+    def leave(self) -> None:
+        """End all: another process leads from now on, or none."""
+        for started in self._started.values():
+            started.stop()
+        until = time.monotonic() + _LAST_SECONDS
+        for process in [one.process for one in self._started.values() if one.process is not None]:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, until - time.monotonic()))
+        self._started.clear()
+
+    def _recorded(self, run: MaintenanceRun, host: HostProgress) -> Intent | None:
+        ended = self.intents.actions(host.host, within_seconds=run.age_seconds)
+        actions, command = (*self.intents.open_actions(), *ended), _correlation_id(run, host)
+        return next((one for one in actions if one.correlation_id == command), None)
+
+    def _prepare(self, run: MaintenanceRun, host: HostProgress, epoch: int | None) -> Intent:
+        intended = IntendedMigration(
+            kind=IntentKind.RUN_COMMAND,
+            vm="",
+            cluster=run.cluster,
+            source=None,
+            target=host.host,
+            correlation_id=_correlation_id(run, host),
+        )
+        (intent,) = self.intents.prepare((intended,), epoch=epoch, paused_by=(run.cluster, run.cluster_name))
+        return intent
+
+    def _record(self, intent: Intent, ended: CommandStatus) -> None:
+        if ended.interrupted:
+            self.intents.fail(intent.id, ended.why, Cause.INTERRUPTED)
+        elif ended.status != 0:
+            self.intents.fail(intent.id, ended.why)
+        else:
+            if intent.state is IntentState.PREPARED:
+                self.intents.accept(intent.id)
+            self.intents.finish(intent.id)
+        _log.info("maintenance command of host %s: %s", intent.target, ended.why)
+
+
+def _correlation_id(run: MaintenanceRun, host: HostProgress) -> str:
+    """That of the one command for a host of a run; the store takes none twice."""
+    return f"command-{run.id}-{host.host}"
+
+
+def _as_recorded(intent: Intent) -> CommandStatus:
+    if intent.state is IntentState.DONE:
+        return CommandStatus(0)
+    if intent.cause is Cause.INTERRUPTED:
+        return CommandStatus(None, interrupted=intent.error or "")
+    return CommandStatus(1, intent.error or "")
+
+
+def _start(line: str, seconds: float, host: HostProgress) -> _Started:
+    """Run a command line, without a shell."""
+    told = CommandStatus(None, since=datetime.now(UTC).isoformat(" ", "seconds"))
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment |= {"MAINTENANCE_HOST": host.name, "MAINTENANCE_HOST_ID": host.host}
+    try:
+        if not (words := shlex.split(line)):
+            raise ValueError("no command is named")
+        process = subprocess.Popen(  # noqa: S603 - our own process, which runs the command of the configuration
+            [sys.executable, "-I", "-S", str(_PROCESS), str(seconds), *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env=environment,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        return _Started(None, replace(told, status=NOT_STARTED, text=str(error)))
+    if process.stdout is not None:
+        os.set_blocking(process.stdout.fileno(), False)
+    return _Started(process, told)

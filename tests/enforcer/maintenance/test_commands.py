@@ -1,0 +1,290 @@
+"""Commands of the administrator: bounded with all that they start, run once, and never waited for."""
+
+from __future__ import annotations
+
+import ast
+import shlex
+import signal
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ovirt_enforcer.maintenance.commands import CommandKind, Commands, CommandStatus
+from ovirt_enforcer.settings import MaintenanceSettings
+from ovirt_placement.store.fencing import LeaseLost
+from ovirt_placement.store.intents import Store
+from ovirt_placement.store.maintenance_run import (
+    HostPhase,
+    HostProgress,
+    MaintenanceRequest,
+    MaintenanceRun,
+    RunState,
+    Work,
+)
+from ovirt_service.errors import UserError
+from tests.proxy.running import eventually
+
+#: More than a busy machine needs to start a process.
+_PATIENCE_SECONDS = 60.0
+#: The loop polls at this interval at the least: nothing may hold it up for longer.
+_NO_WAIT_SECONDS = 0.5
+WORK, CHECK = CommandKind.WORK, CommandKind.BLOCKED_BY
+
+
+class Stage:
+    """A runner with a host of its own, whose processes are found by its id in their environment."""
+
+    def __init__(self, folder: Path) -> None:
+        self.url = f"sqlite:///{folder / 'store.db'}"
+        host = uuid.uuid4().hex
+        self.host = HostProgress(
+            host=host, name="h1", position=0, phase=HostPhase.WORKING, seconds=1.0, draining=True
+        )
+        self.run = MaintenanceRun(
+            id="r",
+            cluster="c",
+            cluster_name="c",
+            state=RunState.RUNNING,
+            request=MaintenanceRequest(work=Work.COMMAND),
+            requested_by="ada",
+            created=0.0,
+            updated=0.0,
+            age_seconds=1e6,
+            message="",
+            violated=(),
+            hosts=(self.host,),
+        )
+        self.runners: list[Commands] = []
+
+    def runner(self, command: str, seconds: float = 3600.0) -> Commands:
+        settings = MaintenanceSettings(command=command, blocked_by=command, command_seconds=seconds)
+        self.runners.append(Commands(settings, Store(self.url, engine="e", patience_seconds=5.0)))
+        return self.runners[-1]
+
+    def status(self, commands: Commands, kind: CommandKind) -> CommandStatus:
+        """How it stands, asked without waiting."""
+        began = time.thread_time()
+        found = commands.status(kind, self.run, self.host)
+        assert time.thread_time() - began < _NO_WAIT_SECONDS
+        assert found is not None
+        return found
+
+    def ended(self, commands: Commands, kind: CommandKind) -> CommandStatus:
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while (found := self.status(commands, kind)).runs and time.monotonic() < until:
+            time.sleep(0.005)
+        return found
+
+    def printed(self, commands: Commands, kind: CommandKind, text: str) -> CommandStatus:
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while text not in (found := self.status(commands, kind)).text and time.monotonic() < until:
+            time.sleep(0.005)
+        return found
+
+    @property
+    def processes(self) -> list[psutil.Process]:
+        """Those of the commands, and of what they have started."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                ours = process.environ().get("MAINTENANCE_HOST_ID") == self.host.host
+                if ours and not any(word.endswith("command_process.py") for word in process.cmdline()):
+                    found.append(process)
+            except psutil.Error:
+                continue
+        return [one for one in found if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
+
+    def nothing_left(self) -> bool:
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while self.processes and time.monotonic() < until:
+            time.sleep(0.02)
+        return not self.processes
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(tmp_path)
+    yield made
+    for runner in made.runners:
+        runner.leave()
+        runner.intents.close()
+
+
+def python(code: str) -> str:
+    return shlex.join([sys.executable, "-ISc", code])
+
+
+pytestmark = pytest.mark.system
+
+
+@pytest.mark.parametrize("kind", CommandKind)
+def test_it_knows_the_host_and_no_secret(
+    stage: Stage, kind: CommandKind, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    names = ("OVIRT_PASSWORD", "OVIRT_TOKEN", "PGPASSWORD", "DATABASE_URL", "https_proxy", "ANYTHING_ELSE")
+    for name in names:
+        monkeypatch.setenv(name, "hidden")
+    seen = tmp_path / "environment"
+    commands = stage.runner(python(f"import os; open({str(seen)!r}, 'w').write(repr(dict(os.environ)))"))
+    commands.start(kind, stage.run, stage.host)
+    assert stage.ended(commands, kind).status == 0
+    environment = ast.literal_eval(seen.read_text())
+    assert environment["MAINTENANCE_HOST"] == "h1"
+    assert environment["MAINTENANCE_HOST_ID"] == stage.host.host
+    assert environment["PATH"]
+    assert not {"hidden"} & {*environment.values()}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["/no/such/command", 'unbalanced "', "/dev/null", "/", "nul\0in it", '""', " "],
+    ids=["absent", "unbalanced", "not-executable", "folder", "nul", "empty-word", "blank"],
+)
+@pytest.mark.parametrize("kind", CommandKind)
+def test_what_cannot_be_started_has_failed(stage: Stage, kind: CommandKind, command: str) -> None:
+    commands = stage.runner(command)
+    commands.start(kind, stage.run, stage.host)
+    found = stage.ended(commands, kind)
+    assert found.status
+    assert found.text
+    assert not found.interrupted
+
+
+def test_its_last_lines_are_told_while_it_runs_and_afterwards(stage: Stage) -> None:
+    commands = stage.runner("sh -c 'seq 9; echo; kill -STOP $$; echo red; exit 3'")
+    commands.start(CHECK, stage.run, stage.host)
+    runs = stage.printed(commands, CHECK, "9")
+    assert runs.runs
+    assert runs.text == "7 / 8 / 9"
+    for process in stage.processes:
+        process.send_signal(signal.SIGCONT)
+    ended = stage.ended(commands, CHECK)
+    assert (ended.status, ended.text, ended.interrupted) == (3, "8 / 9 / red", "")
+
+
+#: What does not end, and does not want to be ended, each in another way.
+NEVER_ENDING = {
+    "sleeps": "sleep 3600",
+    "ignores SIGTERM": "sh -c \"trap '' TERM; while :; do sleep 1; done\"",
+    "has grandchildren that ignore SIGTERM": (
+        "sh -c \"trap '' TERM; (sh -c 'sleep 3600 & sleep 3600' & sleep 3600) & wait\""
+    ),
+    "leaves its session": "sh -c 'setsid sleep 3600 & setsid setsid sleep 3600 & sleep 3600'",
+    "leaves a daemon that holds its output": (
+        "sh -c 'setsid sleep 3600 & setsid sh -c \"sleep 3600 & exit\"; sleep 3600'"
+    ),
+    "floods its output": "sh -c 'yes & yes 1>&2'",
+    "floods one line": "sh -c \"trap '' TERM; exec cat /dev/zero\"",
+    "closes its output": "sh -c 'exec >&- 2>&-; sleep 3600'",
+    "is stopped": "sh -c 'kill -STOP $$; sleep 3600'",
+    "starts others again and again": "sh -c 'while :; do setsid sleep 3600 & sleep 0.01; done'",
+}
+
+
+@pytest.mark.parametrize("command", NEVER_ENDING.values(), ids=NEVER_ENDING)
+def test_its_bound_ends_it_with_all_that_it_has_started(stage: Stage, command: str) -> None:
+    commands = stage.runner(command, seconds=0.5)
+    commands.start(WORK, stage.run, stage.host)
+    found = stage.ended(commands, WORK)
+    assert found.interrupted == "was ended after 0.5 s"
+    assert not stage.processes
+
+
+@pytest.mark.parametrize("command", NEVER_ENDING.values(), ids=NEVER_ENDING)
+def test_it_ends_where_it_is_stopped_and_with_the_enforcer(
+    stage: Stage, command: str, tmp_path: Path
+) -> None:
+    begun = tmp_path / "begun"
+    commands = stage.runner(f"sh -c {shlex.quote(f'touch {begun}; {command}')}")
+    commands.start(WORK, stage.run, stage.host)
+    eventually(begun.exists, _PATIENCE_SECONDS)
+    begun.unlink()
+    commands.stop(stage.run, stage.host, WORK)
+    assert stage.ended(commands, WORK).interrupted.startswith("was stopped")
+    assert not stage.processes
+    commands.start(CHECK, stage.run, stage.host)
+    eventually(begun.exists, _PATIENCE_SECONDS)
+    began = time.monotonic()
+    commands.leave()
+    assert time.monotonic() - began < _PATIENCE_SECONDS / 6
+    assert stage.nothing_left()
+
+
+def test_what_it_leaves_behind_is_ended_with_it(stage: Stage) -> None:
+    commands = stage.runner("sh -c 'setsid sleep 3600 & sleep 3600 & echo done'")
+    commands.start(CHECK, stage.run, stage.host)
+    found = stage.ended(commands, CHECK)
+    assert (found.status, found.text, found.interrupted) == (0, "done", "")
+    assert not stage.processes
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_whose_own_process_is_killed_it_is_interrupted(stage: Stage, number: signal.Signals) -> None:
+    commands = stage.runner("sleep 3600")
+    commands.start(WORK, stage.run, stage.host)
+    started = commands._started[WORK, "r", stage.host.host].process
+    assert started is not None
+    while not psutil.Process(started.pid).children():
+        time.sleep(0.005)
+    started.send_signal(number)
+    assert stage.ended(commands, WORK).interrupted
+    assert stage.nothing_left()
+
+
+@pytest.mark.parametrize("kind", CommandKind)
+def test_one_of_a_kind_at_a_time(stage: Stage, kind: CommandKind, tmp_path: Path) -> None:
+    log = tmp_path / "starts"
+    commands = stage.runner(f"sh -c 'echo begun | tee -a {log}; sleep 3600'")
+    for _ in range(5):
+        commands.start(kind, stage.run, stage.host)
+        assert stage.printed(commands, kind, "begun").runs
+    assert log.read_text().split() == ["begun"]
+
+
+def test_the_work_is_never_run_twice_whenever_the_enforcer_is_killed(stage: Stage, tmp_path: Path) -> None:
+    log = tmp_path / "starts"
+    first = stage.runner(f"sh -c 'echo begun | tee -a {log}; sleep 3600'")
+    first.start(WORK, stage.run, stage.host)
+    assert stage.printed(first, WORK, "begun").runs
+    second = stage.runner(f"sh -c 'echo again >> {log}'")
+    assert "ended with the enforcer" in stage.status(second, WORK).interrupted
+    third = stage.runner("true")
+    assert "ended with the enforcer" in stage.status(third, WORK).interrupted
+    assert log.read_text().split() == ["begun"]
+
+
+@pytest.mark.parametrize(("command", "status"), [("true", 0), ("sh -c 'echo no; exit 3'", 1)])
+def test_how_the_work_ended_is_known_to_whoever_comes_next(stage: Stage, command: str, status: int) -> None:
+    first = stage.runner(command)
+    assert first.status(WORK, stage.run, stage.host) is None
+    first.start(WORK, stage.run, stage.host)
+    stage.ended(first, WORK)
+    found = stage.status(stage.runner("false"), WORK)
+    assert (found.status, found.interrupted) == (status, "")
+    assert found.why == ("exit status 0" if status == 0 else "no")
+
+
+def test_what_is_not_written_down_is_not_started(stage: Stage, tmp_path: Path) -> None:
+    commands = stage.runner(f"touch {tmp_path / 'ran'}")
+    with pytest.raises(LeaseLost):
+        commands.start(WORK, stage.run, stage.host, epoch=7)
+    commands.intents = Store("sqlite:////no/such/folder/store.db", engine="e")
+    with pytest.raises(UserError):
+        commands.start(WORK, stage.run, stage.host)
+    assert not commands._started
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_run_that_ends_ends_its_commands(stage: Stage) -> None:
+    commands = stage.runner("sh -c 'echo begun; sleep 3600'")
+    for kind in CommandKind:
+        commands.start(kind, stage.run, stage.host)
+        assert stage.printed(commands, kind, "begun").runs
+    commands.end(stage.run)
+    assert stage.nothing_left()
+    assert not commands.intents.open_actions()
