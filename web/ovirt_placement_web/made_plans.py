@@ -77,7 +77,9 @@ class MadePlans:
         seconds = min(configured.seconds(settings), _MOST_SECONDS)
         found = of_engine(self._config, ENGINE_SECONDS)
         made = planned_apart(found, cluster.id, seconds, staying)
-        return self._keep(MadePlan(msgspec.to_builtins(plan_record(made, found.snapshot))))
+        return self._keep(
+            MadePlan(msgspec.to_builtins(plan_record(made, found.snapshot, found.not_now(made))))
+        )
 
     def undo(self, record: PlanRecord) -> MadePlan:
         """What would take back what a plan has done. Raises `UserError`."""

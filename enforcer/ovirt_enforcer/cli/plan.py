@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         planned(found, cluster, strategy, _share(began + seconds, left))
         for cluster, left in zip(clusters, range(len(clusters), 0, -1), strict=True)
     ]
-    answer = plans_record(plans, found.snapshot)
+    answer = plans_record(plans, found.snapshot, found.not_now)
     if args.json:
         show_json(answer)
     else:

@@ -101,6 +101,10 @@ class Gates:
         """How far back the history must go for every gate."""
         return max(gate.reach_seconds(settings) for gate in GATES)
 
+    def unrenewed(self) -> Gates:
+        """The same gates as of now: for answers after the store that they were made of is closed."""
+        return Gates(self._settings, self._renew(self._remembered), self._open, self._now)
+
     def frozen(self, snapshot: Snapshot, plan: Plan | None = None) -> dict[str, str]:
         """VMs that are to be left alone for now, with the reason, by VM id.
 
@@ -140,13 +144,19 @@ class Gates:
         step may not be taken.
         """
         with self._lock:
-            facts = self._facts(snapshot, plan or Plan(cluster=cluster, strategy="", steps=(step,)))
-            for gate in GATES:
-                reason = gate.why_closed(facts, cluster, step)
-                if reason is not None:
-                    raise Closed(gate.name, reason)
+            closed = self.why_closed(snapshot, cluster, step, plan)
+            if closed is not None:
+                raise closed
             self._open += tuple(_as_intent(cluster, step, at) for at in range(len(step.vms)))
         return Admitted(cluster, step, _KEY)
+
+    def why_closed(
+        self, snapshot: Snapshot, cluster: str, step: Step, plan: Plan | None = None
+    ) -> Closed | None:
+        """The first gate that does not let a step pass, with its reason; None if all do."""
+        facts = self._facts(snapshot, plan or Plan(cluster=cluster, strategy="", steps=(step,)))
+        reasons = ((gate.name, gate.why_closed(facts, cluster, step)) for gate in GATES)
+        return next((Closed(name, reason) for name, reason in reasons if reason is not None), None)
 
     def admit_action(self, snapshot: Snapshot, cluster: str, action: HostAction) -> AdmittedAction:
         """Let an action on a host pass; `snapshot` must have been read for this decision.

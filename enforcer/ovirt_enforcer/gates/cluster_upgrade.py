@@ -6,6 +6,7 @@ from typing import Final
 
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.host_action import HostAction
+from ovirt_placement.answers.sentences import upgrade_text
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.store.intents import IntentKind
 
@@ -25,4 +26,4 @@ class ClusterUpgradeGate(Gate):
     def _why(self, facts: Facts, cluster: str) -> str | None:
         known = facts.snapshot.cluster_by_id[cluster]
         own = known.upgrade_correlation_id in facts.remembered.own_upgrades
-        return "the cluster is being upgraded" if known.upgrade_mode and not own else None
+        return upgrade_text(known) if known.upgrade_mode and not own else None

@@ -12,7 +12,7 @@ from ovirt_enforcer import configured
 from ovirt_enforcer.on_request.documents import RoomFound
 from ovirt_enforcer.on_request.maintenance_runs import in_order_of_plan
 from ovirt_enforcer.on_request.planning import planned
-from ovirt_enforcer.on_request.question import Asked
+from ovirt_enforcer.on_request.question import Asked, nothing_holds
 from ovirt_enforcer.on_request.room import room_for
 from ovirt_enforcer.subprocess_call import Call, CallFailed, preload
 from ovirt_placement.answers.groups import foreseen as of_groups
@@ -63,7 +63,8 @@ def prepare() -> None:
 def planned_apart(found: Asked, cluster: str, seconds: float, staying: Mapping[str, str]) -> Plan:
     """The plan of a cluster as `planned` makes it, by the configured strategy. Raises `UserError`."""
     name = catalogue.DEFAULT if found.settings is None else configured.strategy_name(found.settings)
-    question = _Question(replace(found, snapshot=_NO_STATE), cluster, name, seconds, staying)
+    asked = replace(found, snapshot=_NO_STATE, not_now=nothing_holds)
+    question = _Question(asked, cluster, name, seconds, staying)
     return _called(_planned, (msgspec.msgpack.encode(found.snapshot), question), seconds)
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.actions.migrate_vm.backoff import REACH_SECONDS, Backoff
 from ovirt_enforcer.actions.migrate_vm.origin import Origins
+from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.on_request.current_gates import current_gates
 from ovirt_enforcer.on_request.question import Asked
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.intents import Intent, Store
 from ovirt_placement.store.opening import opened
@@ -36,7 +40,15 @@ def of_engine(config: Config, patience_seconds: float) -> Asked:
             {**backoff.frozen, **gates.frozen(snapshot)},
             spared,
             backoff.left_out,
+            partial(_why_not_now, gates.unrenewed(), snapshot),
         )
+
+
+def _why_not_now(gates: Gates, snapshot: Snapshot, plan: Plan) -> str | None:
+    """What holds back the first step of a plan, and so all that waits for it."""
+    first = next((step for step in plan.steps if not step.after), None)
+    closed = None if first is None else gates.why_closed(snapshot, plan.cluster, first, plan)
+    return None if closed is None else str(closed)
 
 
 def _history(config: Config) -> Sequence[Intent]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
+
+
+def nothing_holds(plan: Plan) -> str | None:
+    """Of a state file no gate is known."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +27,5 @@ class Asked:
     frozen: Mapping[str, str] = field(default_factory=dict)
     spared: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    #: Says of a plan why its first step would not be taken now; None if it would.
+    not_now: Callable[[Plan], str | None] = nothing_holds

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ovirt_placement.answers.ha_check import LostVm, lost_vm
 from ovirt_placement.answers.policy_units import usual_units
+from ovirt_placement.answers.sentences import upgrade_text
 from ovirt_placement.forecast.surviving import survived_of
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.amounts import counted
@@ -69,6 +70,9 @@ class ClusterStatus(Record, frozen=True, omit_defaults=False):
     units: tuple[str, ...]
     #: Hosts that are marked as draining: no VM is placed there.
     draining: tuple[Named, ...]
+    #: That the engine marks it as being upgraded, as a sentence: the enforcer migrates nothing there. Else
+    #: null.
+    upgrade: str | None
 
 
 def cluster_status(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
@@ -100,6 +104,7 @@ def cluster_status(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
         failures_survived=None if checked is None else _survived(checked),
         units=tuple(rule.name for rule in usual_units() if rule.enabled_in(cluster)),
         draining=tuple(Named(host.id, host.name) for host in hosts if host.id in snapshot.draining_hosts),
+        upgrade=upgrade_text(cluster) if cluster.upgrade_mode else None,
     )
 
 

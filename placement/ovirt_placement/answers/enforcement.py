@@ -95,7 +95,10 @@ class EnforcementRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     migrations_under_way: int = 0
     #: Of the last 24 hours.
     migrations_done: int = 0
+    #: Those that began and came to nothing.
     migrations_failed: int = 0
+    #: Those that the engine refused: nothing began, and the next best host was tried.
+    migrations_refused: int = 0
     #: The last one that failed, as a sentence.
     last_failure: str | None = None
     #: Why the store does not answer.
@@ -125,6 +128,7 @@ def _configured(config: Config) -> str | None:
 def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> EnforcementRecord:
     # SQLAlchemy takes long to load: not for `--help`.
     from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
+    from ovirt_placement.store.causes import REFUSALS, Cause
     from ovirt_placement.store.cycles import CycleStore
     from ovirt_placement.store.database import StoreUnmade
     from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
@@ -162,7 +166,8 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
             its_own = settings.of_leader()
     except StoreUnmade:
         return here
-    failed = [one for one in lately if one.state is IntentState.FAILED]
+    ended_badly = [one for one in lately if one.state is IntentState.FAILED]
+    failed = [one for one in ended_badly if one.cause not in (*REFUSALS, Cause.NEVER_ASKED)]
     return EnforcementRecord(
         mode=here.mode if its_own is None else its_own["mode"],
         configured_mode=here.configured_mode,
@@ -174,6 +179,7 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
         migrations_under_way=under_way,
         migrations_done=sum(one.state is IntentState.DONE for one in lately),
         migrations_failed=len(failed),
+        migrations_refused=sum(one.cause in REFUSALS for one in ended_badly),
         last_failure=failure(max(failed, key=lambda one: one.updated)) if failed else None,
     )
 
@@ -225,7 +231,8 @@ def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
         )
     yield (
         f"Migrations: {found.migrations_under_way} under way; in the last 24 hours"
-        f" {found.migrations_done} done, {found.migrations_failed} failed."
+        f" {found.migrations_done} done, {found.migrations_failed} failed,"
+        f" {found.migrations_refused} refused."
     )
     if found.last_failure is not None:
         yield f"Last failed: {found.last_failure}."

@@ -77,6 +77,8 @@ def _light(
         if one.hard_violations:
             number = one.hard_violations
             yield f"cluster {one.cluster.name}: {number} hard rule{'s are' if number > 1 else ' is'} violated"
+        if one.hard_violations and one.upgrade:
+            yield f"cluster {one.cluster.name}: {one.upgrade}: nothing is migrated until that is over"
         if one.ha_reservation and one.ha_safe is None:
             yield f"cluster {one.cluster.name}: not all failures of hosts could be judged"
     if proxy is not None and proxy.error is not None:

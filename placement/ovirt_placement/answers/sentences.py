@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import Named, NamedGroup, named_group, named_host, named_vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.reasons import Reason
@@ -78,3 +78,9 @@ def _unit(rule: Rule) -> Unit:
 def utc_text(seconds: float) -> str:
     """A moment in seconds since the epoch, as people read it."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def upgrade_text(cluster: Cluster) -> str:
+    """Say that the engine marks a cluster as being upgraded, and who began that, where it is known."""
+    who = f" ({cluster.upgrade_correlation_id})" if cluster.upgrade_correlation_id else ""
+    return f"the cluster is being upgraded{who}"

@@ -29,8 +29,10 @@ def limited(**limits: int) -> EnforcerSettings:
 
 
 def test_a_cluster_that_is_upgraded_is_left_alone() -> None:
-    parts = (*PARTS, cluster(upgrade_mode=True))
-    assert closed(gates(), *parts) == ("cluster_upgrade", "the cluster is being upgraded")
+    parts = (*PARTS, cluster(upgrade_mode=True, upgrade_correlation_id="role-2024"))
+    assert closed(gates(), *parts) == ("cluster_upgrade", "the cluster is being upgraded (role-2024)")
+    unknown = (*PARTS, cluster(upgrade_mode=True))
+    assert closed(gates(), *unknown) == ("cluster_upgrade", "the cluster is being upgraded")
     own, others = (
         (*PARTS, cluster(upgrade_mode=True, upgrade_correlation_id=by)) for by in ("maintenance-1", "x")
     )

@@ -15,7 +15,6 @@ from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
-from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import IntendedMigration, Store
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.pauses import PauseStore
@@ -106,7 +105,9 @@ def test_what_is_paused_or_waits_and_what_failed(asking: Asking) -> None:
         IntendedMigration(vm="v1", cluster="c1", source="h1", target="h2", correlation_id=word)
         for word in ("x", "y")
     )
-    store.fail(store.prepare([failing])[0].id, "no room", Cause.TARGET_REFUSED)
+    failed = store.prepare([failing])[0].id
+    store.accept(failed)
+    store.fail(failed, "no room", None)
     store.prepare([going])
     found = asking.data(3)
     assert found["reasons"] == [
@@ -117,7 +118,7 @@ def test_what_is_paused_or_waits_and_what_failed(asking: Asking) -> None:
     text = asking.text(3)
     assert "Paused: root paused cluster blue at " in text
     assert "Plan abc of cluster blue waits for approval since " in text
-    assert "Migrations: 1 under way; in the last 24 hours 0 done, 1 failed.\n" in text
+    assert "Migrations: 1 under way; in the last 24 hours 0 done, 1 failed, 0 refused.\n" in text
     assert "Last failed: v1 to h2 at " in text
 
 

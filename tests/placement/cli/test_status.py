@@ -54,6 +54,7 @@ IN_NUMBERS = {
     "failures_survived": None,
     "units": [],
     "draining": [],
+    "upgrade": None,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
 from msgspec import field
@@ -136,6 +136,9 @@ class ClusterPlan(Record, frozen=True, omit_defaults=False):
     #: Null where nobody asked for it, or there is none.
     reservation: PlannedReservation | None
     refused: tuple[DroppedStep, ...]
+    #: What holds its first steps back now, as a sentence: a mode, a pause, a window, an upgrade; null where
+    #: nothing does, or where it is not known.
+    not_now: str | None = None
 
 
 class Plans(Record, frozen=True, omit_defaults=False):
@@ -147,16 +150,19 @@ class Plans(Record, frozen=True, omit_defaults=False):
     clusters: tuple[ClusterPlan, ...]
 
 
-def plans_record(plans: Iterable[Plan], snapshot: Snapshot) -> Plans:
+def plans_record(
+    plans: Iterable[Plan], snapshot: Snapshot, not_now: Callable[[Plan], str | None] = lambda _: None
+) -> Plans:
+    """The plans with names, and what holds each back now."""
     plans = list(plans)
     return Plans(
         format=FORMAT,
         strategy=plans[0].strategy if plans else None,
-        clusters=tuple(plan_record(plan, snapshot) for plan in plans),
+        clusters=tuple(plan_record(plan, snapshot, not_now(plan)) for plan in plans),
     )
 
 
-def plan_record(plan: Plan, snapshot: Snapshot) -> ClusterPlan:
+def plan_record(plan: Plan, snapshot: Snapshot, not_now: str | None = None) -> ClusterPlan:
     """The plan of one cluster: ids with names next to them."""
     return ClusterPlan(
         id=plan.id,
@@ -172,6 +178,7 @@ def plan_record(plan: Plan, snapshot: Snapshot) -> ClusterPlan:
         crowded=named_hosts(plan.crowded, snapshot),
         reservation=None if plan.reservation is None else _reservation_record(plan.reservation, snapshot),
         refused=tuple(dropped_record(one, snapshot) for one in plan.refused),
+        not_now=not_now,
     )
 
 

@@ -30,6 +30,8 @@ def text(plan: ClusterPlan) -> str:
 def plan_lines(plan: ClusterPlan) -> list[str]:
     """What a plan comes to, each step with its reason, what is not repaired and why."""
     lines = [f"Cluster {plan.cluster.name}: {_summary(plan)}", *steps_text(plan.steps)]
+    if plan.not_now is not None:
+        lines.append(f"  Not now: {plan.not_now}")
     if plan.crowded:
         lines.append(f"  Takes of the headroom of {_names(plan.crowded)}: {_needs_it(plan)}")
     for rule in plan.remaining:
