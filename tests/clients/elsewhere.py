@@ -38,7 +38,7 @@ def rest_of_the_internet(folder: Path) -> Iterator[str]:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(folder / "chain.pem", folder / "key.pem")
     with ThreadingHTTPServer(("127.0.0.1", 0), type("Proxy", (_Proxy,), {"tls": tls})) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"

@@ -7,6 +7,7 @@ import logging
 import socket
 import sys
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,65 @@ class _Connection(HTTPConnection):
             self.wfile.close()
 
 
+class _Threads:
+    """What answers a server's requests: at most so many threads, each started when a request finds none free.
+
+    More requests wait in a queue without a limit. The methods are those that cheroot calls of its own pool.
+    """
+
+    def __init__(self, server: _Listener, most: int) -> None:
+        self._server = server
+        self._pool = ThreadPoolExecutor(most, thread_name_prefix="answering")
+        self._answered: dict[Future[None], HTTPConnection] = {}
+
+    def start(self) -> None:
+        """No thread is needed yet."""
+
+    def put(self, conn: HTTPConnection) -> None:
+        future = self._pool.submit(self._answer, conn)
+        self._answered[future] = conn
+        future.add_done_callback(self._answered.pop)
+
+    def stop(self, timeout: float) -> None:
+        """Answer what has been asked; of a request that has not come to its end by then, no more is read."""
+        asked = dict(self._answered)
+        for late in wait(asked, timeout).not_done:
+            with contextlib.suppress(OSError):
+                asked[late].socket.shutdown(socket.SHUT_RD)
+        self._pool.shutdown()
+
+    def _answer(self, conn: HTTPConnection) -> None:
+        kept = False
+        try:
+            kept = conn.communicate()  # type: ignore[no-untyped-call]
+        except ConnectionError:
+            pass  # its peer has gone
+        except Exception:
+            self._server.error_log("a request was not answered", level=logging.ERROR, traceback=True)
+        finally:
+            if kept:
+                self._server.put_conn(conn)
+            else:
+                conn.close()
+
+
+class _End:
+    """A connection that brings something at once, and ends serving when that is to be answered."""
+
+    def __init__(self) -> None:
+        self.socket, self._peer = socket.socketpair()
+        self._peer.send(b"\0")
+        self.rfile = self
+        self.last_used = 0.0
+
+    def has_data(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.socket.close()
+        self._peer.close()
+
+
 class _Listener(wsgi.Server):
     """Has connections and requests wait where an engine's do (Undertow's, on XNIO): none is refused.
 
@@ -58,15 +118,18 @@ class _Listener(wsgi.Server):
     ConnectionClass = _Connection
 
     def __init__(self, address: tuple[str, int], application: Application, threads: int) -> None:
-        super().__init__(address, application, numthreads=threads, request_queue_size=_BACKLOG)
+        super().__init__(address, application, request_queue_size=_BACKLOG)
+        self.requests = _Threads(self, threads)
 
     def clear_stats(self) -> None:
         """Begin to count, for nobody else: a table that the base keeps would hold each server for ever."""
         super().clear_stats()  # type: ignore[no-untyped-call]
         vars(logging)["statistics"].pop(f"Cheroot HTTPServer {id(self)}")
 
-    def process_conn(self, conn: HTTPConnection) -> None:
+    def process_conn(self, conn: HTTPConnection | _End) -> None:
         """Queue a connection for a thread once it brings something; one that is new may not do so yet."""
+        if isinstance(conn, _End):
+            raise SystemExit  # of the thread that serves: the base sees only now and then that it shall stop
         if conn.last_used is None:
             self.put_conn(conn)
         else:
@@ -88,8 +151,6 @@ class Server:
         self.tokens = tokens
         self.disturbances = disturbances
         self._server = _Listener(_address(listen), application, threads)
-        # How often it looks whether it shall stop; half a second would add up over many short tests.
-        self._server.expiration_interval = 0.05
         if certificate is not None:
             self._server.ssl_adapter = _tls(certificate)
         try:
@@ -100,7 +161,7 @@ class Server:
         self._server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         scheme, host = "http" if certificate is None else "https", listen.rpartition(":")[0]
         self.url = f"{scheme}://{host}:{self._server.bind_addr[1]}"
-        self._thread = threading.Thread(target=self._server.serve, name="http", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
         self._thread.start()
 
     @property
@@ -108,11 +169,17 @@ class Server:
         """What the SDK's `Connection` takes as `url`."""
         return f"{self.url}/ovirt-engine/api"
 
+    def _serve(self) -> None:
+        with contextlib.suppress(SystemExit):
+            self._server.serve()
+
     def close(self) -> None:
         """Answer no more, and end every thread."""
         self.disturbances.clear()
+        with contextlib.closing(_End()) as end:
+            self._server.put_conn(end)
+            self._thread.join()
         self._server.stop()
-        self._thread.join()
 
 
 def serve(

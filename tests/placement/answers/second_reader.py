@@ -58,7 +58,7 @@ def page_of(state: Snapshot) -> Iterator[str]:
             """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 

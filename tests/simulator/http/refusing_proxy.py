@@ -20,7 +20,7 @@ class RefusingProxy:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/"
 
     def __enter__(self) -> RefusingProxy:
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
         return self
 

@@ -20,7 +20,10 @@ import pytest
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.disturbances import Disturbances
 from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.sso import Tokens
+from ovirt_simulator.http.users import default_users
 from tests.builders import cluster, host, snapshot, vm
 from tests.simulator.http.plain import request
 from tests.simulator.http.refusing_proxy import RefusingProxy
@@ -120,3 +123,60 @@ def test_connections_are_kept_however_many(engine: Engine) -> None:
                 reply = connection.getresponse()
                 reply.read()
                 assert (reply.status, reply.getheader("Connection")) == (200, None)
+
+
+def answering(before: set[threading.Thread]) -> int:
+    """How many threads there are that were not there before, and answer requests."""
+    new = set(threading.enumerate()) - before
+    return sum(thread.name.startswith("answering") for thread in new)
+
+
+def test_threads_are_started_when_requests_need_them(engine: Engine) -> None:
+    before = set(threading.enumerate())
+    with closing(serve(engine)) as server:
+        at_start = answering(before)
+        for _ in range(5):
+            assert request(f"{server.api_url}/vms").status == 200
+        one_by_one = answering(before)
+    assert (at_start, answering(before)) == (0, 0)
+    assert 0 < one_by_one <= 5
+
+
+def test_of_more_clients_than_threads_as_many_are_answered_at_once_and_then_the_others() -> None:
+    busy, gate = threading.Semaphore(0), threading.Event()
+    answered = []
+
+    def answer(environ: Any, start_response: Any) -> list[bytes]:
+        busy.release()
+        gate.wait(LONG_SECONDS)
+        answered.append(threading.current_thread().name)
+        start_response("200 OK", [("Content-Length", "0")])
+        return []
+
+    tokens, disturbances = Tokens(default_users("password"), 60.0), Disturbances()
+    server = Server(answer, "127.0.0.1:0", None, tokens, disturbances, threads=4)  # type: ignore[arg-type]
+    with closing(server), ExitStack() as stack:
+        clients = [stack.enter_context(sent(server, "GET", f"vms/{number}")) for number in range(40)]
+        assert all(busy.acquire(timeout=LONG_SECONDS) for _ in range(4))
+        assert not busy.acquire(timeout=SHORT_SECONDS)
+        gate.set()
+        assert {status(client) for client in clients} == {b"200"}
+    assert (len(answered), len(set(answered))) == (40, 4)
+
+
+def test_servers_end_at_once(engine: Engine) -> None:
+    """Within the time that a quick test may take: each would wait half a second for its interval."""
+    for _ in range(20):
+        with closing(serve(engine)) as server, connected(server):
+            assert request(f"{server.api_url}/vms").status == 200
+
+
+def test_a_server_ends_though_a_client_has_sent_half_a_request(engine: Engine) -> None:
+    with closing(serve(engine)) as server:
+        server._server.shutdown_timeout = 0.01
+        half = connected(server)
+        half.sendall(b"GET /ovirt-engine/api HTTP/1.1\r\n")
+        assert request(f"{server.api_url}/vms").status == 200
+    with half:
+        half.settimeout(LONG_SECONDS)
+        assert b"200 OK" not in half.recv(100)
