@@ -10,7 +10,7 @@ from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.ha.usage import Measure, added, even_share, used
 from ovirt_placement.rules.ha.vms import ha_vms_of
-from ovirt_placement.rules.load.moves import admitted, kept_free, may_move
+from ovirt_placement.rules.load.moves import admitted, choose_move, kept_free, may_move
 from ovirt_placement.rules.verdict import BalanceMove
 
 #: Percent of the even share from which on a host holds too many; the engine's default.
@@ -56,17 +56,21 @@ def balance(
 
     A host is overloaded from `over_utilization` percent of the even share on. The VM goes to hosts
     below the share, and only if it leaves its host fuller than it makes the other (HA3, HA6); the
-    fullest host that has a movable VM comes first (HA5, HA8), and the largest of its VMs.
+    fullest host that has a movable VM comes first (HA5, HA8), and the largest of its VMs; but a move that
+    breaks no soft group comes before one that does.
     """
     if not snapshot.cluster_by_id[cluster_id].ha_reservation or len(candidate_hosts) < 2:
         return None
     now = spread(snapshot, cluster_id, candidate_hosts, over_utilization, measure)
-    for source in sorted(candidate_hosts, key=lambda host: (-now.used[host], host)):
+    return choose_move(snapshot, _moves(snapshot, cluster_id, now))
+
+
+def _moves(snapshot: Snapshot, cluster_id: str, now: Spread) -> Iterator[BalanceMove]:
+    for source in sorted(now.used, key=lambda host: (-now.used[host], host)):
         if now.used[source] and now.used[source] >= now.threshold:
-            for vm in _movable(snapshot, cluster_id, source, measure):
+            for vm in _movable(snapshot, cluster_id, source, now.measure):
                 if hosts := admitted(snapshot, vm, _targets(snapshot, now, source, vm)):
-                    return BalanceMove(vm.id, hosts)
-    return None
+                    yield BalanceMove(vm.id, hosts)
 
 
 def _targets(snapshot: Snapshot, now: Spread, source: str, vm: Vm) -> tuple[str, ...]:

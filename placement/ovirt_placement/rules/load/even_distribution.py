@@ -5,7 +5,7 @@ Source: EvenDistributionBalancePolicyUnit, CpuAndMemoryBalancingPolicyUnit, Find
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from ovirt_placement.model import Host, Snapshot, Vm
@@ -13,7 +13,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.cpus import cpus_of, running_vms, shared_load, total_load
 from ovirt_placement.rules.java.ids import in_order
 from ovirt_placement.rules.java.numbers import quotient
-from ovirt_placement.rules.load.moves import admitted, kept_free, may_move
+from ovirt_placement.rules.load.moves import admitted, choose_move, kept_free, may_move
 from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.verdict import BalanceMove
 
@@ -71,16 +71,22 @@ def balance(
     """Choose a VM to move off an overloaded host, the least busy first; None if there is nothing to do.
 
     Of what the engine would try one after the other, that is the first which may move to a target that
-    permits it: no failover host, and none that an affinity rule refuses.
+    permits it: no failover host, and none that an affinity rule refuses. One that breaks no soft group comes
+    before one that does.
     """
-    for move in proposals(snapshot, cluster_id, candidate_hosts, limits, busy):
+    proposed = proposals(snapshot, cluster_id, candidate_hosts, limits, busy)
+    return choose_move(snapshot, _permitted(snapshot, proposed, permits))
+
+
+def _permitted(
+    snapshot: Snapshot, proposed: Iterable[BalanceMove], permits: Permits
+) -> Iterator[BalanceMove]:
+    for move in proposed:
         vm = snapshot.vm_by_id[move.vm]
         if may_move(snapshot, vm):
             free = (host for host in move.hosts if not kept_free(snapshot, host) and permits(vm, host))
-            fits = admitted(snapshot, vm, tuple(free))
-            if fits:
-                return BalanceMove(vm.id, fits)
-    return None
+            if fits := admitted(snapshot, vm, tuple(free)):
+                yield BalanceMove(vm.id, fits)
 
 
 def proposals(
