@@ -34,8 +34,10 @@ IN_MEMORY := if [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" -gt 4
 	&& trap 'rm -rf $$TMPDIR' EXIT; fi
 # Tests by their marks, in one run: run-tests MARKS,ARGUMENTS
 run-tests = $(IN_MEMORY); $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1)" $(2)
+# Some folders have none of a mark.
+OR_NONE := || [ $$? -eq 5 ]
 
-.PHONY: help demo page screenshots site release test test-system test-nightly test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference rpms rpm-lock clean
+.PHONY: help demo page screenshots site release test test-system test-nightly test-long test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference rpms rpm-lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -55,11 +57,13 @@ test: $(READY) ## the quick tests: rules, planning, parsing, answers, units, and
 test-system: $(READY) $(WHEELS) ## what is real: processes, servers, browsers, PostgreSQL, packages
 	$(call run-tests,system and not nightly)
 
-test-nightly: $(READY) $(WHEELS) test-properties test-platforms ## what takes long: soak, properties, RPMs, foreign clients, platforms
-	$(call run-tests,nightly,--timeout 1800)
+test-nightly: test-long test-properties test-platforms ## what takes long: soak, RPMs, foreign clients, properties, platforms
 
-test-properties: $(READY) ## the properties, with many more examples than make test draws (EXAMPLES=n)
-	$(IN_MEMORY); EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest $(PYTEST_ARGS) --timeout 1800 -m "hypothesis and not timing"
+test-long: $(READY) $(WHEELS) ## the tests that are marked so, of some folders or all (ONLY="FOLDERS")
+	$(call run-tests,nightly,--timeout 1800 $(ONLY)) $(OR_NONE)
+
+test-properties: $(READY) ## the properties, with many more examples than make test draws (EXAMPLES=n, ONLY="FOLDERS")
+	export EXAMPLES=$(or $(EXAMPLES),1000); $(call run-tests,hypothesis and $(QUICK),--timeout 1800 $(ONLY)) $(OR_NONE)
 
 test-platforms: $(READY) $(OLD_SQLITE) ## what concerns them, under the SQLite of EL8, and with the digests refused that FIPS mode refuses
 	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -c 'import sqlite3; assert sqlite3.sqlite_version == "3.26.0"'

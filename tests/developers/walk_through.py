@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 #: What a walk-through may change or need.
 _PACKAGES = ("service", "placement", "proxy", "enforcer", "simulator")
-_FOLDERS = (*_PACKAGES, "plugins", "tests", "docs")
+_FOLDERS = (*_PACKAGES, "plugins", "tests", "tools", "docs")
 _BLOCK = re.compile(r"((?:[^\n]+\n)+)\n```(\w+)\n(.*?)```\n", re.DOTALL)
 _FILE = re.compile(r"`([\w/.-]+/[\w.-]+\.\w+)`")
 

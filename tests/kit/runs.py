@@ -6,8 +6,10 @@ A worker that dies or hangs ends the run, and a run that fails ends with the nam
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +19,8 @@ from xdist.scheduler import LoadGroupScheduling
 
 from tests.kit.own_time import OwnTime
 
+#: When no test begins any more, in seconds since 1970, if it is set.
+_UNTIL = float(os.environ.get("UNTIL", "inf"))
 #: Of a failing test's report, at the end of a run.
 _LAST_LINES = 12
 
@@ -109,9 +113,19 @@ class Worker:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """What real clocks decide comes last; before that the largest files first, so all end together."""
+        """What real clocks decide comes last; before that the largest files first, so all end together.
+
+        Where some may not run at all, they are left in the order that was asked for.
+        """
         size = Counter(map(_unit, items))
-        items.sort(key=lambda item: (_is_timed(item), -size[_unit(item)], _unit(item)))
+        if math.isinf(_UNTIL):
+            items.sort(key=lambda item: (-size[_unit(item)], _unit(item)))
+        items.sort(key=_is_timed)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        if time.time() > _UNTIL:
+            pytest.skip("no time was left for it")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
