@@ -27,6 +27,10 @@ EngineName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_l
 Settings = TypeVar("Settings", bound=msgspec.Struct)
 
 
+#: Stands for the file where there is none.
+_ENVIRONMENT = "the environment"
+
+
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the engine is and who we are there; the password is read when a connection is made."""
 
@@ -161,9 +165,14 @@ def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) 
     if path is None and DEFAULT_PATH.exists():
         path = DEFAULT_PATH
     sections = {} if path is None else _read(path)
-    source = "the environment" if path is None else str(path)
+    source = _ENVIRONMENT if path is None else str(path)
     engine = {**_from_variables(environment), **sections.get("engine", {})}
     return Config({**sections, "engine": engine}, source)
+
+
+def reread(config: Config) -> Config:
+    """The configuration as its file says now, for what runs on while it is changed. Raises as `load` does."""
+    return config if config.source == _ENVIRONMENT else load(Path(config.source))
 
 
 def _path(wanted: type, value: Any) -> Any:

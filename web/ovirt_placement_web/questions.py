@@ -16,7 +16,7 @@ from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, decis
 from ovirt_placement.answers.decisions.moments import Moment
 from ovirt_placement.answers.decisions.record import record_of
 from ovirt_placement.answers.doctor.answer import DoctorDocument, doctor
-from ovirt_placement.answers.enforcement import enforcement
+from ovirt_placement.answers.enforcement import EnforcementRecord, enforcement
 from ovirt_placement.answers.freshness import dated
 from ovirt_placement.answers.groups.listing import GroupsListDocument, groups_list
 from ovirt_placement.answers.ha_check import HaCheckDocument, ha_check
@@ -33,7 +33,7 @@ from ovirt_placement.answers.violations import ViolationsDocument, violations
 from ovirt_placement.answers.what_if import WhatIfDocument, what_if
 from ovirt_placement.answers.where import WhereDocument, where
 from ovirt_placement.answers.why import WhyDocument, why
-from ovirt_placement.config import Config
+from ovirt_placement.config import Config, reread
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.reading.events import LatestEvents, find_refusals
 from ovirt_placement.forecast.course import course
@@ -106,8 +106,13 @@ class Questions:
 
     def status(self, view: View) -> StatusDocument:
         def ask() -> StatusDocument:
-            mistakes = tuple(sections.complaints(self._config))
-            enforcer = None if mistakes else enforcement(self._config, view.snapshot)
+            enforcer: EnforcementRecord | None = None
+            try:
+                configuration = reread(self._config)
+                mistakes = tuple(sections.complaints(configuration))
+                enforcer = None if mistakes else enforcement(configuration, view.snapshot)
+            except UserError as error:
+                mistakes = (str(error),)
             proxy = of_machine(self._config.engine.name)
             return status(view.parts, view.snapshot.clusters, mistakes, enforcer, proxy)
 
@@ -277,7 +282,7 @@ class Questions:
         if not self._examining.acquire(blocking=False):
             return
         try:
-            self.examined = doctor(self._config), time.time()
+            self.examined = doctor(reread(self._config)), time.time()
         finally:
             self._examining.release()
 
