@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from ovirt_placement.cli import main as placement
 from ovirt_placement.model import state_file
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import live_engine
+from tests.proxy.running import eventually
 
 FIRST, AFTERWARDS = re.findall(r"```console\n(.*?)```", (CHECKOUT / "README.md").read_text(), re.DOTALL)[:2]
 SHOWN = [tuple(part.split("\n", 1)) for part in FIRST.removeprefix("$ ").split("\n$ ")]
@@ -47,10 +47,7 @@ def test_the_enforcer_repairs_it(
             stderr=subprocess.DEVNULL,
         )
         try:
-            end = time.monotonic() + 300
-            while (printed := live.outcome(*command.split()[1:])[1]) != wanted and time.monotonic() < end:
-                pass
+            eventually(lambda: live.outcome(*command.split()[1:])[1] == wanted)
         finally:
             daemon.terminate()
             daemon.wait()
-        assert printed == wanted

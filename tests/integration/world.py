@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,12 +16,9 @@ from ovirtsdk4 import types
 from ovirt_placement.model import Snapshot, state_file
 from tests.configuration import PASSWORD, write_configuration
 from tests.plugins.proxy_process import PLUGINS
-from tests.proxy.running import AT_ONCE
+from tests.proxy.running import AT_ONCE, eventually
 
 PATIENCE_SECONDS = 60
-#: Between two looks the processor is left to those who are waited for.
-_PAUSE_SECONDS = 0.02
-
 _SIMULATOR, _PROXY, _ENFORCER = "ovirt-simulator", "ovirt-scheduler-proxy", "ovirt-enforcer"
 
 
@@ -162,10 +158,7 @@ class World:
         )
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not holds():
-            assert time.monotonic() < deadline, f"waited without success for {what}"
-            time.sleep(_PAUSE_SECONDS)
+        eventually(holds, PATIENCE_SECONDS, what)
 
     def _control(self, path: str, body: bytes) -> None:
         with urlopen(Request(f"{self._url}/simulator/{path}", body, method="POST"), timeout=30):

@@ -9,8 +9,9 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import xmlrpc.client
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -172,14 +173,17 @@ def command(*arguments: str, environment: dict[str, str] | None = None) -> subpr
         return completed(main, arguments, Path(folder, "log"), {**os.environ, **(environment or {})})
 
 
-def eventually(condition: Any, seconds: float = 180.0) -> None:
-    """Wait until the condition holds, on a busy machine as well; what a test cannot wait for otherwise."""
-    pause = threading.Event()
-    for _ in range(int(seconds / 0.02)):
-        if condition():
-            return
-        pause.wait(0.02)
-    raise AssertionError("it did not happen in time")
+def eventually(condition: Callable[[], Any], seconds: float = 180.0, what: str = "it") -> None:
+    """Wait until the condition holds, on a busy machine as well; what a test cannot wait for otherwise.
+
+    It asks less and less often, up to ten times a second: what asks takes time from what it waits for.
+    """
+    pause, waiting = 0.005, threading.Event()
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{what} did not happen in time"
+        waiting.wait(pause)
+        pause = min(0.1, 1.5 * pause)
 
 
 @contextmanager

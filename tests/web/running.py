@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import os
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from ovirt_simulator.http.server import Server, serve
 from tests.configuration import PASSWORD, write_configuration
 from tests.placement.inventory.running import running as inventory_running
 from tests.processes import Forked
+from tests.proxy.running import eventually
 
 ROOT = "/ovirt-placement"
 COOKIE = "__Secure-ovirt-placement"
@@ -115,10 +115,7 @@ class Page:
         return (self.folder / "audit.log").read_text()
 
     def until(self, holds: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not holds():
-            assert time.monotonic() < deadline, "waited without success"
-            time.sleep(0.05)
+        eventually(holds, PATIENCE_SECONDS)
 
 
 @contextmanager
