@@ -25,7 +25,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.plugins.proxy_process import PLUGINS, running_proxy
+from tests.plugins.proxy_process import PLUGINS, proxy_url, running_proxy
 from tests.plugins.published import Publisher
 
 HOSTS = ["h1", "h2", "h3"]
@@ -212,3 +212,30 @@ def test_unit_names_and_descriptions_reach_the_policy_editor(shared: tuple[Publi
     assert {"AffinityFilter", "HostAffinityFilter"} <= found["filters"].keys()
     assert {"SoftAffinityWeight", "HostAffinityWeight"} <= found["scores"].keys()
     assert found["filters"]["AffinityFilter"][0].startswith("Keep the VMs of hard affinity groups together")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "headers"),
+    [
+        (["h2"], []),
+        (["h2", "h3"], []),
+        (HOSTS, []),
+        (["h3"], [("X-Trouble-Shooting", "1")]),
+        (HOSTS, [("X-Trouble-Shooting", "1")]),
+    ],
+)
+def test_what_a_person_asks_about_a_peer_changes_no_answer(
+    tmp_path: Path, hosts: list[str], headers: list[tuple[str, str]]
+) -> None:
+    publisher = Publisher(tmp_path)
+    publisher.publish(PEERS_ON_H2)
+    with (
+        proxy_url(publisher.environment) as url,
+        ServerProxy(url) as engine,
+        ServerProxy(url, headers=headers) as person,
+    ):
+        for _ in range(2):
+            reply: Any = engine.runFilters(["AffinityFilter"], HOSTS, "new", {})
+            assert reply["result"] == ["h2"]
+            person.runFilters(["AffinityFilter"], hosts, "peer", {})
+            person.runCostFunctions([["SoftAffinityWeight", 1]], hosts, "peer", {})

@@ -12,6 +12,8 @@ from ovirt_placement import inventory
 #: Our proxy says here that it takes the value that a method returns, and that it records why hosts drop.
 _TAKES = "OVIRT_SCHEDULER_PROXY_TAKES"
 _RECORDS = "OVIRT_SCHEDULER_PROXY_RECORDS"
+#: And here who asks.
+_ASKED = "OVIRT_SCHEDULER_PROXY_ASKED"
 
 Item = TypeVar("Item")
 Parameters = ParamSpec("Parameters")
@@ -49,6 +51,11 @@ def stays() -> bool:
 def records() -> bool:
     """Whether the caller records why hosts were dropped."""
     return os.environ.get(_RECORDS) == "reasons"
+
+
+def by_hand() -> bool:
+    """Whether a person asks, so that nothing follows from the answer."""
+    return os.environ.get(_ASKED) == "by hand"
 
 
 def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:

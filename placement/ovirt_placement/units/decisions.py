@@ -18,7 +18,7 @@ from ovirt_placement.rules.scheduling.giving_way import gives_way
 from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
 from ovirt_placement.units import reporting
-from ovirt_placement.units.answering import Aged, AgedMove, records, stays
+from ovirt_placement.units.answering import Aged, AgedMove, by_hand, records, stays
 from ovirt_placement.units.bursts import doubtful_peers
 from ovirt_placement.units.overload import Overload
 from ovirt_placement.units.readiness import Readiness
@@ -34,7 +34,9 @@ _overload = Overload()
 class UnknownVmError(LookupError):
     """The engine asks about a VM that it does not list itself."""
 
-    def __init__(self, vm: str) -> None:
+    def __init__(self, vm: str, awaits: bool) -> None:
+        #: Marks for the proxy that the engine is asked for it: the unit is to be asked again in a moment.
+        self.awaits = awaits
         super().__init__(
             f"the engine lists no VM {vm}: is this the engine that asks, and may our user see it?"
         )
@@ -78,7 +80,8 @@ def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propert
     if not all(verdict.accepted for verdict in verdicts) and gives_way(decision.confirmed, request):
         return Aged(hosts, decision.age_seconds)
     accepted = [verdict.host for verdict in verdicts if verdict.accepted]
-    decision.expect_accepted(unit, decision.confirmed.vm_by_id[vm], accepted)
+    if _begins(decision, vm, hosts):
+        decision.expect_accepted(unit, decision.confirmed.vm_by_id[vm], accepted)
     return Aged(accepted, decision.age_seconds, _reasons(rule, decision, request, verdicts))
 
 
@@ -89,7 +92,7 @@ def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propertie
     weights = rule.weight(snapshot, with_order(rule, snapshot, request)) if rule.weight else ()
     reporting.report_ranks(unit, vm, weights, snapshot)
     reporting.report_age(unit, decision)
-    if weights:
+    if weights and _begins(decision, vm, hosts):
         ranks = [weight.rank for weight in weights]
         factor = _factor(snapshot, vm, unit)
         decision.expect_ranks(unit, snapshot.vm_by_id[vm], request.candidate_hosts, ranks, factor)
@@ -156,6 +159,14 @@ def _request(rule: Rule, hosts: Sequence[str], vm: str, properties: Properties) 
     )
 
 
+def _begins(decision: Decision, vm: str, hosts: Sequence[str]) -> bool:
+    """Whether the VM may be on its way after this: not where a person asks.
+
+    Nor where its present host is among those asked about, which the engine never does before a migration.
+    """
+    return not by_hand() and decision.confirmed.vm_by_id[vm].host not in hosts
+
+
 def _decision_about(vm: str) -> Decision:
     """What is known of the engine; it is asked once more for a VM that it does not show yet."""
     for missing in (False, True):
@@ -163,7 +174,7 @@ def _decision_about(vm: str) -> Decision:
         if vm in decision.confirmed.vm_by_id:
             _readiness.used(decision.snapshot)
             return decision
-    raise UnknownVmError(vm)
+    raise UnknownVmError(vm, decision.awaited)
 
 
 def _loud(verdicts: Sequence[Verdict]) -> tuple[Reason, ...]:

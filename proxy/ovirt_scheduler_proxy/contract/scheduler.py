@@ -117,7 +117,7 @@ class Scheduler:
                 text = f"is cut off for up to {OPEN_SECONDS:g} s because it fails again and again"
                 outcomes[name] = failed(Cause.CUT_OFF, text)
             else:
-                jobs[name] = Job(_key(unit), plugins.pools[unit.folder], _request(unit, body))
+                jobs[name] = Job(_key(unit), plugins.pools[unit.folder], _request(unit, body, by_hand))
         return outcomes, jobs
 
     def _finish(
@@ -181,6 +181,8 @@ def _key(unit: Unit) -> str:
     return f"{unit.kind.value} {unit.name}"
 
 
-def _request(unit: Unit, body: bytes) -> bytes:
+def _request(unit: Unit, body: bytes, by_hand: bool) -> bytes:
     head = {"module": unit.module, "unit": unit.name, "kind": unit.kind.value}
+    if by_hand:
+        head["asked"] = "by hand"
     return pack(msgspec.json.encode(head), body)

@@ -21,6 +21,11 @@ RETRIES = 3
 _REPORT_WAIT = 0.5
 
 
+#: A unit that awaits something is asked again after so many seconds, and for no longer than this: it holds no
+#: worker meanwhile.
+_AGAIN_SECONDS = 0.05
+_AWAITED_SECONDS = 0.3
+
 _CONFUSED = failed(Cause.CRASHED, "confused its worker process")
 _LENT = failed(Cause.NO_WORKER, "got no worker in time: earlier calls still hold them")
 _NOT_STARTED = failed(Cause.NOT_STARTED, "got no worker in time: none can be started")
@@ -94,11 +99,16 @@ class _RunningJob:
         self._on_end = on_end
         self._over = False
         self._attempts = 0
+        #: Until when the unit is asked again, and what it said last.
+        self._until = loop.time() + _AWAITED_SECONDS
+        self._awaiting: Outcome | None = None
         self._worker: Worker | None = None
         self._inbox = Inbox()
         self._unsent = memoryview(b"")
 
     def start(self) -> None:
+        if self._over:
+            return
         self._ticket = self._job.pool.request(self._job.key, self._granted)
 
     def expire(self) -> None:
@@ -108,7 +118,7 @@ class _RunningJob:
         worker = self._worker
         if worker is None:
             self._job.pool.withdraw(self._ticket)
-            self._end(_LENT if self._job.pool.has_workers else _NOT_STARTED)
+            self._end(self._awaiting or (_LENT if self._job.pool.has_workers else _NOT_STARTED))
             return
         errors = worker.stderr_text()
         self._release(worker, discard=True)
@@ -186,19 +196,23 @@ class _RunningJob:
             self._end(_CONFUSED)
             return
         self._release(worker, discard=False, retire=reported.retire)
-        failure = Failure(cause, reported.sentence) if cause is not None else None
+        awaits = cause is Cause.AWAITED and self._loop.time() + _AGAIN_SECONDS < self._until
+        failure = Failure(_final(cause), reported.sentence) if cause is not None else None
         at = len(body) - reported.reasons_size
-        self._end(
-            Outcome(
-                body[:at],
-                failure,
-                reported.seconds,
-                reported.printed,
-                reported.errors,
-                reported.state_age_seconds,
-                body[at:],
-            )
+        outcome = Outcome(
+            body[:at],
+            failure,
+            reported.seconds,
+            reported.printed,
+            reported.errors,
+            reported.state_age_seconds,
+            body[at:],
         )
+        if awaits:
+            self._awaiting = outcome
+            self._loop.call_later(_AGAIN_SECONDS, self.start)
+        else:
+            self._end(outcome)
 
     def _gone(self, worker: Worker) -> None:
         """The worker has ended. Unless that was the unit's own doing, try another."""
@@ -227,3 +241,8 @@ class _RunningJob:
         self._over = True
         self.outcome = outcome
         self._on_end()
+
+
+def _final(cause: Cause) -> Cause:
+    """What awaits something that does not come has failed."""
+    return Cause.RAISED if cause is Cause.AWAITED else cause

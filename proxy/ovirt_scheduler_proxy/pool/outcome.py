@@ -14,6 +14,8 @@ class Cause(Enum):
     RAISED = "raised"
     #: A filter's own will, shown by an exception whose attribute `refuses` is true: no host, and why.
     REFUSED = "refused"
+    #: What the unit needs is not there yet, shown by an exception whose attribute `awaits` is true.
+    AWAITED = "awaited"
     EXITED = "exited"
     CRASHED = "crashed"
     OVERRAN = "overran"

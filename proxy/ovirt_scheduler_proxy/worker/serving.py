@@ -27,6 +27,9 @@ _MOST_THREADS = 8
 
 _CHECKS = {"filter": answers.filter_answer, "score": answers.score_answer, "balance": answers.balance_answer}
 
+#: Reports to units that a person asks, where it says "by hand": nothing follows from their answer.
+_ASKED = "OVIRT_SCHEDULER_PROXY_ASKED"
+
 #: A call of this kind asks no unit, only whether the worker answers.
 PROBE = "probe"
 
@@ -144,6 +147,7 @@ class Worker:
         if call["module"] in self._import_errors:
             reply.fail("raised", f"could not be imported: {self._import_errors[call['module']]}")
             return None
+        os.environ[_ASKED] = call.get("asked", "")
         try:
             unit = getattr(self._settings.modules[call["module"]], call["unit"])
             return getattr(unit(), METHODS[call["kind"]][0])(*arguments)
@@ -153,8 +157,10 @@ class Worker:
             reply.retire = True
             reply.fail("memory", "needed more memory than its limit allows")
         except BaseException as error:
-            if call["kind"] == "filter" and _refuses(error):
+            if call["kind"] == "filter" and _says(error, "refuses"):
                 reply.fail("refused", f"refuses the VM: {text_of(error)}")
+            elif _says(error, "awaits"):
+                reply.fail("awaited", f"raised {reported(error)}")
             else:
                 reply.fail("raised", f"raised {reported(error)}")
                 with contextlib.suppress(BaseException):  # there may be no room for it, or no end to it
@@ -232,9 +238,12 @@ def _decode_call(head: bytes) -> dict[str, str]:
     return call
 
 
-def _refuses(error: BaseException) -> bool:
-    """Whether a filter means by the exception that no host may take the VM."""
+def _says(error: BaseException, attribute: str) -> bool:
+    """Whether a unit says more by the exception than that it failed.
+
+    By `refuses` that no host may take the VM, by `awaits` that it is to be asked again in a moment.
+    """
     try:
-        return bool(getattr(error, "refuses", False))
+        return bool(getattr(error, attribute, False))
     except BaseException:
         return False

@@ -41,6 +41,10 @@ class NoSnapshot(UserError):
     """Nothing fresh enough is known of the engine, and nothing came in time."""
 
 
+class Awaited(NoSnapshot):
+    """The engine is being asked for the VM: an answer will be known in a moment."""
+
+
 class Known(NamedTuple):
     """The engine's state, and where it is from."""
 
@@ -149,9 +153,13 @@ def read_base(
     until: float,
     *,
     vm: str | None = None,
+    patient: bool = True,
     measured: Measured = Measured.FOR_RESERVATION,
 ) -> Base:
-    """What `known` returns, without what is expected; `until` is a moment of `time.monotonic`."""
+    """What `known` returns, without what is expected; `until` is a moment of `time.monotonic`.
+
+    Who is not `patient` waits for no VM that the service looks for: raises `Awaited` at once.
+    """
     max_age = config.inventory.max_age_seconds if max_age is None else max_age
     with _using(config) as opened:
         published, unreadable = _published(opened)
@@ -159,7 +167,7 @@ def read_base(
         if published is None or published.age_seconds > max_age or lacks_vm:
             not_before = publication.now() - max_age
             try:
-                question = Refresh(not_before, whole=max_age <= 0, vm=vm, unreadable=unreadable)
+                question = Refresh(not_before, max_age <= 0, vm, unreadable, patient)
                 published = _refreshed(opened, question, until)
             except NoService:
                 as_of = publication.now() - max_age
@@ -239,6 +247,8 @@ def _refreshed(opened: Opened, question: Refresh, until: float) -> Publication:
             raise NoSnapshot(
                 f"no fresh snapshot in time: the inventory at {directory} is still reading"
             ) from None
+        if reply.awaited:
+            raise Awaited("the engine is being asked for a VM that it has not shown yet")
         published, unreadable = _published(opened)
         if published is not None or reply.error is not None:
             break

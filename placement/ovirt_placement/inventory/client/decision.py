@@ -16,6 +16,7 @@ from pathlib import Path
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.client.current import (
     DEFAULT_DEADLINE_SECONDS,
+    Awaited,
     Base,
     NoSnapshot,
     configured,
@@ -34,8 +35,11 @@ _MS = 1000.0
 class Decision:
     """The state of the engine that one call of a unit is decided on."""
 
-    def __init__(self, base: Base, config: Config, asked: str | None = None) -> None:
-        """`asked` is the VM that is decided about, if it is one."""
+    def __init__(
+        self, base: Base, config: Config, asked: str | None = None, *, awaited: bool = False
+    ) -> None:
+        """`asked` is the VM that is decided about, if it is one; `awaited`: the engine is asked for it."""
+        self.awaited = awaited
         self._base = base
         self._config = config
         self._asked = asked
@@ -96,8 +100,8 @@ def decision(asked: str | None = None, *, missing: bool = False, stays: bool = T
     """Return what is known of the engine, waiting for it no longer than `engine_wait_ms`.
 
     `asked` is the VM that is decided about, if it is one; if it was `missing` before, the engine is asked for
-    it. A process that knows nothing yet has nothing else to go by: it waits up to `burst_wait_ms`, or 10 s if
-    it does not stay.
+    it, and a process that stays does not wait for that. A process that knows nothing yet has nothing else to
+    go by: it waits up to `burst_wait_ms`, or 10 s if it does not stay.
 
     Raises `NoSnapshot` if nothing that is known is young enough, `UserError` if the configuration is wrong.
     """
@@ -110,7 +114,9 @@ def decision(asked: str | None = None, *, missing: bool = False, stays: bool = T
     if last is not None and _is_late(config, last) and (unknown is None or unknown in last.snapshot.vm_by_id):
         return Decision(_checked(last, config, None), config, asked)
     try:
-        base = read_base(config, None, began + patience, vm=unknown)
+        base = read_base(config, None, began + patience, vm=unknown, patient=not stays)
+    except Awaited as error:
+        return Decision(_checked(last_base(config), config, error), config, asked, awaited=True)
     except NoSnapshot as error:
         base = _checked(last_base(config), config, error)
         _note_late(config, base)

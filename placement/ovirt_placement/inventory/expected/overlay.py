@@ -188,6 +188,8 @@ class ExpectedOverlay:
             foreseen = None
             if not _is_settled(vm, call[-1], as_of):
                 foreseen = self._chosen(base, vm, call)
+            if foreseen is not None and foreseen.host == vm.host:
+                foreseen = None  # it stays where it is
             choice = self._choices[vm.id] = _Choice(found, call[-1], foreseen)
         elif choice.host is not None and _is_settled(vm, choice.trace, as_of):
             self._settle(base, vm, choice.host, choice.trace, found[-1].at)

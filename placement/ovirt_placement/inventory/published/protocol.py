@@ -24,14 +24,15 @@ class Refresh(msgspec.Struct, tag="refresh", frozen=True):
 
     Usually it is enough that engine and store report no change since. With `whole`, everything of the engine
     must have been read since: for who may not rely on events, which can be late. With `vm`, the engine must
-    have been asked for that VM lately if it is not among those that are known. `unreadable` is the version
-    that the reader found damaged.
+    have been asked for that VM lately if it is not among those that are known; to who is not `patient` it is
+    said at once that this is awaited. `unreadable` is the version that the reader found damaged.
     """
 
     not_before: float
     whole: bool = False
     vm: str | None = None
     unreadable: int | None = None
+    patient: bool = True
 
 
 class Wake(msgspec.Struct, tag="wake", frozen=True):
@@ -45,6 +46,8 @@ class Reply(msgspec.Struct, frozen=True):
 
     version: int
     error: str | None = None
+    #: Whether the VM that was asked about is being looked for.
+    awaited: bool = False
 
 
 Question = Refresh | Wake

@@ -60,6 +60,10 @@ class InventoryMetrics:
             f"{_PREFIX}_questions", "Questions of readers by kind", ["kind"], registry=registry
         )
 
+        self.closed = Counter(
+            f"{_PREFIX}_readers_closed", "Readers closed since too many were connected", registry=registry
+        )
+
     def follow_expected(self, config: Config) -> None:
         """Show how often the expected host was the real one, on this machine."""
         for name in Outcomes._fields:

@@ -104,6 +104,11 @@ def test_the_one_host_that_the_filters_leave_is_expected(machine: Machine) -> No
     assert machine.expected() == {"a": "h2"}
 
 
+def test_a_vm_whose_one_host_left_is_its_present_one_stays(machine: Machine) -> None:
+    Traces(machine.folder).leave("r", Trace("AffinityFilter", DECIDED, "h1", ("h1",), b"", 0))
+    assert machine.expected() == {}
+
+
 def test_nothing_is_expected_of_a_vm_that_a_filter_refuses(machine: Machine) -> None:
     machine.leaves("a", ["h1"], unit="AffinityFilter")
     machine.leaves("a", [], unit="PlacementKeyFilter")

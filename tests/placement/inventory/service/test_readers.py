@@ -7,6 +7,7 @@ import os
 import resource
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
+from ovirt_placement.inventory.client.current import Awaited, Base, read_base
 from ovirt_placement.inventory.published.protocol import address
 from ovirt_placement.inventory.published.publication import SOCKET_NAME
 from ovirt_placement.inventory.service.unknown_vms import MOST_AT_ONCE, UnknownVms
@@ -43,7 +45,9 @@ def test_silent_readers_do_not_end_the_service(file: Path, config: Config, silen
     with running(file, command=few_descriptors) as service:
         connect(silent, config, 150)
         for _ in range(3):
+            began = time.monotonic()
             assert inventory.snapshot(config=config, max_age=0, deadline=30).vms
+            assert time.monotonic() - began < 4.0, "it waits for nobody's silence to end"
         assert service.poll() is None
         silent.close()
         log = ended(service)
@@ -137,6 +141,33 @@ def test_a_vm_of_which_no_event_reports_is_found_when_it_is_asked_for(
         shown = inventory.snapshot(config=config, max_age=60, vm="new-vm")
         assert shown.vm_by_id["new-vm"].name == known.name
         assert engine.requests.count("/datacenters") == 1  # all was read but once
+        ended(service)
+
+
+def look_for(config: Config, vm: str) -> Base:
+    return read_base(config, 60.0, time.monotonic() + 30.0, vm=vm, patient=False)
+
+
+def until_known(config: Config, vm: str) -> Base:
+    while True:
+        with suppress(Awaited):
+            return look_for(config, vm)
+
+
+def test_who_does_not_wait_for_a_vm_learns_at_once_that_it_is_awaited(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    with running(file) as service, inventory.using(config):
+        known = inventory.snapshot(config=config, max_age=60).vms[0]
+        vm = (RECORDING / "vms.xml").read_bytes().replace(known.id.encode(), b"new-vm")
+        hears = threading.Event()
+        engine.answer = lambda path: (200, vm) if path.startswith("/vms?") and hears.wait(30) else None
+        with pytest.raises(Awaited):
+            look_for(config, "new-vm")
+        assert known.id in look_for(config, known.id).snapshot.vm_by_id
+        hears.set()
+        assert until_known(config, "new-vm").snapshot.vm_by_id["new-vm"].name == known.name
+        assert "nobody" not in until_known(config, "nobody").snapshot.vm_by_id
         ended(service)
 
 
