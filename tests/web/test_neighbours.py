@@ -129,6 +129,7 @@ def test_a_right_that_is_taken_away_ends_views_and_streams_with_the_role_that_is
             f"{page.url}events", headers={"Cookie": f"{COOKIE}={cookie}"}, stream=True, timeout=60
         )
         page.engine.access.revoke(granted.id)
+        page.until(lambda: page.ask("/", cookie=cookie).status == 403)
         assert "ReadOnlyAdmin" in stream.content.decode()  # read to its end
         for path in ("/", "/vm/a", "/api/v1/status", "/events"):
             answer = page.ask(path, cookie=cookie)

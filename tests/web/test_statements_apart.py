@@ -8,12 +8,15 @@ import socket
 import ssl
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import requests
 import trustme
 
 from ovirt_placement.engine.reading.rights import Rights
+from ovirt_placement_web.log_in import onward
 from ovirt_placement_web.sessions import Sessions
 from ovirt_placement_web.settings import WebSettings, listening
 from ovirt_service.errors import UserError
@@ -26,6 +29,48 @@ from tests.web.views import ASKED, VIEWS
 pytestmark = pytest.mark.system
 
 WEB = CHECKOUT / "web" / "ovirt_placement_web"
+
+
+SITE: Any = SimpleNamespace(root=ROOT)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        *("/../../ovirt-engine/sso/logout", "/..", "/.", "/./", "/vm/../..", "/..;/x", "/..;a=b/x"),
+        *("/%2e%2e/%2e%2e/ovirt-engine/sso/logout", "/%2E%2E/x", "/.%2e/x", "/%2e./x", "/vm%2f..%2f..%2fx"),
+        *("/%252e%252e/x", "/%25252e%25252e/x", "/%252f%252fevil.example.com", "/%2e%2e%3b/x"),
+        *("/\\evil.example.com", "/%5cevil.example.com", "/%255c..", "/?q=\\x"),
+        *("//evil.example.com", "/%2f/evil.example.com", "/vm//a", "/a%2f%2fb"),
+        *("/\tx", "/%09x", "/%0d%0aSet-Cookie:x", "/%00", "/x%7f", "/\u202e", "/%e2%80%ae", "/?q=\n"),
+        *("#/../..", "", "x", "@evil.example.com/", ".evil.example.com/", "-other/"),
+    ],
+)
+def test_3_nothing_leads_out_of_the_page_after_a_log_in(way: str) -> None:
+    assert onward(SITE, ROOT + way) == f"{ROOT}/"
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        *("", "/", "//evil.example.com", "https://evil.example.com/", "javascript:alert(1)", "data:,x"),
+        *("/ovirt-engine/", "\\\\evil.example.com", f" {ROOT}/", f"https://evil.example.com{ROOT}/", ".."),
+        *(f"/{ROOT}/", f"/x/..{ROOT}/", f"%2f{ROOT[1:]}/", f"/%2e{ROOT}/"),
+    ],
+)
+def test_3_what_is_no_path_of_the_page_leads_to_its_beginning(wanted: str) -> None:
+    assert onward(SITE, wanted) == f"{ROOT}/"
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        *("/", "/vm/a", "/vm/a%20b", "/vm/100%25", "/vm/a..b", "/vm/...", "/map/c1/table?page=2"),
+        *("/search?q=..%2F..%2Fx", "/search?q=a//b", "/history?q=%252e", "/group/g1/", "/vm/%C3%A4"),
+    ],
+)
+def test_3_a_path_of_the_page_is_gone_on_to(way: str) -> None:
+    assert onward(SITE, ROOT + way) == ROOT + way
 
 
 def test_10_while_the_engine_is_away_the_last_state_is_read_and_nothing_is_done(tmp_path: Path) -> None:

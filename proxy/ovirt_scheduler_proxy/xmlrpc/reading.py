@@ -20,6 +20,9 @@ from .repairing import repaired
 #: Deeper nesting of elements than this is no call of the engine's; its own reach a depth of 11.
 DEEPEST = 64
 
+#: XML-RPC has none, and what takes long to read keeps other calls waiting.
+_MOST_ATTRIBUTES = 10_000
+
 #: From this many elements on, a list is first tried as a list of plain texts.
 _LONG_LIST = 8
 
@@ -52,6 +55,8 @@ def read_call(body: bytes, most_elements: int) -> MethodCall:
     """
     if body.count(b"<") > 2 * most_elements:
         raise Fault(INVALID_REQUEST, f"the call has more than {most_elements} elements")
+    if body.count(b'="') + body.count(b"='") > _MOST_ATTRIBUTES:
+        raise Fault(INVALID_REQUEST, f"the call has more than {_MOST_ATTRIBUTES} attributes")
     found = quick.read(body)
     return MethodCall(*found) if found is not None else parse_call(body)
 

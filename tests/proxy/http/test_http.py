@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from ovirt_scheduler_proxy.xmlrpc.fault import Fault
+from ovirt_scheduler_proxy.xmlrpc.reading import read_call
+
 from ..running import RunningProxy, running, write_plugins
 
 #: These assertions depend on real time.
@@ -249,6 +252,15 @@ def test_too_many_elements_are_a_fault(wire: Wire) -> None:
     wire.post(body)
     with pytest.raises(xmlrpc.client.Fault, match="more than 5000 elements"):
         xmlrpc.client.loads(wire.receive().body)
+
+
+def test_too_many_attributes_are_a_fault() -> None:
+    attributes = " ".join(f"a{number}='x'" for number in range(20_000))
+    with pytest.raises(Fault, match="more than 10000 attributes"):
+        read_call(f"<methodCall {attributes}/>".encode(), 200_000)
+    text = "key='x' " * 100
+    call = xmlrpc.client.dumps(([], ["h1"], "v", {"text": text}), "runFilters").encode()
+    assert read_call(call, 200_000).parameters[3] == {"text": text}
 
 
 @pytest.mark.system
