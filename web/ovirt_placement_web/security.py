@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -46,6 +47,8 @@ class Guard:
             return
         try:
             await self._app(scope, _Bounded(receive), answering)
+        except ClientDisconnect:
+            return  # who went away, or took too long, gets no answer
         except Exception:
             # It is in the log, and nobody sees its traceback.
             _log.exception("%s %s failed", scope["method"], scope["path"])

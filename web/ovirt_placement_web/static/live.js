@@ -70,7 +70,7 @@ function take(state) {
   document.body.dispatchEvent(new CustomEvent("placement-changed", { detail: state }));
 }
 
-function ended() {
+function ended(why) {
   const lost = document.getElementById("lost");
   if (!lost) return;
   lost.dataset.ended = "yes";
@@ -79,14 +79,14 @@ function ended() {
   // In the engine's portal, its token is asked for again.
   again.href = parent === window ? `${root}/log-in?next=${encodeURIComponent(here)}` : here;
   again.textContent = "Log in again";
-  lost.replaceChildren("Your session has ended. ", again, ".");
+  lost.replaceChildren(`${why || "Your session has ended."} `, again, ".");
   lost.hidden = false;
   document.body.classList.add("stale");
 }
 
 function hear(message) {
   if (message.kind === "state") take(message.state);
-  else if (message.kind === "end") ended();
+  else if (message.kind === "end") ended(message.why);
 }
 
 function report(message) {
@@ -99,7 +99,7 @@ function listen() {
   return new Promise((resolve) => {
     const stream = new EventSource(`${root}/events`);
     stream.addEventListener("state", (event) => report({ kind: "state", state: JSON.parse(event.data) }));
-    stream.addEventListener("end", () => { stream.close(); report({ kind: "end" }); resolve(); });
+    stream.addEventListener("end", (event) => { stream.close(); report({ kind: "end", why: JSON.parse(event.data).why }); resolve(); });
     stream.addEventListener("error", () => {
       if (stream.readyState !== EventSource.CLOSED) return; // it tries again by itself
       setTimeout(resolve, 5000);
