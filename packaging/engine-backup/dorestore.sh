@@ -1,8 +1,9 @@
 # Has engine-backup hand out the saved store of ovirt-placement. It is brought back by hand, as its services must not run
 # meanwhile, and only the release that saved it reads it.
 if [ -n "${SCOPE_FILES}" ] && [ -d "${TEMP_FOLDER}/ovirt-placement" ]; then
-	restored=/var/lib/ovirt-placement/engine-backup
-	mkdir -p "${restored}" && chmod 700 "${restored}"
+	# Not in the folder of the services: there their group may put links where root writes.
+	restored=/var/lib/ovirt-placement-restored
+	mkdir -p -m 700 "${restored}"
 	for saved in "${TEMP_FOLDER}"/ovirt-placement/*.backup; do
 		[ -r "${saved}" ] || continue
 		name="$(basename "${saved}" .backup)"

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -17,6 +18,8 @@ from ovirt_service.errors import UserError
 
 DEFAULT_PATH = Path("/etc/ovirt-placement/ovirt-placement.toml")
 PATH_VARIABLE = "OVIRT_PLACEMENT_CONFIG"
+#: Where the services keep what outlasts them.
+STATE_DIRECTORY = Path("/var/lib/ovirt-placement")
 #: What an engine is called where nobody gives it a name: one engine needs none.
 DEFAULT_ENGINE = "default"
 SECTIONS = ("engine", "inventory", "store", "enforcer", "ha", "web")
@@ -140,6 +143,19 @@ class Config:
         if self.engine.name == DEFAULT_ENGINE or "directory" in self._sections.get("inventory", {}):
             return inventory
         return msgspec.structs.replace(inventory, directory=inventory.directory / self.engine.name)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where the services keep the store, or what they know of it, and what they publish."""
+        url = urlsplit(self.store.url)
+        file = Path(url.path[1:]) if url.scheme.startswith("sqlite") else STATE_DIRECTORY / "store"
+        return file.parent, self.inventory.directory
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What root may have closed to all others."""
+        password = self.engine.password_file
+        return (Path(self.source),) if password is None else (Path(self.source), password)
 
     def unit(self, service: str) -> str:
         """Name the systemd unit that runs this service for the engine."""

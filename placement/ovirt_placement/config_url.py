@@ -28,7 +28,7 @@ def exposes(url: str, *, insecure: bool) -> str:
 
 
 def _checked(url: str) -> SplitResult:
-    if "@" in url:
+    if any(mark in url for mark in "@?#"):
         raise UserError(
             "[engine] url: holds a user or a password: write them into username and password_file, and"
             " https://ENGINE/ovirt-engine/api into url"

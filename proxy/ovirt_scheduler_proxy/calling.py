@@ -8,7 +8,7 @@ import time
 import xmlrpc.client
 from typing import Any
 
-from ovirt_service.addresses import split_address
+from ovirt_service.addresses import redacted, shown, split_address
 from ovirt_service.errors import UserError
 from ovirt_service.tables import table
 
@@ -57,10 +57,11 @@ def _ask(url: str, method: str, parameters: list[Any]) -> Any:
     except xmlrpc.client.ProtocolError as error:
         hint = "; root may call, and whom [server] allowed_users names" if error.errcode == 403 else ""
         raise UserError(
-            f"the proxy at {url} answered with HTTP status {error.errcode} {error.errmsg}{hint}"
+            f"the proxy at {shown(url)} answered with HTTP status {error.errcode} {error.errmsg}{hint}"
         ) from error
     except (OSError, xmlrpc.client.Error) as error:
-        raise UserError(f"no proxy answers at {url}: {error}; is it running there?") from error
+        said = redacted(str(error), url)
+        raise UserError(f"no proxy answers at {shown(url)}: {said}; is it running there?") from error
 
 
 def _url(settings: Settings) -> str:

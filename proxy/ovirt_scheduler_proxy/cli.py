@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ovirt_service import entry
+from ovirt_service import entry, identity
 from ovirt_service.arguments import Parser
 from ovirt_service.screen import answering
 from ovirt_service.version_option import add_version
@@ -109,7 +109,9 @@ def _run(options: argparse.Namespace) -> int:
     if options.listen:
         server = msgspec.structs.replace(chosen.server, listen=options.listen)
         chosen = msgspec.structs.replace(chosen, server=server)
-    service.run(chosen, settings.record_file(chosen.decisions, options.config))
+    record = settings.record_file(chosen.decisions, options.config)
+    identity.take(() if record is None else (record.parent,))
+    service.run(chosen, record)
     return 0
 
 

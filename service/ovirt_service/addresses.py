@@ -1,10 +1,42 @@
-"""Addresses to listen on, as configurations name them, and the sockets there."""
+"""Addresses as configurations name them: how they are printed, and the sockets to listen on."""
 
 from __future__ import annotations
 
+import contextlib
+import re
 import socket
+from urllib.parse import urlsplit
 
 from ovirt_service.errors import UserError
+
+#: Up to the last @: a password may hold whatever it likes.
+_SIGNED = re.compile(r"//.*@")
+
+
+def shown(url: str) -> str:
+    """A URL as logs and messages may have it: scheme, host and port alone.
+
+    User and password are secret, and a path, a query or a fragment may be: those of many receivers are.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host:
+        return "an address that is none"
+    named = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{named}{'' if port is None else f':{port}'}"
+
+
+def redacted(text: str, url: str = "") -> str:
+    """What another says of a URL, without what `shown` leaves out of it."""
+    text = _SIGNED.sub("//", text)
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(url)
+        for part in (parts.path.strip("/"), parts.query, parts.fragment, parts.username, parts.password):
+            text = text.replace(part, "***") if part else text
+    return text
 
 
 def split_address(address: str, named: str = "listen address") -> tuple[str, int]:

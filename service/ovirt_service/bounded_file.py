@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
+from ovirt_service import identity
 from ovirt_service.errors import UserError
 
 _MIB = 2**20
@@ -12,7 +13,7 @@ _MIB = 2**20
 
 def read(path: Path, most_mib: int) -> bytes:
     """All that a file holds. Raises `OSError`, and `UserError` if it holds more than this many MiB."""
-    with path.open("rb") as file:
+    with open(identity.opened(path), "rb") as file:
         return read_stream(file, str(path), most_mib)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from pathlib import Path
 
 
@@ -32,5 +33,5 @@ def former_name(text: str, size: int) -> str:
 def take_over(former: Path, file: Path) -> None:
     """Rename the file or folder of an earlier release, unless its successor stands there already."""
     with contextlib.suppress(OSError):
-        if not file.exists():
+        if not os.path.lexists(file):
             former.rename(file)

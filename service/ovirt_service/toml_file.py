@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from ovirt_service import bounded_file
+from ovirt_service import bounded_file, identity
 from ovirt_service.errors import UserError
 
 #: A long configuration has some kilobytes.
@@ -22,7 +22,7 @@ def read(path: Path) -> dict[str, Any]:
     would be in anybody's hands.
     """
     try:
-        with path.open("rb") as file:
+        with open(identity.opened(path), "rb") as file:
             if os.fstat(file.fileno()).st_mode & stat.S_IWOTH:
                 raise UserError(f"{path}: everybody may change the configuration: chmod o-w {path}")
             return tomllib.loads(bounded_file.read_stream(file, str(path), _MOST_MIB).decode())

@@ -1,4 +1,4 @@
-"""Addresses to listen on."""
+"""Addresses to listen on, and how those of others are printed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from ovirt_service.addresses import listening_socket, split_address
+from ovirt_service.addresses import listening_socket, redacted, shown, split_address
 from ovirt_service.errors import UserError
 
 
@@ -31,3 +31,32 @@ def test_connections_send_at_once(family: int, host: str) -> None:
         accepted, _ = listening.accept()
         with client, accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+@pytest.mark.parametrize(
+    ("url", "printed"),
+    [
+        (
+            "https://me:geheim@hooks.example:8443/services/geheim?key=geheim#geheim",
+            "https://hooks.example:8443",
+        ),
+        ("http://[::1]:9093/api/v2/alerts", "http://[::1]:9093"),
+        ("postgresql+psycopg://me:geheim@/placement", "an address that is none"),
+        ("https://geheim@host:port/", "an address that is none"),
+        ("geheim", "an address that is none"),
+    ],
+)
+def test_an_address_is_printed_without_what_is_secret(url: str, printed: str) -> None:
+    assert shown(url) == printed
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Cannot POST /services/geheim",
+        "Failed to parse: http://me:ge heim/geheim@proxy:3128",
+        "<ProtocolError for me:geheim@hooks.example/services/geheim: 404 Not Found>",
+    ],
+)
+def test_what_others_say_of_an_address_is_printed_without_it(said: str) -> None:
+    assert "geheim" not in redacted(said, "https://me:geheim@hooks.example/services/geheim")

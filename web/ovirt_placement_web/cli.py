@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ovirt_placement import config
 from ovirt_placement.config import DEFAULT_PATH, PATH_VARIABLE
-from ovirt_service import entry
+from ovirt_service import entry, identity
 from ovirt_service.arguments import Parser
 from ovirt_service.errors import UserError
 from ovirt_service.log_lines import log_to_stderr
@@ -47,7 +47,9 @@ def _command(arguments: Sequence[str] | None) -> int:
         if error.name not in _EXTRA:
             raise
         raise UserError(f"{error}: the page needs pip install 'ovirt-placement[web]'") from None
-    serving.run(config.load(args.config))
+    found = config.load(args.config)
+    identity.take(found.folders, found.files)
+    serving.run(found)
     return 0
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from ovirt_placement.cli.arguments import become_services_user
 from ovirt_service import entry
 from ovirt_service.arguments import Parser
 from ovirt_service.log_lines import log_to_stderr
@@ -60,6 +61,7 @@ def _command(arguments: Sequence[str] | None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     args = _parser(given).parse_args(given)
     log_to_stderr("%(levelname)s %(message)s")
+    become_services_user(args)
     status: int = args.run(args)
     return status
 

@@ -14,6 +14,7 @@ from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind
 from ovirt_enforcer.notifications.notice import Notice
 from ovirt_enforcer.notifications.posting import NoAnswer, Poster
 from ovirt_enforcer.notifications.settings import WebhookSettings
+from ovirt_service.addresses import redacted, shown
 from ovirt_service.errors import UserError
 
 _HOUR: Final = 3600.0
@@ -81,11 +82,11 @@ class Webhook:
         try:
             status, text = self._poster.post(msgspec.json.encode(alerts))
         except NoAnswer as error:
-            raise NotDelivered(f"{self._url}: {error}") from None
+            raise NotDelivered(f"{shown(self._url)}: {redacted(str(error), self._url)}") from None
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
-            raise NotDelivered(f"{self._url} answers {status}")
+            raise NotDelivered(f"{shown(self._url)} answers {status}")
         if status >= HTTPStatus.MULTIPLE_CHOICES:
-            raise Rejected(f"{self._url} answers {status}: {text[:200]}")
+            raise Rejected(f"{shown(self._url)} answers {status}: {redacted(text, self._url)[:200]}")
 
     def _alerts(self, notice: Notice) -> Iterator[dict[str, Any]]:
         """Those of what a notice reports together, each by itself, in one post."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -103,6 +105,10 @@ class EnforcementRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     last_failure: str | None = None
     #: Why the store does not answer.
     error: str | None = None
+    #: Why nobody can write the store, and so lead, though it can be read; null where that is not so.
+    unwritable: str | None = None
+    #: Of the process that led last, where it runs on this machine still.
+    running_process: int | None = None
 
     @property
     def acts(self) -> bool:
@@ -155,7 +161,8 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
             lately = intents.history(within_seconds=LATELY_SECONDS)
             under_way = len(intents.open_intents())
         with closing(part(LeaseStore)) as leases:
-            leads = leases.leader()
+            last = leases.read()
+            leads = last if last is not None and last.left_seconds > 0 else None
         with closing(part(PauseStore)) as pauses:
             paused = tuple(pause.sentence for pause in pauses.pauses())
         with closing(part(ApprovalStore)) as approvals:
@@ -181,7 +188,33 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
         migrations_failed=len(failed),
         migrations_refused=sum(one.cause in REFUSALS for one in ended_badly),
         last_failure=failure(max(failed, key=lambda one: one.updated)) if failed else None,
+        unwritable=_unwritable(config.store.url),
+        running_process=None if last is None else _running_process(last.owner),
     )
+
+
+def _unwritable(url: str) -> str | None:
+    from ovirt_placement.store.database import sqlite_path
+    from ovirt_placement.store.faults import of_file_system
+
+    path = sqlite_path(url)
+    try:
+        fault = None if path is None else of_file_system(path)
+    except OSError:
+        return None
+    return None if fault is None else f"{fault.what}: {fault.remedy}"
+
+
+def _running_process(owner: str) -> int | None:
+    """The process of an enforcer, by the name under which it led, if it runs here."""
+    host, process, _ = (*owner.rsplit("-", 2), "", "")[:3]
+    with suppress(OSError, ValueError):
+        if (
+            host == socket.gethostname()
+            and b"ovirt-enforcer" in Path(f"/proc/{process}/cmdline").read_bytes()
+        ):
+            return int(process)
+    return None
 
 
 def _of_cycle(cycle: LastCycle | None, snapshot: Snapshot) -> dict[str, Any]:
@@ -212,8 +245,7 @@ def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
     if found.error is not None:
         yield f"Enforcer: mode {found.mode}; nothing else is known: {found.error}."
         return
-    who = "no enforcer runs" if found.leader is None else f"led by {found.leader} (epoch {found.epoch})"
-    yield f"Enforcer: mode {found.mode}, {who}."
+    yield f"Enforcer: mode {found.mode}, {_who(found)}."
     if found.configured_mode not in {None, found.mode}:
         yield (
             f"The configuration here says mode {found.configured_mode}: it takes effect when ovirt-enforcer"
@@ -243,12 +275,21 @@ def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
         yield f"Not migrated for now: {more} more (--json has all)."
 
 
+def _who(found: EnforcementRecord) -> str:
+    if found.leader is not None:
+        return f"led by {found.leader} (epoch {found.epoch})"
+    if found.unwritable is None:
+        return "no enforcer runs"
+    runs = "none leads" if found.running_process is None else f"process {found.running_process} runs"
+    return f"{runs} and cannot write the store: {found.unwritable}"
+
+
 def degraded_by(found: EnforcementRecord) -> Iterator[str]:
     """What is to be looked at, as parts of a sentence."""
     if found.error is not None and found.acts:
         yield "the enforcer's store does not answer"
     elif found.acts and found.leader is None:
-        yield "no enforcer runs"
+        yield "no enforcer runs" if found.unwritable is None else "the enforcer cannot write its store"
     if found.last_cycle is not None and found.last_cycle.error is not None and found.leader is not None:
         yield "the enforcer's last cycle failed"
     for one in found.breakers if found.leader is not None else ():

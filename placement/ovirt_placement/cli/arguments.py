@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from pathlib import Path
 
+from ovirt_placement import config
 from ovirt_placement.config import DEFAULT_PATH, PATH_VARIABLE
+from ovirt_service import identity
+from ovirt_service.errors import UserError
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -54,3 +58,21 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f'"{text}": a whole number, at least 1')
     return int(text)
+
+
+def become_services_user(args: argparse.Namespace) -> None:
+    """Let root go on as the user of the services, whose folders the configuration names.
+
+    The files that the command line and the configuration name are opened before. A command that sets
+    `remains_root` does this itself, for what needs it. Raises `UserError` as `identity.take`.
+    """
+    if os.geteuid() != 0 or "config" not in args or "remains_root" in args:
+        return
+    try:
+        found = config.load(args.config)
+    except UserError:
+        return  # the command reports it, if it needs one
+    if args.config is None and Path(found.source).is_absolute():
+        args.config = Path(found.source)  # it may be closed to that user
+    named = [value for value in vars(args).values() if isinstance(value, Path)]
+    identity.take(found.folders, (*found.files, *named))

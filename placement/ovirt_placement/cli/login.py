@@ -7,6 +7,7 @@ import pwd
 from contextlib import suppress
 from pathlib import Path
 
+from ovirt_service import identity
 from ovirt_service.legible import unbroken
 
 #: What the kernel remembers of the login that a process comes from, through sudo and su; this if of none.
@@ -21,8 +22,8 @@ def login_name() -> str:
         if number != _NONE:
             return pwd.getpwuid(number).pw_name
     # Only root is believed: all others could write there what they like.
-    user = os.environ.get("SUDO_USER") if os.geteuid() == 0 else None
+    user = os.environ.get("SUDO_USER") if identity.CALLER == 0 else None
     try:
-        return unbroken(user) if user else pwd.getpwuid(os.getuid()).pw_name
+        return unbroken(user) if user else pwd.getpwuid(identity.CALLER).pw_name
     except KeyError:
-        return f"uid {os.getuid()}"
+        return f"uid {identity.CALLER}"

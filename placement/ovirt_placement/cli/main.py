@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 
+from ovirt_placement.cli.arguments import become_services_user
 from ovirt_service import entry
 from ovirt_service.arguments import Parser
 from ovirt_service.log_lines import log_to_stderr
@@ -62,6 +63,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     log_to_stderr()
     given = sys.argv[1:] if arguments is None else list(arguments)
     args = _parser(given).parse_args(given)
+    become_services_user(args)
     with answering(COMMAND) if getattr(args, "answers", False) else nullcontext():
         status: int = args.run(args)
     return status

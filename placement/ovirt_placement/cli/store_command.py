@@ -14,10 +14,11 @@ from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.store import backup
-from ovirt_placement.store.database import Database, StoreAway, StoreLost, StoreUnmade
+from ovirt_placement.store.database import Database, StoreAway, StoreLater, StoreLost, StoreUnmade
 from ovirt_placement.store.opening import PERSON_SECONDS
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
+from ovirt_service import identity
 
 #: It is recorded who made or restored a store.
 _WITH_A_RECORD = StoreContent(1)
@@ -78,6 +79,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         action.add_argument("file", type=Path, metavar="FILE", help="the backup")
         add_config(action)
     add_change(reading)
+    writing.set_defaults(remains_root=True)  # the backup is written where its caller may write
 
 
 def _init(args: argparse.Namespace) -> int:
@@ -93,15 +95,16 @@ def _init(args: argparse.Namespace) -> int:
 
 
 def _make(args: argparse.Namespace, database: Database) -> None:
-    database.begin_again()
     engine, act = _recorded_by(args, UserActionKind.STORE_INIT)
-    with database.transaction() as connection:
-        record(EngineRows(connection, engine), act)
+    database.begin_again(lambda connection: record(EngineRows(connection, engine), act))
 
 
 def _backup(args: argparse.Namespace) -> int:
+    found = config.load(args.config)
+    if identity.is_below(args.file.parent, found.folders):
+        identity.take(found.folders, found.files)
     with _opened(args, create=False) as database:
-        print(f"{args.file}: {counted(backup.write(database, args.file), 'row')}")
+        print(f"{args.file}: {counted(backup.write(database, args.file, found.folders), 'row')}")
     return 0
 
 
@@ -109,7 +112,7 @@ def _restore(args: argparse.Namespace) -> int:
     found = backup.read(args.file)
     before = _content(args)
     after = StoreContent(backup.count_of(found) + _WITH_A_RECORD.rows)
-    with _opened(args, create=not args.dry_run) as database:
+    with _opened(args, create=False) as database:
         if not args.dry_run:
             said = f"{counted(_restored(args, database, found), 'row')} restored"
         else:
@@ -124,20 +127,21 @@ def _restore(args: argparse.Namespace) -> int:
 
 def _restored(args: argparse.Namespace, database: Database, found: backup.Backup) -> int:
     by = _recorded_by(args, UserActionKind.STORE_RESTORE, str(args.file))
-    try:
-        return backup.restore(database, found, by, replace=args.replace)
-    except StoreLost:
-        database.begin_again()
-        return backup.restore(database, found, by, replace=args.replace)
+    return backup.restore(database, found, by, replace=args.replace)
 
 
 def _content(args: argparse.Namespace) -> StoreContent | None:
     """What the store holds; None where there is none. One of an earlier release is upgraded first."""
     with _opened(args, create=False) as database:
         try:
+            database.check_whole()
             return StoreContent(backup.count(database))
         except (StoreLost, StoreUnmade):
             return None
+        except StoreLater:
+            if "replace" in args and args.replace:
+                return None  # it is put aside
+            raise
         except StoreAway:
             if args.dry_run:
                 raise

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
 
-from ovirt_placement.store.database import Database
+from ovirt_placement.store.database import Database, StoreLater, StoreLost, StoreUnmade
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import key_revision, metadata, schema_version, user_actions
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_placement.store.versions import VERSION
-from ovirt_service import bounded_file
+from ovirt_service import bounded_file, identity
 from ovirt_service.errors import UserError
 
 _FORMAT: Final = 1
@@ -39,23 +39,30 @@ class Backup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tables: dict[str, list[dict[str, Any]]]
 
 
-def write(database: Database, path: Path) -> int:
+def write(database: Database, path: Path, folders: Iterable[Path] = ()) -> int:
     """Write what the store holds at this moment into a new file; how many rows.
 
-    Raises `UserError` if there is such a file already or it cannot be written, and what a transaction raises.
+    Root reads it as the owner of the store's `folders`, and writes it as root. Raises `UserError` if there is
+    such a file already or it cannot be written, and what a transaction raises.
     """
-    with database.transaction() as connection:
-        _hold(connection)
-        tables = {table.name: [dict(row) for row in _rows(connection, table)] for table in _tables()}
-    content = json.dumps({"format": _FORMAT, "schema": VERSION, "tables": tables})
+    rows, _, content = identity.answer_as_owner(folders, lambda: _content(database)).partition(b"\n")
     try:
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        with open(identity.create(path), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise UserError(f"{path}: cannot write the backup: {error.strerror}") from None
-    return sum(map(len, tables.values()))
+    return int(rows)
+
+
+def _content(database: Database) -> bytes:
+    """The number of rows on a line, and what a backup holds."""
+    with database.transaction() as connection:
+        _hold(connection)
+        tables = {table.name: [dict(row) for row in _rows(connection, table)] for table in _tables()}
+    content = json.dumps({"format": _FORMAT, "schema": VERSION, "tables": tables})
+    return f"{sum(map(len, tables.values()))}\n{content}".encode()
 
 
 def read(path: Path) -> Backup:
@@ -79,21 +86,36 @@ def read(path: Path) -> Backup:
 def restore(database: Database, backup: Backup, by: tuple[str, Act], *, replace: bool) -> int:
     """Bring back what a file holds, all of it or nothing; how many rows.
 
-    `by` is the engine among whose records it is recorded, and who does it.
+    `by` is the engine among whose records it is recorded, and who does it. A store that is damaged, or with
+    `replace` of a later release, is put aside.
 
     Raises `UserError` if the store holds something that is not to be replaced, or a row is none.
     """
-    with database.transaction() as connection:
-        _hold(connection)
-        _check(database, connection, backup, replace=replace)
-        for table in reversed(_tables()):
-            connection.execute(delete(table))
-        for table in _tables():
-            _insert(connection, table, backup.tables.get(table.name, []))
-        connection.execute(update(key_revision).values(revision=secrets.choice(_REVISIONS)))
-        engine, act = by
-        record(EngineRows(connection, engine), act)
+    check_rows(backup)
+    try:
+        database.check_whole()
+        with database.transaction() as connection:
+            _hold(connection)
+            _check(database, connection, backup, replace=replace)
+            _fill(connection, backup, by)
+    except (StoreLost, StoreUnmade):
+        database.begin_again(lambda connection: _fill(connection, backup, by))
+    except StoreLater:
+        if not replace or not database.is_file:
+            raise
+        database.begin_again(lambda connection: _fill(connection, backup, by))
     return sum(map(len, backup.tables.values()))
+
+
+def _fill(connection: Connection, backup: Backup, by: tuple[str, Act]) -> None:
+    """Let the rows of a file be all that there are, and who brought them back."""
+    for table in reversed(_tables()):
+        connection.execute(delete(table))
+    for table in _tables():
+        _insert(connection, table, backup.tables.get(table.name, []))
+    connection.execute(update(key_revision).values(revision=secrets.choice(_REVISIONS)))
+    engine, act = by
+    record(EngineRows(connection, engine), act)
 
 
 def check(database: Database, backup: Backup, *, replace: bool) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url, text
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, exc, make_url, text
 
-from ovirt_placement.store import ownership
-from ovirt_placement.store.marker import Marker
+from ovirt_placement.store.faults import BRING_BACK, RESTORE, is_damage, obstacle
+from ovirt_placement.store.marker import Marker, make_as_folder
 from ovirt_placement.store.versions import VERSION, make_or_upgrade, version
+from ovirt_service import identity
+from ovirt_service.addresses import shown
 from ovirt_service.errors import UserError
 
 #: Any number will do, as long as it is always the same: two processes must not make the tables at once.
@@ -22,6 +27,7 @@ _POSTGRESQL_LOCK = 7_220_417
 #: Much longer than the writing of every key that there can be takes.
 _LONGEST_STATEMENT_SECONDS = 30
 
+_Result = TypeVar("_Result")
 #: Device and inode.
 _File = tuple[int, int] | None
 
@@ -29,13 +35,22 @@ _File = tuple[int, int] | None
 class StoreAway(UserError):
     """The store is locked, absent or out of reach for now; to ask again later may help."""
 
+    def __init__(self, text: str, remedy: str = "") -> None:
+        super().__init__(f"{text}: {remedy}" if remedy else text)
+        #: What is wrong, and what helps, where that is known.
+        self.what, self.remedy = text, remedy
+
 
 class StoreUnmade(StoreAway):
     """The store does not exist yet: its first writer makes it."""
 
 
 class StoreLost(StoreAway):
-    """The store was there, and is not: what it held must not be forgotten in silence."""
+    """The store was there, and is not, or is damaged: what it held must not be forgotten in silence."""
+
+
+class StoreLater(StoreAway):
+    """A later release has made or upgraded the store."""
 
 
 class Database:
@@ -46,6 +61,8 @@ class Database:
         self._create = create
         self._url = _parsed(url)
         self._engine = self._make_engine()
+        #: The file of an SQLite store.
+        self._path = sqlite_path(url)
         self._marker = Marker(self._url)
         self._checked = False
         #: The file that connections are open to.
@@ -60,19 +77,19 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Give a connection within a transaction that is committed at the end, or rolled back."""
-        try:
+        with self._failing():
             self._check_once()
             with self._engine.begin() as connection:
                 yield connection
-        except (exc.OperationalError, exc.TimeoutError) as error:
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Say in one sentence what is wrong with the store."""
+        try:
+            yield
+        except (exc.DBAPIError, exc.TimeoutError) as error:
             self._checked = self._checked and not _lacks_table(error)
-            raise StoreAway(f"store {self.name}: {_reason(error)}") from None
-        except exc.DBAPIError as error:
-            if _lacks_table(error):
-                self._checked = False
-            if error.connection_invalidated or _lacks_table(error):
-                raise StoreAway(f"store {self.name}: {_reason(error)}") from None
-            raise UserError(f"store {self.name}: {_reason(error)}") from None
+            raise self._complaint(error) from None
         except UnicodeEncodeError as error:
             raise UserError(f"store {self.name}: {error.object!r} is no Unicode text") from None
 
@@ -85,22 +102,73 @@ class Database:
     def close(self) -> None:
         self._engine.dispose()
 
-    def begin_again(self) -> bool:
-        """Make a store that is not there, though it was before; false if it is there.
+    @property
+    def is_file(self) -> bool:
+        return self._path is not None
 
-        Raises `StoreAway` and `UserError` as `transaction` does.
+    def check_whole(self) -> None:
+        """Read all of an SQLite store. Raises `StoreLost` if it is damaged, and as `transaction` does."""
+        if self._path is None:
+            return
+        with self.transaction() as connection:
+            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+        if found != "ok":
+            raise self._damaged(str(found).splitlines()[0])
+
+    def begin_again(self, fill: Callable[[Connection], _Result]) -> _Result:
+        """Make the store anew with what `fill` writes, all of it or nothing; return what that returns.
+
+        What stands in the place of an SQLite store, damaged or whole, is put aside, under its name with the
+        date. Raises as `transaction` does.
         """
+        with self._failing():
+            if self._path is None:
+                found = self._made(self._engine, fill)
+            else:
+                found = self._made_anew(self._path, fill)
+        self._marker.set(writes=True)
+        self._checked = False
+        return found
+
+    def _made_anew(self, path: Path, fill: Callable[[Connection], _Result]) -> _Result:
+        """Make a file of its own, and let it take the place when it is whole."""
+        new = path.with_name(f"{path.name}.new")
+        aside = path.with_name(f"{path.name}.{datetime.now(UTC):%Y-%m-%dT%H-%M-%S.%fZ}")
+        engine = create_engine(self._url.set(database=str(new)), poolclass=NullPool)
         try:
-            with self.transaction():
-                return False
-        except StoreLost:
-            pass
-        try:
-            self._marker.forget()
+            for file in _files(new):
+                file.unlink()  # what was killed has left it
+            make_as_folder(new)
+            found = self._made(engine, fill)
+            self._engine.dispose()
+            for file in _files(path):
+                file.rename(f"{aside}{file.name.removeprefix(path.name)}")
+            new.rename(path)
         except OSError as error:
-            raise UserError(f"store {self.name}: {error.filename}: {error.strerror}") from None
-        with self.transaction():
-            return True
+            raise self._closed(path, error) from None
+        return found
+
+    def _made(self, engine: Engine, fill: Callable[[Connection], _Result]) -> _Result:
+        """Make the tables, and fill them, in one transaction."""
+        with self._alone(engine) as connection:
+            make_or_upgrade(connection)
+            return fill(connection)
+
+    def _complaint(self, error: exc.DBAPIError | exc.TimeoutError) -> UserError:
+        """What is wrong, in one sentence, with what helps."""
+        reason = _reason(error)
+        if self._path is not None and is_damage(reason):
+            return self._damaged(reason)
+        fault = None if self._path is None else obstacle(self._path, reason)
+        if fault is not None:
+            return StoreAway(f"store {self.name}: {reason}: {fault.what}", fault.remedy)
+        passes = isinstance(error, exc.OperationalError | exc.TimeoutError) or error.connection_invalidated
+        if passes or _lacks_table(error):
+            return StoreAway(f"store {self.name}: {reason}")
+        return UserError(f"store {self.name}: {reason}")
+
+    def _damaged(self, reason: str) -> StoreLost:
+        return StoreLost(f"store {self.name}: is damaged ({reason})", f"{BRING_BACK}; the file is put aside")
 
     def check_writable(self) -> None:
         """Raise `UserError` where SQLite cannot write for a reason that does not pass by itself."""
@@ -109,11 +177,12 @@ class Database:
         try:
             with self.transaction() as connection:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
-        except StoreLost:
+        except (StoreLost, StoreLater):
             raise
         except StoreAway as error:
             if "locked" not in str(error):
-                raise UserError(f"{error}: its file and folder must be writable for who runs this") from None
+                helps = error.remedy or "its file and folder must be writable for who runs this"
+                raise UserError(f"{error.what}: {helps}") from None
 
     def _make_engine(self) -> Engine:
         try:
@@ -160,12 +229,17 @@ class Database:
         """Identify the file that SQLite would open now; None if there is none."""
         if self._url.get_backend_name() != "sqlite":
             return None
+        path = Path(self._url.database or "")
+        if identity.is_others(path.parent):
+            raise UserError(f"store {self.name}: root opens none in a folder that others may write")
         try:
-            found = Path(self._url.database or "").stat()
+            found = path.lstat()
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise StoreAway(f"store {self.name}: {error.strerror}") from None
+            raise self._closed(path, error) from None
+        if not stat.S_ISREG(found.st_mode):
+            raise UserError(f"store {self.name}: is no regular file: whoever put it there, remove it")
         return found.st_dev, found.st_ino
 
     def _check_place(self, present: _File) -> None:
@@ -183,9 +257,11 @@ class Database:
             )
         if present is None:
             try:
-                ownership.make(path)
+                make_as_folder(path)
+            except FileExistsError:
+                pass  # another process has been faster
             except OSError as error:
-                raise StoreAway(f"store {self.name}: {error.strerror}") from None
+                raise self._closed(path, error) from None
 
     def _check_version(self) -> None:
         """Make the tables this release's; a reader, who may not write, leaves that to the first who does."""
@@ -194,14 +270,17 @@ class Database:
         if found == VERSION:
             return
         if found is not None and found > VERSION:
-            raise UserError(
-                f"store {self.name}: has schema version {found}, and this release knows {VERSION}:"
-                " upgrade ovirt-placement on this machine, or set [store] url to another store"
+            upgrade = "upgrade ovirt-placement on this machine, or set [store] url to another store"
+            aside = f", or put it aside and bring one of this release back by {RESTORE} --replace"
+            raise StoreLater(
+                f"store {self.name}: has schema version {found}, and this release knows {VERSION}",
+                upgrade if self._path is None else upgrade + aside,
             )
         if found is None and self._marker.is_set:
             raise self._lost()
         if self._create:
-            self._make_or_upgrade()
+            with self._alone(self._engine) as connection:
+                make_or_upgrade(connection)
         elif found is None:
             raise StoreUnmade(f"store {self.name}: has no tables yet")
         else:
@@ -210,31 +289,41 @@ class Database:
                 f" {VERSION}: start ovirt-enforcer, which upgrades it and keeps what it holds"
             )
 
-    def _lost(self) -> StoreLost:
-        return StoreLost(
-            f"store {self.name}: it was there, and is gone or empty: bring it back by"
-            " ovirt-placement store restore, or begin with an empty one by ovirt-placement store init"
-        )
+    def _closed(self, path: Path, error: OSError) -> StoreAway:
+        fault = obstacle(path, str(error.strerror))
+        what = f"store {self.name}: {error.strerror}"
+        return StoreAway(what) if fault is None else StoreAway(f"{what}: {fault.what}", fault.remedy)
 
-    def _make_or_upgrade(self) -> None:
-        """Make the tables once; the loser of a race finds them made."""
-        sqlite = self._url.get_backend_name() == "sqlite"
+    def _lost(self) -> StoreLost:
+        return StoreLost(f"store {self.name}: it was there, and is gone or empty", BRING_BACK)
+
+    @contextmanager
+    def _alone(self, engine: Engine) -> Iterator[Connection]:
+        """Begin a transaction to make tables in, while no other process does: the loser finds them made."""
+        sqlite = self._path is not None
         if sqlite:
-            self._let_readers_and_a_writer_coexist()
-        with self._engine.begin() as connection:
+            _let_readers_and_a_writer_coexist(engine)
+        with engine.begin() as connection:
             if sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             else:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _POSTGRESQL_LOCK})
-            make_or_upgrade(connection)
+            yield connection
 
-    def _let_readers_and_a_writer_coexist(self) -> None:
-        """Switch to the write-ahead log; the switch waits for nobody, so another process may win."""
-        with (
-            contextlib.suppress(exc.OperationalError),
-            self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
-        ):
-            connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+
+def _let_readers_and_a_writer_coexist(engine: Engine) -> None:
+    """Switch to the write-ahead log; the switch waits for nobody, so another process may win."""
+    with (
+        contextlib.suppress(exc.OperationalError),
+        engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
+    ):
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL").close()
+
+
+def _files(path: Path) -> list[Path]:
+    """What stands in the place of an SQLite store, and belongs to it."""
+    every = (path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal", ""))
+    return [file for file in every if os.path.lexists(file)]
 
 
 def sqlite_path(url: str) -> Path | None:
@@ -264,8 +353,13 @@ def _parsed(url: str) -> URL:
 
 
 def _shown(url: URL) -> str:
-    query = {key: "***" if "pass" in key.lower() else value for key, value in url.query.items()}
-    return url.set(query=query).render_as_string(hide_password=True)
+    """An SQLite store by its file; a database of others by scheme, host and port."""
+    if url.get_backend_name() == "sqlite":
+        return f"sqlite:///{url.database or ''}"
+    if url.host:
+        return shown(url.set(drivername=url.get_backend_name()).render_as_string())
+    hosts = url.query.get("host", ())
+    return f"{url.get_backend_name()}://{hosts if isinstance(hosts, str) else ','.join(hosts)}"
 
 
 def _lacks_table(error: exc.DBAPIError | exc.TimeoutError) -> bool:

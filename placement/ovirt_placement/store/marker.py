@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import URL
 
-from ovirt_placement.store import ownership
+from ovirt_placement.config import STATE_DIRECTORY
+from ovirt_service import identity
 from ovirt_service.digests import digest_name, former_name, take_over
 
-_STATE = Path("/var/lib/ovirt-placement")
 _ENDING = ".made"
 #: Bytes of the digest in the name of a PostgreSQL store's marker.
 _NAME_SIZE = 8
@@ -34,25 +35,32 @@ class Marker:
     @property
     def is_set(self) -> bool:
         """Whether the store was there before."""
-        return self._seen or os.path.exists(self._file) or os.path.exists(self._former)
+        return self._seen or os.path.lexists(self._file) or os.path.lexists(self._former)
 
     def set(self, *, writes: bool) -> None:
         """Remember that the store is there; a reader remembers it for itself alone."""
         self._seen = True
         try:
-            if writes:
+            if writes and not identity.is_others(self._file.parent):
                 take_over(self._former, self._file)
-            if writes and self._file.parent.is_dir() and not self._file.exists():
-                ownership.make(self._file)
-                self._file.touch(mode=0o660)
+                make_as_folder(self._file)
         except OSError:
             pass  # who may not write there has at least seen it
 
-    def forget(self) -> None:
-        """Let the store be made again; raises `OSError` if that cannot be written."""
-        self._seen = False
-        for file in (self._file, self._former):
-            file.unlink(missing_ok=True)
+
+def make_as_folder(file: Path) -> None:
+    """Make an empty file that owner and group of its folder may read and write as they may write there.
+
+    A link in its place is not followed. Raises `OSError`, also if there is something already.
+    """
+    folder = file.parent.stat()
+    made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with suppress(OSError):  # who is not in that group keeps his own
+            os.fchown(made, -1, folder.st_gid)
+        os.fchmod(made, folder.st_mode & 0o660)
+    finally:
+        os.close(made)
 
 
 def next_to(path: str) -> str:
@@ -63,6 +71,6 @@ def next_to(path: str) -> str:
 def _place(url: URL, name: Callable[[str, int], str]) -> Path:
     if url.get_backend_name() == "sqlite":
         return Path(next_to(url.database or ""))
-    state = Path(os.environ.get("STATE_DIRECTORY", "").partition(":")[0] or _STATE)
+    state = Path(os.environ.get("STATE_DIRECTORY", "").partition(":")[0] or STATE_DIRECTORY)
     named = f"{url.host} {url.port} {url.database} {sorted(url.query.items())}"
     return state / f"store-{name(named, _NAME_SIZE)}{_ENDING}"

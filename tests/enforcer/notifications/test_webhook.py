@@ -106,6 +106,17 @@ def test_who_may_take_it_later_is_distinguished_from_who_will_not(
     assert len(receiver.received) == 1
 
 
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 500 No\r\n\r\n", b"HTTP/1.1 404 No\r\n\r\nCannot POST /hooks/geheim", b"?"]
+)
+def test_no_error_repeats_what_is_secret_in_the_address(receiver: Receiver, answer: bytes) -> None:
+    receiver.answers = itertools.repeat([answer])
+    url = f"http://me:geheim@127.0.0.1:{receiver.port}/hooks/geheim?token=geheim"
+    with pytest.raises((NotDelivered, Rejected), match=rf"http://127\.0\.0\.1:{receiver.port}") as error:
+        webhook(url).send(notice(NoticeKind.ENGINE_AWAY))
+    assert "geheim" not in str(error.value)
+
+
 def test_nobody_listens_is_for_later() -> None:
     with receiving() as gone:
         url = gone.url

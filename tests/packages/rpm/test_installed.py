@@ -127,7 +127,7 @@ def test_engine_backup_saves_files_and_store_and_says_how_the_store_comes_back(s
     names = served.runs("tar", "-tPf", f"{engine_tools.BACKUP}/files").split()
     assert {promises.CONFIGURATION, "/etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml"} < set(names)
     *_, command = engine_tools.restore(served).splitlines()
-    assert served.shows("/var/lib/ovirt-placement/engine-backup").startswith("700 ")
+    assert served.shows("/var/lib/ovirt-placement-restored").startswith("700 ")
     # Its services run still, so that it is only looked at.
     assert served.runs(*shlex.split(command), "--replace", "--dry-run")
     served.runs("rm", "/etc/ovirt-placement/west.toml")

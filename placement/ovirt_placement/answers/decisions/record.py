@@ -13,6 +13,7 @@ import msgspec
 
 from ovirt_placement.answers.local_proxy import configuration_of, section_of
 from ovirt_placement.config import DEFAULT_ENGINE
+from ovirt_service import identity
 from ovirt_service.errors import UserError
 
 FILTERS, WEIGHTS, BALANCE = "runFilters", "runCostFunctions", "runLoadBalancing"
@@ -135,7 +136,7 @@ def _opened(record: Path, opened: ExitStack) -> list[IO[bytes]]:
     for number in count():
         file = record.with_name(f"{record.name}.{number}") if number else record
         try:
-            lines = opened.enter_context(file.open("rb"))
+            lines = opened.enter_context(os.fdopen(identity.opened(file), "rb"))
         except FileNotFoundError:
             if number:
                 break

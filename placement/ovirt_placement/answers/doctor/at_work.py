@@ -31,9 +31,9 @@ def unused_units(snapshot: Snapshot, policy_of: Mapping[str, InUse]) -> Iterator
 def idle_enforcer(found: EnforcementRecord, unit: str) -> Iterator[str]:
     """An enforcer that does not run, or not as it is configured, or migrates nothing; `unit` is systemd's.
 
-    A store that does not answer is reported elsewhere.
+    A store that does not answer, or that nobody can write, is reported elsewhere.
     """
-    if found.error is not None:
+    if found.error is not None or (found.leader is None and found.unwritable is not None):
         return
     if found.leader is None:
         yield (

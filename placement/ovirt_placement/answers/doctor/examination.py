@@ -34,6 +34,7 @@ from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.engine.writing import policies as engine_policies
 from ovirt_placement.engine.writing.events import add_event, custom_id
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_service import identity
 from ovirt_service.errors import UserError
 
 _NEWEST_EVENTS = 1000
@@ -68,13 +69,16 @@ def examine(configuration: Config, proxy: str | None = None, *, report: bool = F
     With `report`, the engine is notified of rules that mean nothing, by an event. Raises `UserError` if the
     configuration does not say where the engine is.
     """
-    examination = Examination()
+    examination, as_caller = Examination(), Examination()
+    as_caller.add("the system", lambda: platform.examine_platform(configuration, platform.ROOT))
+    as_caller.add("hardening", lambda: hardening.examine_hardening(configuration, platform.ROOT))
+    as_caller.add("the services' users", lambda: services.examine_services(configuration))
+    identity.take(configuration.folders, configuration.files)
     with connect(configuration.engine) as connection:
         examination.findings.extend(machine.examine_sections(configuration))
         examination.add("this machine", lambda: machine.examine_machine(configuration))
-        examination.add("the system", lambda: platform.examine_platform(configuration, platform.ROOT))
-        examination.add("hardening", lambda: hardening.examine_hardening(configuration, platform.ROOT))
-        examination.add("the services' users", lambda: services.examine_services(configuration))
+        examination.findings.extend(as_caller.findings)
+        examination.not_examined.extend(as_caller.not_examined)
         try:
             _examine_engine(connection, configuration, proxy, examination, report=report)
         except UserError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory.published import protocol, publication
 from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, Wake
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store import ownership
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 #: What is published and older is stale, or older than three times the interval of reading.
 _STALE_SECONDS = 60.0
 _PATIENCE_SECONDS = 2.0
+_REACH = "reach the database, or set [store] url to one that is reached"
 
 
 def examine_sections(configuration: Config) -> Iterator[Finding]:
@@ -90,42 +91,36 @@ def _inventory(config: Config) -> Iterator[Finding]:
 
 def _store(config: Config) -> Iterator[Finding]:
     # SQLAlchemy takes long to load: not for `--help`.
-    from ovirt_placement.store.database import StoreUnmade, sqlite_path
+    from ovirt_placement.store.database import Database, StoreAway, StoreUnmade, sqlite_path
+    from ovirt_placement.store.faults import obstacle
     from ovirt_placement.store.intents import Store
     from ovirt_placement.store.opening import opened
 
+    url = config.store.url
     try:
-        yield from _ownership(sqlite_path(config.store.url))
+        with closing(Database(url, patience_seconds=_PATIENCE_SECONDS, create=False)) as database:
+            database.check_whole()
         with opened(Store, config, patience_seconds=_PATIENCE_SECONDS, create=False) as store:
             store.open_intents()
+        path = sqlite_path(url)
+        if path is not None and (fault := obstacle(path)) is not None:
+            yield Finding(
+                kind="unwritable_store",
+                what=f"the store {path} cannot be written: {fault.what}",
+                remedy=fault.remedy,
+            )
     except StoreUnmade:
-        path = sqlite_path(config.store.url)
+        path = sqlite_path(url)
         if path is not None and not _can_be_made(path):
             yield Finding(
                 kind="no_store",
                 what=f"the store {path} does not exist and cannot be made there by this user",
                 remedy=f"make the directory {path.parent} for the user ovirt-placement, or set [store] url",
             )
+    except StoreAway as error:
+        yield Finding(kind="no_store", what=error.what, remedy=error.remedy or _REACH)
     except UserError as error:
-        yield Finding(
-            kind="no_store",
-            what=str(error),
-            remedy="reach the database, or set [store] url to one that is reached",
-        )
-
-
-def _ownership(path: Path | None) -> Iterator[Finding]:
-    """Check that the owner of the store's directory can write the store."""
-    try:
-        is_of_another = path is not None and ownership.is_of_another(path)
-    except OSError:
-        return  # that it is not there is reported elsewhere
-    if path is not None and is_of_another:
-        yield Finding(
-            kind="store_of_another",
-            what=f"the store {path} belongs to another user than its directory: services cannot write it",
-            remedy=f"chown --reference={path.parent} {path}*",
-        )
+        yield Finding(kind="no_store", what=str(error), remedy=_REACH)
 
 
 def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:

@@ -11,6 +11,7 @@ from ovirt_placement.answers.sentences import utc_text
 from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_service.addresses import redacted, shown
 
 #: The engine could not reach the proxy.
 UNREACHABLE = EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY
@@ -69,9 +70,10 @@ def examine_proxy(url: str, units: Mapping[str, PolicyUnit]) -> Iterator[Finding
     try:
         offered = discover(url)
     except NoDiscovery as error:
+        why = redacted(str(error), url)
         yield Finding(
             kind="proxy_not_reached",
-            what=f"the proxy at {url} does not answer as a scheduler proxy: {error}",
+            what=f"the proxy at {shown(url)} does not answer as a scheduler proxy: {why}",
             remedy="start ovirt-scheduler-proxy, or correct --proxy and ExternalSchedulerServiceURL",
         )
         return
@@ -80,7 +82,7 @@ def examine_proxy(url: str, units: Mapping[str, PolicyUnit]) -> Iterator[Finding
     if lacking:
         yield Finding(
             kind="units_not_offered",
-            what=f"the proxy at {url} does not offer: {', '.join(lacking)}",
+            what=f"the proxy at {shown(url)} does not offer: {', '.join(lacking)}",
             remedy="see with ovirt-scheduler-proxy check which plugins it loads, and why not these",
         )
     yield from _differing(offered, known)

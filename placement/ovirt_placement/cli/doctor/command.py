@@ -37,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
     )
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
-    parser.set_defaults(answers=True)
+    parser.set_defaults(answers=True, remains_root=True)  # what only root may look at is looked at first
 
 
 def run(args: argparse.Namespace) -> int:

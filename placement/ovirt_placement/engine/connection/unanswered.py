@@ -12,6 +12,7 @@ import pycurl
 import requests
 import urllib3
 
+from ovirt_service.addresses import redacted
 from ovirt_service.legible import unbroken
 
 
@@ -84,7 +85,7 @@ def of_curl(error: pycurl.error) -> Unanswered:
         cause = Cause.EXPIRED
     elif number == pycurl.E_SSL_CONNECT_ERROR and "version" in text:
         cause = Cause.BAD_URL
-    return Unanswered(cause, str(text))
+    return Unanswered(cause, redacted(str(text)))
 
 
 def of_requests(error: requests.RequestException, seconds: float) -> Unanswered:
@@ -94,7 +95,7 @@ def of_requests(error: requests.RequestException, seconds: float) -> Unanswered:
     """
     causes = [*_causes(error)]
     inner = next((cause for cause in causes if isinstance(cause, OSError) and cause.strerror), None)
-    text = unbroken((inner.strerror if inner is not None else None) or str(causes[-1]))
+    text = redacted(unbroken((inner.strerror if inner is not None else None) or str(causes[-1])))
     if any(isinstance(cause, _OF_PROXIES) for cause in causes):
         return Unanswered(Cause.UNSENT, f"the way there is through an HTTP proxy, and that fails: {text}")
     if isinstance(inner, ssl.SSLError):

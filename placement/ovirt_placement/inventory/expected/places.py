@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ovirt_placement.config import Config
+from ovirt_service import identity
 from ovirt_service.digests import digest_name, former_name, take_over
 
 _FOLDER = "expected"
@@ -28,9 +29,11 @@ def next_to(directory: Path) -> Path:
 def find(config: Config) -> Path | None:
     """Next to what the inventory publishes, if one may write there; else in memory, by user and engine.
 
-    None if somebody else has put something in that place.
+    None if somebody else has put something in that place, and for root where it is not root's.
     """
     directory = config.inventory.directory
+    if identity.is_others(directory):
+        return None
     for place in (next_to(directory), directory):
         if os.access(place, os.W_OK | os.X_OK):
             return next_to(directory)

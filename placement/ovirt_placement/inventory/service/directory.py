@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ovirt_placement.inventory.expected import places
 from ovirt_placement.inventory.published.publication import SOCKET_NAME
+from ovirt_service import identity
 from ovirt_service.errors import UserError
 
 _LOCK = "lock"
@@ -29,6 +30,8 @@ def owned(directory: Path) -> Iterator[None]:
 
 def _lock(directory: Path) -> int:
     """Make the directory if need be, and lock it: the lock ends with this process, however that ends."""
+    if identity.is_others(directory):
+        raise UserError(f"[inventory] directory: {directory}: root publishes in none that others may write")
     try:
         directory.mkdir(exist_ok=True)
         places.make(places.next_to(directory))

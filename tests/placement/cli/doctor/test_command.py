@@ -100,7 +100,7 @@ def test_the_proxy_of_this_machine_is_asked(
         assert (status["proxy"]["url"], status["proxy"]["error"]) == (f"http://{address}/", None)
         assert "AffinityFilter" in status["proxy"]["units"]
         (tmp_path / "ovirt-scheduler-proxy.toml").write_text('[server]\nlisten = "127.0.0.1:1"\n')
-        assert findings(live)[0].startswith("the proxy at http://127.0.0.1:1/ does not answer")
+        assert findings(live)[0].startswith("the proxy at http://127.0.0.1:1 does not answer")
         assert "the proxy does not answer" in live.data(3, "status")["reasons"]
         (tmp_path / "ovirt-scheduler-proxy.toml").write_text("[server\n")
         status = live.data(3, "status")

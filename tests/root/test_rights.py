@@ -1,0 +1,86 @@
+"""Root's commands: none of them creates, opens or changes a file of the services by the rights of root."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.store.pauses import PauseStore
+from tests.placement.cli.changing_stage import Stage
+from tests.placement.cli.live_engine import Starting
+from tests.placement.cli.test_changing_commands import CASES, ENFORCER, STATE, Case
+from tests.root.conftest import GROUP, OWNER, Root, close_to_others
+
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("root")]
+
+#: What changes nothing by itself, and opens the store or what is published all the same.
+OTHERS = (
+    Case("ovirt-placement status", ()),
+    Case("ovirt-placement doctor", ()),
+    Case("ovirt-placement why", ("web1",)),
+    Case("ovirt-placement keys list", ()),
+    Case("ovirt-placement store backup", ("{of_root}/of-root.backup",)),
+    Case("ovirt-placement store backup", ("{folder}/of-services.backup",)),
+    Case("ovirt-placement inventory run", ()),
+    Case("ovirt-enforcer status", ()),
+    Case("ovirt-enforcer history", ()),
+    Case("ovirt-enforcer run", ()),
+    Case("ovirt-placement-web run", ()),
+)
+#: Whoever root becomes starts another interpreter, which must not be root's alone.
+STARTS_INTERPRETERS = ("ovirt-enforcer run", "ovirt-placement-web run")
+INTERPRETER_IS_OPEN = all(folder.stat().st_mode & 0o001 for folder in Path(sys.executable).resolve().parents)
+MORE = ENFORCER + '[web]\nlisten = "127.0.0.1:0"\n'
+
+
+def words_of(case: Case, stage: Stage, file: str | None) -> list[str]:
+    given = (
+        one.format(file=file, folder=stage.folder, of_root=stage.folder.parent) for one in case.arguments
+    )
+    return [*case.command.split(), *given, "--config", str(stage.live.config)]
+
+
+EVERY = (*CASES, *OTHERS)
+
+
+@pytest.mark.parametrize("case", EVERY, ids=[f"{at} {case.command}" for at, case in enumerate(EVERY)])
+def test_nothing_is_opened_or_changed_by_roots_rights(
+    case: Case, traced_root: Root, starting: Starting, tmp_path: Path
+) -> None:
+    folder = tmp_path / "services"
+    folder.mkdir()
+    with starting(STATE, more=MORE) as live:
+        stage = Stage(live, folder)
+        live.config.write_text(live.config.read_text().replace(f"{tmp_path}", f"{folder}"))
+        file = case.before(stage)
+        if case in OTHERS:
+            PauseStore(stage.url, engine="default").pauses()
+        close_to_others(live, folder)
+        status = traced_root.run(*words_of(case, stage, file))
+    if case.command not in STARTS_INTERPRETERS or INTERPRETER_IS_OPEN:
+        assert status in (0, 1, 3), traced_root.said
+    assert roots_doings(traced_root, folder) == []
+    for made in folder.glob("store.db*"):
+        found = made.stat()
+        assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (OWNER, GROUP, 0o660), made
+
+
+def test_what_root_does_in_a_folder_of_its_own_is_seen(
+    traced_root: Root, starting: Starting, tmp_path: Path
+) -> None:
+    """Else the test above would find nothing whatever root does."""
+    with starting(STATE, more=MORE) as live:
+        assert traced_root.run("ovirt-enforcer", "pause", "--config", str(live.config)) == 0
+    assert any("store.db" in line for line in roots_doings(traced_root, tmp_path))
+
+
+def roots_doings(root: Root, folder: Path) -> list[str]:
+    """What was changed in the folder by root's rights, and what of the services was opened by them."""
+    return [
+        call.text
+        for call in root.calls()
+        if (call.writes and (str(folder) in call.given or "/proc/self/fd" in call.given))
+        or (call.opens and any(f"{folder}/{name}" in call.given for name in ("store.db", "run")))
+    ]
