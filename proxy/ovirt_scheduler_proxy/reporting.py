@@ -47,7 +47,7 @@ class Reporter:
         self._notes.append((answer, seconds))
 
     def discovered(self, found: dict[str, dict[str, list[str]]], seconds: float, moment: float) -> None:
-        """The engine's discovery was answered at this `moment` (Unix time) after so many seconds of work."""
+        """The engine's discovery was answered at this `moment` (Unix time) after these seconds of work."""
         self._page = None
         self._metrics.discovered(seconds, moment)
         counts = ", ".join(f"{len(units)} {key}" for key, units in found.items())

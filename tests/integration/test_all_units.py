@@ -24,7 +24,7 @@ POLICY = SchedulingPolicy(
 #: Weighs neither kind of soft rule between VMs, and VMs that have one are not to be started then.
 LACKING = SchedulingPolicy(filters=("AffinityFilter",), weights={"HostAffinityWeight": 20})
 REJECT = {"affinity_missing_unit": "reject"}
-EXTERNAL_SCHEDULER_PLUGIN_ERROR = 9921
+EXTERNAL_SCHEDULER_PLUGIN_ERROR = 10500
 
 #: One engine serves all of them.
 pytestmark = pytest.mark.xdist_group("all-units")

@@ -55,6 +55,14 @@ CASES = {
         summary="Cluster blue would not survive the failure of a host.",
         never={f'{ENFORCER}_ha_safe{{cluster="blue"}}': "NaN " * 60},
     ),
+    "OvirtPlacementUnitsDisabled": Case(
+        {'ovirt_placement_inventory_disabled_units{cluster="blue"}': "0x5 13x30"},
+        quiet=7,
+        fires=10,
+        labels={"cluster": "blue"},
+        summary="The engine has disabled 13 policy units of cluster blue.",
+        never={'ovirt_placement_inventory_disabled_units{cluster="blue"}': "0x10 13x1 0x60"},
+    ),
     "OvirtPlacementNoLeader": Case(
         {f'{ENFORCER}_leader{{instance="a"}}': "1x5 0x30", f'{ENFORCER}_leader{{instance="b"}}': "0x40"},
         quiet=10,

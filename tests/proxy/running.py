@@ -53,7 +53,7 @@ class RunningProxy:
         return xmlrpc.client.ServerProxy(self.url, allow_none=True)
 
     def discover(self) -> Any:
-        """What an administrator is told who asks; the engine is told later, and with a stamp."""
+        """What an administrator is answered who asks; the engine is answered later, and with a stamp."""
         headers = [("X-Trouble-Shooting", "1")]
         with xmlrpc.client.ServerProxy(self.url, headers=headers) as client:
             return client.discover()

@@ -23,6 +23,8 @@ class NoticeKind(StrEnum):
     LEADER_CHANGED = "leader_changed"
     ENGINE_AWAY = "engine_away"
     ENGINE_BACK = "engine_back"
+    UNITS_DISABLED = "units_disabled"
+    UNITS_ENABLED = "units_enabled"
     HELD_BACK = "held_back"
 
 
@@ -82,6 +84,14 @@ ABOUT: Final[Mapping[NoticeKind, About]] = {
     NoticeKind.LEADER_CHANGED: _about(Severity.NORMAL, "enforcer $leader leads from now on, in epoch $epoch"),
     NoticeKind.ENGINE_AWAY: _about(Severity.ERROR, "engine $engine is away: $reason"),
     NoticeKind.ENGINE_BACK: _about(Severity.NORMAL, "engine $engine answers again"),
+    NoticeKind.UNITS_DISABLED: _about(
+        Severity.ALERT,
+        "cluster $cluster: the engine has disabled units of its scheduling policy, and places VMs without"
+        " them: $units (ovirt-placement doctor)",
+    ),
+    NoticeKind.UNITS_ENABLED: _about(
+        Severity.NORMAL, "cluster $cluster: all units of its scheduling policy are enabled again"
+    ),
     NoticeKind.HELD_BACK: _about(
         Severity.WARNING, "$count notifications were held back, since there were too many: $kinds"
     ),

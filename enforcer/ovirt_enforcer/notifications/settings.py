@@ -23,6 +23,8 @@ class EngineEventSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
         NoticeKind.PLAN_WAITS,
         NoticeKind.MAINTENANCE_FAILED,
         NoticeKind.DRAIN_BLOCKED,
+        NoticeKind.UNITS_DISABLED,
+        NoticeKind.UNITS_ENABLED,
     )
     #: How many that are not critical are sent an hour; more are held back, counted and reported together.
     most_per_hour: Annotated[int, Meta(ge=1)] = 60

@@ -48,6 +48,8 @@ _FORMS: Final[Mapping[NoticeKind, _Form]] = {
     NoticeKind.LEADER_CHANGED: _Form("LeaderChanged", _HOUR),
     NoticeKind.ENGINE_AWAY: _Form("EngineAway", _DAY_AND_MORE),
     NoticeKind.ENGINE_BACK: _Form(ends=("EngineAway",)),
+    NoticeKind.UNITS_DISABLED: _Form("UnitsDisabled", _DAY_AND_MORE, labels=("cluster",)),
+    NoticeKind.UNITS_ENABLED: _Form(ends=("UnitsDisabled",), labels=("cluster",)),
     NoticeKind.HELD_BACK: _Form("NotificationsHeldBack", _HOUR),
 }
 #: What is said of an alert that ends as another thing is reported, which has a sentence of its own.

@@ -38,6 +38,7 @@ from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.service.sampling import Sampler
 from ovirt_enforcer.service.settings_log import SettingsLog
 from ovirt_enforcer.service.stores import STORE_PATIENCE_SECONDS, Stores, check_store
+from ovirt_enforcer.service.unit_watch import UnitWatch
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault
@@ -152,13 +153,14 @@ class Service:
         self._settings_log = SettingsLog(self._stores.settings, self.settings, lambda: self._daemon.epoch)
         self._people_log = PeopleLog(self._stores.actions)
         drains = DrainWatch(notifications, clock, 2 * interval)
+        policy_units = UnitWatch(notifications, clock)
         self._daemon = Daemon(
             self._reading.whole,
             self._stores.intents,
             self._leader,
             parts,
             metrics,
-            (executor, host_executor, recorder, members, self._keeper, self._ha_watch, drains),
+            (executor, host_executor, recorder, members, self._keeper, self._ha_watch, drains, policy_units),
             health,
             self._record_actions,
             CycleLog(self._stores.cycles, lambda: self._daemon.epoch).ended,

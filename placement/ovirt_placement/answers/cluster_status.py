@@ -68,6 +68,8 @@ class ClusterStatus(Record, frozen=True, omit_defaults=False):
     failures_survived: int | None
     #: Our units that the cluster's scheduling policy enables.
     units: tuple[str, ...]
+    #: External units in that policy that the engine has disabled: VMs are placed without them.
+    disabled_units: tuple[str, ...]
     #: Hosts that are marked as draining: no VM is placed there.
     draining: tuple[Named, ...]
     #: That the engine marks it as being upgraded, as a sentence: the enforcer migrates nothing there. Else
@@ -103,6 +105,7 @@ def cluster_status(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
         lost=tuple(lost_vm(one, snapshot) for one in lost),
         failures_survived=None if checked is None else _survived(checked),
         units=tuple(rule.name for rule in usual_units() if rule.enabled_in(cluster)),
+        disabled_units=cluster.scheduling_policy.disabled if cluster.scheduling_policy else (),
         draining=tuple(Named(host.id, host.name) for host in hosts if host.id in snapshot.draining_hosts),
         upgrade=upgrade_text(cluster) if cluster.upgrade_mode else None,
     )

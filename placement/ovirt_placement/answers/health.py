@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from ovirt_placement.answers.cluster_status import ClusterStatus
@@ -44,8 +44,16 @@ def _grave(error: str | None, mistakes: Iterable[str], clusters: Iterable[Cluste
     yield from (f"a command will not start: {mistake}" for mistake in mistakes)
     for one in clusters:
         yield from _lost(one)
+        if one.disabled_units:
+            yield f"cluster {one.cluster.name}: {disabled_text(one.disabled_units)} (ovirt-placement doctor)"
         if one.ha_reservation and one.ha_safe is False and not one.lost:
             yield f"cluster {one.cluster.name}: HA VMs would not all restart (ovirt-placement ha-check)"
+
+
+def disabled_text(units: Sequence[str]) -> str:
+    """What it means that the engine has disabled units of a policy."""
+    they = "it" if len(units) == 1 else "them"
+    return f"the engine has disabled {', '.join(units)} of its policy, and places VMs without {they}"
 
 
 def _lost(one: ClusterStatus) -> Iterator[str]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import xmlrpc.client
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from xml.parsers.expat import ExpatError
 
 from ovirt_placement.config import DEFAULT_ENGINE
@@ -29,6 +32,9 @@ _FORMER_PLUGINS = Path("/usr/share/ovirt-scheduler-proxy/plugins")
 #: Where a proxy listens that does not say where.
 _LISTEN = "127.0.0.1:18781"
 _PATIENCE_SECONDS = 5.0
+#: By this header the proxy knows that it is not the engine that asks, which is answered later.
+_NOT_THE_ENGINE = ("X-Trouble-Shooting", "1")
+_ANSWERED = re.compile(r"^ovirt_scheduler_proxy_last_discovery_timestamp_seconds (\S+)$", re.MULTILINE)
 _KINDS = {"filters": UnitKind.FILTER, "scores": UnitKind.WEIGHT, "balance": UnitKind.BALANCE}
 
 #: A unit by type and name.
@@ -128,7 +134,7 @@ def _asked(url: str) -> ProxyRecord:
 def discover(url: str) -> dict[Key, dict[str, str]]:
     """Ask a proxy for its units and their properties. Raises `NoDiscovery`."""
     try:
-        with xmlrpc.client.ServerProxy(url, transport=_Transport()) as proxy:
+        with xmlrpc.client.ServerProxy(url, transport=_Transport(headers=[_NOT_THE_ENGINE])) as proxy:
             answer: Any = proxy.discover()
     except (OSError, xmlrpc.client.Error, ExpatError, ValueError) as error:
         raise NoDiscovery(str(error)) from None
@@ -139,6 +145,22 @@ def discover(url: str) -> dict[Key, dict[str, str]]:
         for key, found in answer.items()
         for name, described in found.items()
     }
+
+
+def discovery_answered_at(url: str) -> float | None:
+    """When a proxy last answered the engine's discovery, in Unix time; None if it does not say.
+
+    It says 0 if it has not since it was started.
+    """
+    try:
+        parts = urlsplit(url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        with closing(kind(parts.netloc, timeout=_PATIENCE_SECONDS)) as connection:
+            connection.request("GET", "/metrics")
+            found = _ANSWERED.search(connection.getresponse().read().decode("utf-8", "replace"))
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
+    return None if found is None else float(found[1])
 
 
 class _Transport(xmlrpc.client.Transport):

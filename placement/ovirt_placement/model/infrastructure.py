@@ -22,6 +22,8 @@ class SchedulingPolicy(Struct, frozen=True):
     #: Ids of its weights by the names that they have in `weights` and in the cluster's `policy`: they decide
     #: in which order the engine comes upon hosts that are equally good.
     unit_ids: dict[str, str] = {}
+    #: External units in the policy that the engine has disabled, and so asks no more.
+    disabled: tuple[str, ...] = ()
 
 
 class Cluster(Struct, frozen=True):

@@ -43,12 +43,12 @@ def late(folder: Path) -> Iterator[RunningProxy]:
         yield proxy
 
 
-def _enabled_after_start(table: dict[str, tuple[str, bool]], told: dict[str, dict[str, Any]]) -> set[str]:
+def _enabled_after_start(table: dict[str, tuple[str, bool]], answered: dict[str, dict[str, Any]]) -> set[str]:
     """The units that are enabled once an engine has started whose disabling is committed last of all.
 
     Its discovery compares with the table as it was, and its writes wait for the other transaction.
     """
-    reported = {name: unit[0] for units in told.values() for name, unit in units.items()}
+    reported = {name: unit[0] for units in answered.values() for name, unit in units.items()}
     written = {name: text for name, text in reported.items() if table.get(name) != (text, True)}
     return set(written)
 
@@ -91,7 +91,7 @@ def test_only_the_engine_waits(late: RunningProxy) -> None:
 
 
 def test_the_metrics_say_when_the_engine_was_told(folder: Path) -> None:
-    def told(proxy: RunningProxy) -> float:
+    def answered(proxy: RunningProxy) -> float:
         with urllib.request.urlopen(f"{proxy.url}metrics") as response:
             lines = response.read().decode().splitlines()
         name = "ovirt_scheduler_proxy_last_discovery_timestamp_seconds"
@@ -99,11 +99,11 @@ def test_the_metrics_say_when_the_engine_was_told(folder: Path) -> None:
 
     with running(folder) as proxy:
         proxy.discover()
-        assert told(proxy) == 0, "this was an administrator"
+        assert answered(proxy) == 0, "this was an administrator"
         before = time.time()
         with proxy.client() as client:
             client.discover()
-        assert before - 0.001 <= told(proxy) <= time.time() + 0.001
+        assert before - 0.001 <= answered(proxy) <= time.time() + 0.001
 
 
 @pytest.mark.parametrize("seconds", ["-1", "61", "nan"])

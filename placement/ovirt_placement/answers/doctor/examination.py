@@ -111,7 +111,8 @@ def _examine_engine(
     snapshot = machine.with_stored_keys(topology.read_snapshot(connection), configuration)
     known = engine_policies.read_units(connection)
     events: Sequence[EngineEvent] = engine_events.read_events(connection, at_most=_NEWEST_EVENTS)
-    examination.findings.extend(units.examine_units(known, events))
+    answered = _discovery_answered(configuration, proxy)
+    examination.findings.extend(units.examine_units(known, events, answered))
     examination.findings.extend(units.examine_connection(events, now))
     _examine_proxy(configuration, proxy, known, examination)
     policy_of: dict[str, InUse] = {}
@@ -139,6 +140,15 @@ def _examine_clock(first: clock.Reading, second: clock.Reading, examination: Exa
         examination.hints.append(clock.reported_as_hint(first, second))
     else:
         examination.findings.append(clock.finding(first))
+
+
+def _discovery_answered(configuration: Config, named: str | None) -> float | None:
+    """When the proxy, as far as there is one to ask, last answered the engine's discovery."""
+    try:
+        url = named or local_proxy.url_of(configuration.engine.name)
+    except UserError:
+        return None
+    return None if url is None else local_proxy.discovery_answered_at(url)
 
 
 def _examine_proxy(

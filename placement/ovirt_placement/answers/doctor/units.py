@@ -15,6 +15,9 @@ from ovirt_service.addresses import redacted, shown
 
 #: The engine could not reach the proxy.
 UNREACHABLE = EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY
+#: The engine has started: the first is written by its notifier alone, the other where it enforces affinity
+#: groups.
+STARTED = (EventCode.VDC_START, EventCode.AFFINITY_RULES_ENFORCEMENT_MANAGER_START)
 
 _LATELY_SECONDS = 600.0
 
@@ -25,17 +28,33 @@ _SWITCH_ON = (
 )
 
 
-def examine_units(units: Mapping[str, PolicyUnit], events: Sequence[EngineEvent]) -> Iterator[Finding]:
-    """Look whether the engine knows our units and has them enabled."""
+def examine_units(
+    units: Mapping[str, PolicyUnit], events: Sequence[EngineEvent], answered: float | None = None
+) -> Iterator[Finding]:
+    """Look whether the engine knows our units and has them enabled.
+
+    `answered` is when the proxy last answered the engine's discovery, as far as it says so.
+    """
     known = {(unit.type, unit.name): unit for unit in units.values() if not unit.internal}
     usual = [(rule.kind, rule.name) for rule in usual_units()]
     missing = [name for kind, name in usual if (kind, name) not in known]
     disabled = [name for key in usual if key in known and not known[key].enabled for name in key[1:]]
-    lost = max((event.time for event in events if event.code == UNREACHABLE), default=None)
+    lost = _newest(events, UNREACHABLE)
+    if disabled and answered and answered > (lost or 0.0):
+        yield Finding(
+            kind="units_lost_at_start",
+            what="the engine has disabled policy units that the proxy reported to it at"
+            f" {utc_text(answered)}: {', '.join(disabled)}; it compared them before its own start was"
+            " complete, and VMs are placed without them",
+            remedy="systemctl restart ovirt-engine; the proxy prevents it, unless [calls] discovery_seconds"
+            " is 0 there",
+        )
+        return
     if len(missing) + len(disabled) == len(usual):
         state = "knows none" if not disabled else "has disabled all"
+        cause = _cause(lost, _newest(events, *STARTED))
         yield Finding(
-            kind="no_units", what=f"the engine {state} of our policy units: {_cause(lost)}", remedy=_SWITCH_ON
+            kind="no_units", what=f"the engine {state} of our policy units: {cause}", remedy=_SWITCH_ON
         )
         return
     if missing:
@@ -55,11 +74,12 @@ def examine_units(units: Mapping[str, PolicyUnit], events: Sequence[EngineEvent]
 
 def examine_connection(events: Sequence[EngineEvent], now: float) -> Iterator[Finding]:
     """Look whether the engine missed the proxy lately."""
-    lost = max((event.time for event in events if event.code == UNREACHABLE), default=None)
+    lost = _newest(events, UNREACHABLE)
     if lost is not None and now - lost < _LATELY_SECONDS:
         yield Finding(
             kind="proxy_not_reached",
-            what=f"the engine could not reach the proxy at {utc_text(lost)}, and placed VMs without it",
+            what=f"the engine could not reach the proxy at {utc_text(lost)}: what it placed then it placed"
+            " without our units",
             remedy="is ovirt-scheduler-proxy up, and ExternalSchedulerServiceURL right? The engine allows"
             " 100 ms to connect",
         )
@@ -112,7 +132,15 @@ def _differing_properties(in_engine: Mapping[str, str], in_proxy: Mapping[str, s
     return sorted({name for name, _ in in_engine.items() ^ in_proxy.items()})
 
 
-def _cause(lost: float | None) -> str:
-    if lost is None:
-        return "its external scheduler is off, or the proxy had no plugins when the engine started"
+def _newest(events: Sequence[EngineEvent], *codes: int) -> float | None:
+    return max((event.time for event in events if event.code in codes), default=None)
+
+
+def _cause(lost: float | None, started: float | None) -> str:
+    """Why no unit is enabled; what an earlier start of the engine came upon explains nothing."""
+    if lost is None or (started is not None and lost < started):
+        return (
+            "its external scheduler is off, the proxy had no plugins when the engine started, or the engine"
+            " compared them before its own start was complete"
+        )
     return f"it could not reach the proxy at {utc_text(lost)}: the URL is wrong, or the proxy was away"

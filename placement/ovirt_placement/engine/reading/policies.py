@@ -87,6 +87,11 @@ def with_policies(
     )
 
 
+def _disabled(units: Mapping[str, PolicyUnit], held: Iterable[str]) -> tuple[str, ...]:
+    found = (units[unit] for unit in held if unit in units)
+    return tuple(unit.name for unit in found if not unit.internal and not unit.enabled)
+
+
 def _balance(unit: PolicyUnit | None) -> str | None:
     """The name of a balance, the engine's own as well; None for its unit that does nothing."""
     return None if unit is None or not unit.enabled or unit.name == _NO_BALANCE else unit.name
@@ -129,5 +134,6 @@ def policy_of(
             ),
             weights={outside[unit_id]: factor for unit_id, factor in weights.items() if unit_id in outside},
             balance=_balance(units.get(balance or "")),
+            disabled=_disabled(units, (*filters, *weights, *((balance,) if balance else ()))),
         ),
     )

@@ -16,8 +16,9 @@ from ovirt_placement.engine.reading.events import CANCELLED, DONE, FAILED, START
 from ovirt_placement.inventory.service.rereads import Effect, Found, Subject, SubjectKind
 from ovirt_placement.model import Host, Vm
 
-#: The engine has started: whatever happened while it was down was not logged.
-ENGINE_STARTED = EventCode.VDC_START
+#: The engine has started: whatever happened while it was down was not logged. Of its own accord it writes the
+#: second, where it enforces affinity groups; only ovirt-engine-notifier writes the first.
+ENGINE_STARTED = frozenset({EventCode.VDC_START, EventCode.AFFINITY_RULES_ENFORCEMENT_MANAGER_START})
 
 #: Networks and vNIC profiles were added, changed or removed.
 _NETWORKS = {

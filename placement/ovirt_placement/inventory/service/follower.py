@@ -177,7 +177,7 @@ class Follower:
 
     def _hear(self, event: EngineEvent, now: float) -> None:
         reported_start(event, now, self._heard)
-        if event.code == ENGINE_STARTED:
+        if event.code in ENGINE_STARTED:
             self._distrust(now)
         if event.code in TAGS_CHANGED and Detail.OWNER in self._view.details_wanted:
             self.details_needed = now

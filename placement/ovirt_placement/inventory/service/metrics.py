@@ -10,6 +10,7 @@ from ovirt_placement.config import Config, EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.inventory.expected import current as expected
 from ovirt_placement.inventory.expected.traces import Outcomes
+from ovirt_placement.model import Snapshot
 from ovirt_service.metrics import new_registry
 
 _PREFIX = "ovirt_placement_inventory"
@@ -50,6 +51,12 @@ class InventoryMetrics:
             buckets=_BUCKETS,
             registry=registry,
         )
+        self.disabled_units = Gauge(
+            f"{_PREFIX}_disabled_units",
+            "Units in the scheduling policy of a cluster that the engine has disabled: it does not ask them",
+            ["cluster"],
+            registry=registry,
+        )
         self.expected_hosts = Gauge(
             f"{_PREFIX}_expected_hosts",
             "Of the latest decisions that later ones counted with: was the expected host chosen",
@@ -63,6 +70,13 @@ class InventoryMetrics:
         self.closed = Counter(
             f"{_PREFIX}_readers_closed", "Readers closed since too many were connected", registry=registry
         )
+
+    def count_disabled(self, snapshot: Snapshot) -> None:
+        """Show how many units are disabled, by cluster; clusters that are gone are shown no more."""
+        self.disabled_units.clear()
+        for cluster in snapshot.clusters:
+            policy = cluster.scheduling_policy
+            self.disabled_units.labels(cluster.name).set(len(policy.disabled) if policy else 0)
 
     def follow_expected(self, config: Config) -> None:
         """Show how often the expected host was the real one, on this machine."""

@@ -122,6 +122,7 @@ class Publisher:
         self.moments = moments
         if self.version != before:
             self._metrics.versions.inc()
+            self._metrics.count_disabled(snapshot)
         if not before:
             self._ready()
 

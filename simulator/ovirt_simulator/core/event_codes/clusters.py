@@ -134,13 +134,13 @@ class ClusterEvents:
         60,
     )
     EXTERNAL_SCHEDULER_PLUGIN_ERROR = EventType(
-        9921,
+        10500,
         "error",
-        "Running the external plugin '{plugin}' failed: '{error}'",
+        "Running the external scheduler plugin '{plugin}' failed: '{error}'",
         60,
     )
     EXTERNAL_SCHEDULER_ERROR = EventType(
-        9922, "error", "External scheduler error, exception message: '{error}'", 60
+        10501, "error", "Running the external scheduler failed: '{error}'", 60
     )
     CLUSTER_ALERT_HA_RESERVATION = EventType(
         10300,

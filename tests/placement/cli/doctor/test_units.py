@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ovirt_placement.model import SchedulingPolicy as Units
+from ovirt_simulator.core.engine import Engine
 from tests.builders import cluster, snapshot
 from tests.paths import PLUGINS
 from tests.placement.cli.doctor.examining import EMPTY, findings
@@ -39,6 +42,31 @@ def test_units_that_are_disabled(starting: Starting) -> None:
     assert disabled.startswith(
         "the engine has disabled all of our policy units: it could not reach the proxy"
     )
+
+
+def test_units_lost_while_the_engine_started(starting: Starting, tmp_path: Path) -> None:
+    """The proxy was away at some earlier start, and has answered since; what is disabled, it did report."""
+    ours = Units(filters=("AffinityFilter",))
+    state = snapshot(cluster("c1", name="blue", scheduling_policy=ours))
+
+    def lose(engine: Engine) -> None:
+        units = engine._backend.state.units
+        units.update({one: replace(unit, enabled=False) for one, unit in units.items() if not unit.internal})
+
+    with proxy_url(os.environ) as url, starting(state, proxy=url, prepare=lose) as live:
+        lost, *_ = findings(live, "--proxy", url)
+        status = live.data(1, "status")
+    assert lost.startswith("the engine has disabled policy units that the proxy reported to it at 20")
+    assert "AffinityFilter" in lost
+    assert "could not reach" not in lost
+    assert status["health"] == "unhealthy"
+    assert status["reasons"][0] == (
+        "cluster blue: the engine has disabled AffinityFilter of its policy, and places VMs without it"
+        " (ovirt-placement doctor)"
+    )
+    assert status["clusters"][0]["disabled_units"] == ["AffinityFilter"]
+    with starting(state, proxy=None) as live:
+        assert "could not reach" not in findings(live)[0]
 
 
 def test_some_units_unknown_and_some_disabled(starting: Starting, tmp_path: Path) -> None:
