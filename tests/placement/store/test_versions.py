@@ -43,30 +43,39 @@ def test_every_former_store_becomes_todays_and_keeps_what_it_held(url: str, vers
     assert as_far_as(after, before) == without_engine(before)
 
 
+#: What an intent said in a former store, and what it has said since: its cause, and words of its own.
+ERRORS = {
+    "never reached the engine": (Cause.NEVER_ASKED, None),
+    "refused: no room": (Cause.TARGET_REFUSED, "no room"),
+    "refused: not now: it is locked": (Cause.VM_REFUSED, "it is locked"),
+    "no answer, and no trace of it in the engine": (Cause.NO_TRACE, None),
+    "no answer, and no trace of it in the engine: refused: no": (Cause.NO_TRACE, "refused: no"),
+    "it is back on its source": (None, "it is back on its source"),
+}
+
+
 @EVERY
-@pytest.mark.parametrize(
-    ("error", "cause", "words"),
-    [
-        ("never reached the engine", Cause.NEVER_ASKED, None),
-        ("refused: no room", Cause.TARGET_REFUSED, "no room"),
-        ("refused: not now: it is locked", Cause.VM_REFUSED, "it is locked"),
-        ("no answer, and no trace of it in the engine", Cause.NO_TRACE, None),
-        ("no answer, and no trace of it in the engine: refused: no", Cause.NO_TRACE, "refused: no"),
-        ("it is back on its source", None, "it is back on its source"),
-    ],
-)
-def test_what_errors_began_with_are_causes_and_read_as_before(
-    url: str, version: int, error: str, cause: Cause | None, words: str | None
-) -> None:
+def test_what_errors_began_with_are_causes_and_read_as_before(url: str, version: int) -> None:
     make_former(url, version)
     with database(url) as connection:
-        change = sqlalchemy.text("UPDATE intents SET error = :error WHERE correlation_id = 'two'")
-        connection.execute(change, {"error": error})
+        intents = sqlalchemy.Table("intents", sqlalchemy.MetaData(), autoload_with=connection)
+        columns = [
+            column for column in intents.columns if column.name not in ("id", "correlation_id", "error")
+        ]
+        for number, error in enumerate(ERRORS):
+            same = sqlalchemy.select(
+                sqlalchemy.literal(1000 + number),
+                sqlalchemy.literal(error),
+                sqlalchemy.literal(error),
+                *columns,
+            ).where(intents.c.correlation_id == "two")
+            names = ["id", "correlation_id", "error", *columns]
+            connection.execute(sqlalchemy.insert(intents).from_select(names, same))
     store = Store(url, engine="default", patience_seconds=30)
-    upgraded = intent_of(store, "two")
+    found = {error: intent_of(store, error) for error in ERRORS}
     store.close()
-    assert upgraded is not None
-    assert (upgraded.cause, upgraded.error, upgraded.reason) == (cause, words, error)
+    read = {error: one and (one.cause, one.error, one.reason) for error, one in found.items()}
+    assert read == {error: (cause, words, error) for error, (cause, words) in ERRORS.items()}
 
 
 @EVERY
