@@ -44,8 +44,8 @@ def drawn(seed: int, most_free_mb: int) -> Snapshot:
 def test_a_large_cluster_is_planned_step_by_step_within_seconds(seed: int, most_free_mb: int) -> None:
     state = drawn(seed, most_free_mb)
     began = time.process_time()
-    until = time.monotonic() + PATIENCE_SECONDS
-    plan = make_plan(state, CLUSTER, deadline=Deadline(lambda: until - time.monotonic()))
+    until = began + PATIENCE_SECONDS  # so that the plan is as good on a busy machine
+    plan = make_plan(state, CLUSTER, deadline=Deadline(lambda: until - time.process_time()))
     assert time.process_time() - began < seconds_here(2 * PATIENCE_SECONDS)
 
     violated = len(find_violations(state, CLUSTER))

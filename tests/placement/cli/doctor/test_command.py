@@ -278,14 +278,14 @@ def test_store_of_a_newer_release_and_one_that_is_well(starting: Starting, tmp_p
 
 def test_inventory_that_is_stale(starting: Starting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs and cannot read the engine any more."""
-    monkeypatch.setattr(machine, "_STALE_SECONDS", 1.0)
+    monkeypatch.setattr(machine, "_STALE_SECONDS", 0.2)
     with starting(EMPTY) as live:
-        often = live.config.read_text().replace("[inventory]\n", "[inventory]\ninterval_seconds = 0.3\n")
+        often = live.config.read_text().replace("[inventory]\n", "[inventory]\ninterval_seconds = 0.1\n")
         live.config.write_text(often)
         with running_service(live.config):
             live.server.close()
-            while (found := publication.read(tmp_path / "run")) is not None and found.age_seconds <= 1.0:
-                time.sleep(0.05)  # what passes is the time that it has not read the engine
+            while (found := publication.read(tmp_path / "run")) is not None and found.age_seconds <= 0.2:
+                time.sleep(0.02)  # what passes is the time that it has not read the engine
             whats = [each["sentence"] for each in live.data(1, "doctor")["findings"]]
     assert any("the inventory's last snapshot is" in what for what in whats)
 
