@@ -173,6 +173,8 @@ class Gates:
 
     def waits_for_approval(self, snapshot: Snapshot, plan: Plan) -> bool:
         """Whether a person's word is needed for any step of a plan, and not there."""
+        if not plan.steps:
+            return False
         facts, mode, approval = self._facts(snapshot, plan), ModeGate(), ApprovalGate()
         return any(
             mode.why_closed(facts, plan.cluster, step) is None

@@ -177,8 +177,13 @@ class Service:
             self._planners.close()
             self._ha_watch.close()
             self._leader.step_down()
-            self._parts.memory.close()
-            self._stores.close()
+            self.close()
+
+    def close(self) -> None:
+        """Close the store, and what ends a rest."""
+        self._changes.close()
+        self._parts.memory.close()
+        self._stores.close()
 
     def wake(self) -> None:
         """End the rest between two cycles; for any thread."""

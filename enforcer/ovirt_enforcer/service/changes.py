@@ -54,8 +54,14 @@ class Changes:
         self._awake, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def watch(self) -> None:
-        """Begin, until the process ends."""
+        """Begin, until it is closed."""
         threading.Thread(target=self._watch, name="changes", daemon=True).start()
+
+    def close(self) -> None:
+        """Release what is waited for: there is no rest any more that could be ended."""
+        ends, self._awake, self._wake = (self._awake, self._wake), -1, -1
+        for end in ends:
+            os.close(end)
 
     def fileno(self) -> int:
         """What is ready to be read once something happened."""
@@ -63,7 +69,7 @@ class Changes:
 
     def wake(self) -> None:
         """Wake who waits, though nothing happened."""
-        with suppress(BlockingIOError):  # it has been reported often enough
+        with suppress(OSError):  # it has been reported often enough, or is closed
             os.write(self._wake, b"!")
 
     def take(self) -> Changed:
@@ -77,7 +83,7 @@ class Changes:
         return changed
 
     def _watch(self) -> None:
-        while True:
+        while self._wake >= 0:
             try:
                 published = inventory.wait_for_change(_WAIT_SECONDS, config=self._config)
             except inventory.NoService:

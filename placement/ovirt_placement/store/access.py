@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from ovirt_placement.store.database import Database
 from ovirt_placement.store.fencing import fence
@@ -35,18 +37,43 @@ class StoreAccess:
         """
         self._epoch = epoch
         self._engine = engine
-        self._database = Database(url, patience_seconds=patience_seconds, create=create)
+        self._open = partial(Database.opened, url, patience_seconds=patience_seconds, create=create)
+        self._opening = threading.Lock()
         self._process = os.getpid()
+        self._database: Database | None = self._open()
 
     def close(self) -> None:
-        self._database.close()
+        """Let go of the database; what is asked or written afterwards opens it again."""
+        with self._opening:
+            database, self._database = self._database, None
+        if database is not None:
+            database.close()
+
+    def _opened(self) -> Database:
+        with self._opening:
+            if self._process != os.getpid():
+                if self._database is not None:
+                    self._database.leave_to_parent()
+                self._process, self._database = os.getpid(), None
+            if self._database is None:
+                self._database = self._open()
+            return self._database
 
     @contextmanager
     def _transaction(self) -> Iterator[EngineRows]:
-        if self._process != os.getpid():
-            self._database = self._database.after_fork()
-            self._process = os.getpid()
-        with self._database.transaction() as connection:
+        with self._opened().transaction() as connection:
+            yield EngineRows(connection, self._engine)
+
+    @contextmanager
+    def reads_together(self) -> Iterator[None]:
+        """Let this thread's reads of all parts that were opened alike share a transaction: see `Database`."""
+        with self._opened().reads_together():
+            yield
+
+    @contextmanager
+    def _reading(self) -> Iterator[EngineRows]:
+        """Read, and write nothing."""
+        with self._opened().reading() as connection:
             yield EngineRows(connection, self._engine)
 
     @contextmanager

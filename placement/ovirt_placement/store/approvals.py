@@ -82,7 +82,7 @@ class ApprovalStore(StoreAccess):
     def withdraw(self, cluster: str) -> None:
         """Let no plan wait in a cluster."""
         here = waiting_plans.c.cluster == cluster
-        with self._transaction() as rows:
+        with self._reading() as rows:
             if rows.execute(rows.select(waiting_plans).where(here)).one_or_none() is None:
                 return
         with self._leading() as rows:
@@ -90,7 +90,7 @@ class ApprovalStore(StoreAccess):
 
     def waiting(self) -> tuple[WaitingPlan, ...]:
         """List the plans that wait, the longest first."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             order = (waiting_plans.c.since, waiting_plans.c.cluster)
             found = rows.execute(rows.select(waiting_plans).order_by(*order))
             return tuple(WaitingPlan(**_with_moves(row)) for row in found)
@@ -140,7 +140,7 @@ class ApprovalStore(StoreAccess):
         """List what was approved of last in each cluster."""
         age = (now() - approvals.c.set_at).label("age_seconds")
         columns = [column for column in approvals.columns if column.name != "engine"]
-        with self._transaction() as rows:
+        with self._reading() as rows:
             found = rows.execute(rows.select(approvals, *columns, age).order_by(approvals.c.cluster))
             return tuple(Approval(**_with_moves(row)) for row in found)
 

@@ -59,7 +59,7 @@ class CycleStore(StoreAccess):
         """Return the cycle that ended last; None if none did."""
         age = (now() - cycles.c.ended).label("age_seconds")
         columns = (cycles.c.epoch, cycles.c.error, cycles.c.breakers, cycles.c.refusals, cycles.c.ended, age)
-        with self._transaction() as rows:
+        with self._reading() as rows:
             row: Any = rows.execute(rows.select(cycles, *columns)).one_or_none()
         if row is None:
             return None

@@ -6,11 +6,13 @@ import contextlib
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, exc, make_url, text
 
@@ -30,6 +32,22 @@ _LONGEST_STATEMENT_SECONDS = 30
 _Result = TypeVar("_Result")
 #: Device and inode.
 _File = tuple[int, int] | None
+
+
+#: What is open in this process and, as children of a fork know of it, in which.
+_opened: WeakValueDictionary[tuple[int, str, float, bool], Database] = WeakValueDictionary()
+_opening = threading.Lock()
+
+
+def _forked() -> None:
+    global _opening
+    _opening = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+#: Reads share a transaction while they follow one another so soon: a server ends one that rests for 5 s.
+_LONGEST_REST_SECONDS = 1.0
 
 
 class StoreAway(UserError):
@@ -54,9 +72,24 @@ class StoreLater(StoreAway):
 
 
 class Database:
-    """One process's way to the store. The tables are made and their version checked at first use."""
+    """One process's way to the store. The tables are made and their version checked at first use.
+
+    Those who open it alike share it, with its connections, until the last of them closes it.
+    """
+
+    @classmethod
+    def opened(cls, url: str, *, patience_seconds: float, create: bool) -> Database:
+        """Open it, or share what is open already; to be closed once by each who opens it."""
+        alike = os.getpid(), url, patience_seconds, create
+        with _opening:
+            database = _opened.get(alike)
+            if database is None:
+                database = _opened[alike] = cls(url, patience_seconds=patience_seconds, create=create)
+            database._users += 1
+            return database
 
     def __init__(self, url: str, *, patience_seconds: float, create: bool) -> None:
+        self._users = 0
         self._patience_seconds = patience_seconds
         self._create = create
         self._url = _parsed(url)
@@ -68,6 +101,7 @@ class Database:
         #: The file that connections are open to.
         self._file: _File = None
         self._lock = threading.Lock()
+        self._shared_reads = threading.local()
 
     @property
     def name(self) -> str:
@@ -83,6 +117,36 @@ class Database:
                 yield connection
 
     @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection to read by, within the transaction that this thread's reads share, if they do."""
+        shared: _SharedReads | None = getattr(self._shared_reads, "now", None)
+        if shared is None:
+            with self.transaction() as connection:
+                yield connection
+            return
+        with self._failing():
+            self._check_once()
+            with shared.connected(self._engine, self._file) as connection:
+                yield connection
+
+    @contextmanager
+    def reads_together(self) -> Iterator[None]:
+        """Let all reads of this thread share a transaction until the end of the block.
+
+        Each still finds what was committed before it, and what is written is in transactions of its own.
+        One that rests is ended, and the next read begins another.
+        """
+        if getattr(self._shared_reads, "now", None) is not None:
+            yield
+            return
+        shared = self._shared_reads.now = _SharedReads()
+        try:
+            yield
+        finally:
+            self._shared_reads.now = None
+            shared.end()
+
+    @contextmanager
     def _failing(self) -> Iterator[None]:
         """Say in one sentence what is wrong with the store."""
         try:
@@ -93,13 +157,18 @@ class Database:
         except UnicodeEncodeError as error:
             raise UserError(f"store {self.name}: {error.object!r} is no Unicode text") from None
 
-    def after_fork(self) -> Database:
-        """Give the child of a fork a database of its own; the parent's connections stay the parent's."""
+    def leave_to_parent(self) -> None:
+        """In the child of a fork: the parent's connections stay the parent's."""
         self._engine.dispose(close=False)
-        url = self._url.render_as_string(hide_password=False)
-        return Database(url, patience_seconds=self._patience_seconds, create=self._create)
 
     def close(self) -> None:
+        """Close its connections, unless others have opened it as well."""
+        with _opening:
+            self._users -= 1
+            if self._users > 0:
+                return
+            for alike in [alike for alike, database in _opened.items() if database is self]:
+                del _opened[alike]
         self._engine.dispose()
 
     @property
@@ -186,7 +255,9 @@ class Database:
 
     def _make_engine(self) -> Engine:
         try:
-            engine = create_engine(self._url, connect_args=self._connect_arguments(), pool_pre_ping=True)
+            engine = create_engine(
+                self._url, connect_args=self._connect_arguments(), pool_pre_ping=True, max_overflow=-1
+            )
         except ModuleNotFoundError as error:
             raise UserError(
                 f"store {self.name}: {error}; PostgreSQL needs pip install 'ovirt-placement[postgresql]'"
@@ -324,6 +395,36 @@ def _files(path: Path) -> list[Path]:
     """What stands in the place of an SQLite store, and belongs to it."""
     every = (path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal", ""))
     return [file for file in every if os.path.lexists(file)]
+
+
+class _SharedReads:
+    """The transaction that one thread's reads share; begun by the first, and again after a rest."""
+
+    def __init__(self) -> None:
+        self._connection: Connection | None = None
+        self._file: _File = None
+        self._used_at = 0.0
+
+    @contextmanager
+    def connected(self, engine: Engine, file: _File) -> Iterator[Connection]:
+        """Give the connection to this file."""
+        if file != self._file or time.monotonic() > self._used_at + _LONGEST_REST_SECONDS:
+            self.end()
+        if self._connection is None:
+            self._connection, self._file = engine.connect(), file
+        try:
+            yield self._connection
+        except BaseException:
+            self.end()
+            raise
+        self._used_at = time.monotonic()
+
+    def end(self) -> None:
+        """End the transaction; a server may have ended it already."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(exc.DBAPIError):
+                connection.close()
 
 
 def sqlite_path(url: str) -> Path | None:

@@ -41,7 +41,7 @@ class EnforcerSettingsStore(StoreAccess):
 
     def of_leader(self) -> Mapping[str, Any] | None:
         """Return the settings of the process that leads; None if none does, or if they are not known."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             lease = rows.select(leases, leases.c.epoch).where(not_(free())).scalar_subquery()
             column = enforcer_settings.c.settings
             query = rows.select(enforcer_settings, column).where(enforcer_settings.c.epoch == lease)

@@ -146,7 +146,7 @@ class HistoryStore(StoreAccess):
         """List the steps that have ended without `record_outcome`; those of plans that are known."""
         open_steps = intents.alias()
         under_way = open_steps.c.state.in_(OPEN_STATES)
-        with self._transaction() as rows:
+        with self._reading() as rows:
             busy = select(open_steps.c.id).where(
                 under_way,
                 open_steps.c.engine == intents.c.engine,
@@ -157,6 +157,8 @@ class HistoryStore(StoreAccess):
             by_step = defaultdict(list)
             for migration in _migrations(rows, intents.c.state.not_in(OPEN_STATES), *waiting):
                 by_step[migration.plan, migration.step].append(migration)
+            if not by_step:
+                return ()
             named = rows.select(plans).where(plans.c.id.in_({plan for plan, _ in by_step}))
             steps_of = {row.id: row.document.get("steps", ()) for row in rows.execute(named)}
         return tuple(
@@ -173,7 +175,7 @@ class HistoryStore(StoreAccess):
 
     def plans(self, *, since_seconds: float) -> tuple[PlanRecord, ...]:
         """List the plans that were made, carried out or held back lately, the one made last at the end."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             lately = now() - since_seconds
             touched = [
                 rows.select(table, table.c.plan).where(table.c.updated > lately)
@@ -183,12 +185,12 @@ class HistoryStore(StoreAccess):
 
     def plans_named(self, prefix: str) -> tuple[PlanRecord, ...]:
         """List the plans whose id begins so: one, unless there is none or the beginning is too short."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             return _plans(rows, plans.c.id.startswith(prefix, autoescape=True))
 
     def unplanned(self, *, since_seconds: float) -> tuple[RecordedMigration, ...]:
         """List lately changed migrations of which no plan is known, the oldest first."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             known = rows.select(plans, plans.c.id)
             no_plan = or_(intents.c.plan.is_(None), intents.c.plan.not_in(known))
             is_migration = intents.c.kind == IntentKind.MIGRATE_VM.value

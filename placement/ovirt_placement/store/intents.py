@@ -218,8 +218,12 @@ class Store(StoreAccess):
 
     def settle_clock(self) -> bool:
         """Take all that is dated in the future as written now: whether the clock was set back since."""
+        with self._reading() as rows:
+            if not set_back.is_set_back(rows):
+                return False
         with self._transaction() as rows:
-            return set_back.settle(rows)
+            set_back.settle(rows)
+        return True
 
     def forget(self, *, older_than_seconds: float) -> int:
         """Delete the intents that ended longer ago, and plans and user actions of then; how many intents.
@@ -254,7 +258,7 @@ class Store(StoreAccess):
         )
 
     def _list(self, *conditions: ColumnElement[bool]) -> tuple[Intent, ...]:
-        with self._transaction() as rows:
+        with self._reading() as rows:
             query = rows.select(intents, *_COLUMNS).where(*conditions).order_by(intents.c.id)
             return tuple(map(_intent, rows.execute(query)))
 

@@ -103,7 +103,7 @@ class KeyStore(StoreAccess):
 
     def all_keys(self) -> tuple[SetKey, ...]:
         """List the keys of every level and host, by place."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             return _set_keys(rows)
 
     def change(
@@ -131,7 +131,7 @@ class KeyStore(StoreAccess):
 
     def runs(self) -> dict[str, float | None]:
         """Return, for the VMs with a frozen set, when the engine said that this run began."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             found = rows.execute(rows.select(frozen_keys, frozen_keys.c.vm, frozen_keys.c.started))
             return {run.vm: run.started for run in found}
 
@@ -162,7 +162,7 @@ class KeyStore(StoreAccess):
 
     def remembered_vms(self) -> frozenset[str]:
         """Return the VMs with a record: a frozen set, sticky copies, memberships."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             with_any = union(*(rows.select(table, table.c.vm) for table in _OF_VMS))
             return frozenset(rows.execute(with_any).scalars())
 
@@ -171,7 +171,7 @@ class KeyStore(StoreAccess):
 
         Nothing is written where the same were missing before: writers wait for each other.
         """
-        with self._transaction() as rows:
+        with self._reading() as rows:
             seconds = (now() - missing_vms.c.since).label("seconds")
             ages = rows.execute(rows.select(missing_vms, missing_vms.c.vm, seconds))
             before = {row.vm: row.seconds for row in ages}
@@ -195,12 +195,12 @@ class KeyStore(StoreAccess):
 
     def revision(self) -> int:
         """Return a number that is another after every writing."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             return key_revisions.revision(rows)
 
     def records(self) -> KeyRecords:
         """Return everything as of one revision, or later: then the next revision shows it."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             # The revision first: what is written meanwhile is then read again, never overlooked.
             revision = key_revisions.revision(rows)
             keys = stored_keys(rows)

@@ -34,7 +34,7 @@ class LeaseStore(StoreAccess):
     def read(self) -> Lease | None:
         """Return who holds the lease; None if nobody ever did."""
         left = (leases.c.expires - now()).label("left_seconds")
-        with self._transaction() as rows:
+        with self._reading() as rows:
             query = rows.select(leases, leases.c.owner, leases.c.epoch, left, leases.c.seconds)
             row = rows.execute(query).one_or_none()
         if row is None:

@@ -99,17 +99,17 @@ class MaintenanceStore(StoreAccess):
 
     def runs(self) -> tuple[MaintenanceRun, ...]:
         """List all runs, the latest first."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             return _runs(rows)
 
     def active(self) -> tuple[MaintenanceRun, ...]:
         """List the runs that are under way."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             return _runs(rows, _in_states(ACTIVE))
 
     def active_ids(self) -> tuple[str, ...]:
         """List the ids of the runs that are under way."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             query = rows.select(maintenance_runs, maintenance_runs.c.id).where(_in_states(ACTIVE))
             return tuple(rows.execute(query).scalars())
 

@@ -76,14 +76,14 @@ class MembershipStore(StoreAccess):
 
     def seen(self) -> dict[str, Seen]:
         """What was last seen of each VM that is a member of anything."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             found = rows.execute(rows.select(memberships))
             return {row.vm: _seen(row) for row in found}
 
     def lost(self) -> tuple[LostMembership, ...]:
         """What was lost and not regained or forgotten since, the oldest first."""
         order = (lost_memberships.c.since, *lost_memberships.primary_key)
-        with self._transaction() as rows:
+        with self._reading() as rows:
             found = rows.execute(rows.select(lost_memberships).order_by(*order))
             return tuple(
                 LostMembership(**{**row._asdict(), "kind": MembershipKind(row.kind)}) for row in found

@@ -87,19 +87,19 @@ class PauseStore(StoreAccess):
 
     def pauses(self) -> tuple[Pause, ...]:
         """List the pauses that are in force: that of all clusters first, then by name."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             return _in_force(rows)
 
     def resumed(self) -> dict[str, float]:
         """Return how many seconds ago migrations were resumed, by cluster; `ALL_CLUSTERS` among them."""
         age = (now() - resumptions.c.set_at).label("age")
-        with self._transaction() as rows:
+        with self._reading() as rows:
             found = rows.execute(rows.select(resumptions, resumptions.c.cluster, age))
             return {row.cluster: row.age for row in found}
 
     def resumptions(self) -> tuple[tuple[str, float], ...]:
         """List when migrations were resumed: by cluster, in seconds since the epoch by the database."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             query = rows.select(resumptions, resumptions.c.cluster, resumptions.c.set_at)
             return tuple(
                 (row.cluster, row.set_at) for row in rows.execute(query.order_by(resumptions.c.cluster))

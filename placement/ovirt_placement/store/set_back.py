@@ -39,13 +39,15 @@ _MOMENTS: Final[tuple[tuple[Table, str, str | None], ...]] = (
 )
 
 
-def settle(rows: EngineRows) -> bool:
-    """Move what lies in the future to now; whether there was any."""
+def is_set_back(rows: EngineRows) -> bool:
+    """Whether anything lies in the future."""
     future = [rows.select(table).where(table.c[moment] > now() + _SECONDS) for table, moment, _ in _MOMENTS]
-    if not rows.execute(select(or_(*(one.exists() for one in future)))).scalar():
-        return False
+    return bool(rows.execute(select(or_(*(one.exists() for one in future)))).scalar())
+
+
+def settle(rows: EngineRows) -> None:
+    """Move what lies in the future to now."""
     for table, moment, other in _MOMENTS:
         written: Column[float] = table.c[moment]
         moved = {moment: now()} if other is None else {moment: now(), other: table.c[other] - written + now()}
         rows.execute(rows.update(table).where(written > now() + _SECONDS).values(moved))
-    return True

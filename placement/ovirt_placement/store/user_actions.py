@@ -155,7 +155,7 @@ class UserActionStore(StoreAccess):
 
     def actions(self, *, since_seconds: float) -> tuple[UserAction, ...]:
         """List what people did lately, the oldest first."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             query = rows.select(user_actions).where(user_actions.c.updated > now() - since_seconds)
             return tuple(map(_action, rows.execute(query.order_by(user_actions.c.id))))
 
@@ -166,7 +166,7 @@ class UserActionStore(StoreAccess):
         It is the leader's: raises `LeaseLost` if it leads no more. A process that dies within the block
         leaves it to be logged again.
         """
-        with self._transaction() as rows:
+        with self._reading() as rows:
             query = rows.select(user_actions).where(user_actions.c.logged != user_actions.c.state)
             found = tuple(map(_action, rows.execute(query.order_by(user_actions.c.id))))
         yield found

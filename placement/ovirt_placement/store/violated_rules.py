@@ -22,9 +22,13 @@ class ViolatedRuleStore(StoreAccess):
         """Write down which rules of a cluster are violated now, and forget those that are not.
 
         A look counts for a rule if the last that did is about a cycle ago, and until there were `enough`.
-        Raises `LeaseLost` if this is to be a leader's, and is not.
+        Raises `LeaseLost` if there is anything to write, this is to be a leader's, and is not.
         """
         table = violated_rules.c
+        if not rules:
+            with self._reading() as rows:
+                if rows.execute(rows.select(violated_rules).where(table.cluster == cluster)).first() is None:
+                    return
         with self._leading() as rows:
             present = rows.select(violated_rules, table.rule).where(table.cluster == cluster)
             known = set(rows.execute(present).scalars())
@@ -41,7 +45,7 @@ class ViolatedRuleStore(StoreAccess):
 
     def cycles(self) -> dict[str, int]:
         """Return in how many cycles each rule that is violated was seen so, by its key."""
-        with self._transaction() as rows:
+        with self._reading() as rows:
             found = rows.execute(rows.select(violated_rules, violated_rules.c.rule, violated_rules.c.cycles))
             return {row.rule: row.cycles for row in found}
 

@@ -32,6 +32,7 @@ def changes(engine: Engine, tmp_path: Path) -> Iterator[Changes]:
         found = Changes(config, connection, 0.05, lambda: True)
         found.watch()
         yield found
+        found.close()
     server.close()
 
 

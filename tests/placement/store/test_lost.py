@@ -76,6 +76,7 @@ def check_what_is_lost(url: str, loss: Callable[[str], None]) -> None:
                 store.open_intents()
         with pytest.raises(StoreLost, match="it was there, and is gone or empty: bring it back by"):
             store.open_intents()
+        store.close()
     with pytest.raises(StoreLost):
         Store(url, engine="default", patience_seconds=5, create=False).open_intents()
     opened(url).begin_again(lambda connection: None)
