@@ -61,6 +61,10 @@ def close_all() -> None:
         _closings.pop()()
 
 
+# Nothing that its parent has open is a child's to close.
+os.register_at_fork(after_in_child=_closings.clear)
+
+
 def complain(command: str, text: str) -> None:
     print(f"{command}: {one_line(' '.join(text.split()))}", file=sys.stderr)
 

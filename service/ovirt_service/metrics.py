@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import queue
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -22,6 +23,7 @@ from prometheus_client import (
 from prometheus_client.exposition import choose_encoder
 
 from ovirt_service.addresses import listening_socket, split_address
+from ovirt_service.entry import at_end
 from ovirt_service.errors import UserError
 from ovirt_service.http.connection import Answer, Respond
 from ovirt_service.http.listener import BACKLOG, Limits, Listener
@@ -72,7 +74,7 @@ def serve(
     named: str,
     pages: Mapping[str, Page] = MappingProxyType({}),
 ) -> None:
-    """Serve `/metrics` at HOST:PORT from a thread until the process ends; nowhere if the address is empty.
+    """Serve `/metrics` at HOST:PORT from a thread until the command ends; nowhere if the address is empty.
 
     Port 0 takes any free one; `pages` stand next to it, by their paths. Raises `UserError`, which calls the
     address as it is `named`.
@@ -86,15 +88,24 @@ def serve(
     except OSError as error:
         raise UserError(f"{named} {address!r}: {os.strerror(error.errno or 0)}") from None
     answer = partial(_answer, registry, pages)
-    BackgroundThread(_run, (listening, answer), name="metrics").start()
+    stops: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+    BackgroundThread(_run, (listening, answer, stops.put), name="metrics").start()
+    at_end(lambda: stops.get()())
     shown = f"[{host}]" if ":" in host else host
     _log.info("metrics at http://%s:%d/metrics", shown, listening.getsockname()[1])
 
 
-def _run(listening: socket.socket, answer: Answer) -> None:
+def _run(
+    listening: socket.socket, answer: Answer, started: Callable[[Callable[[], object]], object]
+) -> None:
+    """Serve; `started` is given what ends it."""
+
     async def run() -> None:
-        Listener(listening, _LIMITS, admit, lambda: None).start(None)
-        await asyncio.Event().wait()
+        listener, stopped = Listener(listening, _LIMITS, admit, lambda: None), asyncio.Event()
+        listener.start(None)
+        started(partial(asyncio.get_running_loop().call_soon_threadsafe, stopped.set))
+        await stopped.wait()
+        await listener.close(0.0)
 
     def admit(accepted: socket.socket, address: str, room: Room) -> Standing:
         return Standing(room, True, _check, answer, 0)

@@ -48,6 +48,7 @@ def publisher(tmp_path: Path) -> Publisher:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Publisher, ServerProxy]]:
     publisher = Publisher(tmp_path_factory.mktemp("published"))
     with running_proxy(publisher.environment) as proxy:
+        proxy.discover()  # the connection is for all
         yield publisher, proxy
 
 

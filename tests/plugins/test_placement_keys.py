@@ -90,6 +90,7 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Units]:
     frozen = tuple(FrozenKeys(name, keys) for name, keys in FROZEN.items())
     publisher.publish(replace(world(), placement_keys=KEYS, frozen_keys=frozen))
     with running_proxy(publisher.environment) as proxy:
+        proxy.discover()  # the connection is for all
         yield Units(publisher, proxy)
 
 

@@ -14,6 +14,7 @@ from ovirt_enforcer.notifications.holding_back import together
 from ovirt_enforcer.notifications.kinds import LIMITED, NoticeKind
 from ovirt_enforcer.notifications.notice import Notice, Receipt
 from ovirt_enforcer.notifications.rate_limit import RateLimit
+from ovirt_service.entry import at_end
 from ovirt_service.saying import Complaint, Said
 
 #: More than these do not wait: the oldest is dropped.
@@ -86,7 +87,15 @@ class Courier:
             _log, f"notifications: {channel.name} does not take them", f"notifications: {channel.name} does"
         )
         self._said = Said()
+        self._closed = False
         threading.Thread(target=self._carry, name=f"notifications to {channel.name}", daemon=True).start()
+        at_end(self.close)
+
+    def close(self) -> None:
+        """Deliver nothing more; what is being delivered may still arrive."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
 
     def take(self, notice: Notice, receipt: Receipt) -> None:
         """Have it delivered, after those that wait; it returns at once."""
@@ -102,7 +111,9 @@ class Courier:
     def _carry(self) -> None:
         while True:
             with self._changed:
-                while not (next_ones := self._take_next()):
+                while not (next_ones := [] if self._closed else self._take_next()):
+                    if self._closed:
+                        return
                     self._changed.wait(
                         self._limit.seconds_until_next() if self._limit and self._held else None
                     )

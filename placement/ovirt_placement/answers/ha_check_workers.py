@@ -6,6 +6,7 @@ works. A lump that a lost worker had is done by another one.
 
 from __future__ import annotations
 
+import sys
 import warnings
 import zlib
 from collections import deque
@@ -45,7 +46,10 @@ def spreading(processes: int | None, scheduler: str | None) -> Iterator[Spread |
         with _connected(scheduler) as client:
             yield lambda question: _lump_wise(question, _workers_of(client), _on_cluster(client))
     elif processes is not None and processes > 1:
-        yield lambda question: _lump_wise(question, processes, _in_processes(processes))
+        try:
+            yield lambda question: _lump_wise(question, processes, _in_processes(processes))
+        finally:
+            _end_processes()
     else:
         yield None
 
@@ -110,6 +114,13 @@ def _in_processes(processes: int) -> _Pool:
     return pool
 
 
+def _end_processes() -> None:
+    """End those that joblib keeps for the next question, if there are any."""
+    loky: Any = sys.modules.get("joblib.externals.loky")
+    if loky is not None:
+        loky.get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
 def _on_cluster(client: Client) -> _Pool:
     def pool(encoded: bytes, lumps: Sequence[Sequence[ExaminationTask]]) -> Iterator[list[Examined]]:
         # The scheduler keeps what it was sent, so whatever a lost worker had is made again elsewhere.
@@ -138,13 +149,19 @@ def _workers_of(client: Client) -> int:
 def _connected(address: str) -> Iterator[Client]:
     try:
         from distributed import Client
+        from distributed.utils import LoopRunner
     except ImportError:
         raise UserError("--scheduler needs the extra `distributed`: see docs/ha.md") from None
+    runner: Any = LoopRunner()
+    runner.start()
     try:
-        client = Client(  # type: ignore[no-untyped-call]
-            address, timeout=_CONNECT_SECONDS, set_as_default=False
-        )
-    except (OSError, ValueError) as error:
-        raise UserError(f"no Dask scheduler at {address}: {error}") from None
-    with client:
-        yield client
+        try:
+            client = Client(  # type: ignore[no-untyped-call]
+                address, timeout=_CONNECT_SECONDS, set_as_default=False, loop=runner.loop
+            )
+        except (OSError, ValueError) as error:
+            raise UserError(f"no Dask scheduler at {address}: {error}") from None
+        with client:
+            yield client
+    finally:
+        runner.stop()

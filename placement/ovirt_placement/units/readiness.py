@@ -11,6 +11,7 @@ from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.lookups.index import prepare, share
 from ovirt_placement.model import Snapshot
+from ovirt_service.entry import at_end
 from ovirt_service.errors import UserError
 
 #: So long after the last decision new snapshots are still made ready: placements come in bursts.
@@ -38,6 +39,11 @@ class Readiness:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._follow, name="readiness", daemon=True)
                 self._thread.start()
+                at_end(self.rest)
+
+    def rest(self) -> None:
+        """Make nothing ready any more until the next decision."""
+        self._used_at = -math.inf
 
     def _follow(self) -> None:
         # Whatever is wrong, the next decision meets it too, and is the one to say so.

@@ -66,6 +66,7 @@ class Bench:
         """A new process: it knows what the store holds, and nothing else."""
         self.parts.close()
         self.store = MembershipStore(self.url, engine="default", patience_seconds=5)
+        self.parts.callback(self.store.close)
         keeper = MembershipKeeper(
             self.store, partial(add_event, self.connection), self.clock, SETTINGS.interval_seconds
         )

@@ -94,7 +94,9 @@ def live_engine(
     config = folder / "placement.toml"
     config.write_text(
         f'[engine]\nurl = "{server.api_url}"\nusername = "{username}"\n'
-        f'[inventory]\ndirectory = "{folder}/run"\n[store]\nurl = "sqlite:///{folder}/store.db"\n{more}'
+        f'[inventory]\ndirectory = "{folder}/run"\n[store]\nurl = "sqlite:///{folder}/store.db"\n'
+        # What a decision would go on without, on a machine that may be very busy.
+        f"patience_seconds = 30.0\n{more}"
     )
     monkeypatch.setenv("OVIRT_PASSWORD", PASSWORD)
     try:

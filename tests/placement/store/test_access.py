@@ -13,6 +13,7 @@ from tests.placement.databases import database
 from tests.stored import prepared
 
 
+@pytest.mark.timing
 def test_a_locked_store_is_away_after_its_patience(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     store = Store(url, engine="default")

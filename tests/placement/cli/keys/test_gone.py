@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ GONE = (("cluster", "c2"), ("server", "v2"), ("disk", "d2"), ("nic", "n2"))
 
 
 @pytest.fixture
-def store(tmp_path: Path, serving: Starting) -> KeyStore:
+def store(tmp_path: Path, serving: Starting) -> Iterator[KeyStore]:
     """A store in which a key stands on everything, and which remembers both VMs."""
     with serving(BEFORE) as live:
         for level, resource in (*KEPT, *GONE):
@@ -64,7 +65,8 @@ def store(tmp_path: Path, serving: Starting) -> KeyStore:
         live.run(0, "keys", "check")
     opened = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)
     opened.begin_runs([Run(name, 1.0, (), (StickyCopy(name, "SAN", 1.0, 60.0),)) for name in ("v1", "v2")])
-    return opened
+    yield opened
+    opened.close()
 
 
 def places(live: LiveEngine) -> set[tuple[str, str]]:

@@ -111,7 +111,7 @@ class Parties:
     def __init__(self, live: LiveEngine, folder: Path) -> None:
         self.live = live
         self._file = folder / "keys.yaml"
-        self._store = KeyStore(f"sqlite:///{folder}/store.db", engine="default", patience_seconds=30)
+        self.store = KeyStore(f"sqlite:///{folder}/store.db", engine="default", patience_seconds=30)
 
     def set(self, key: Key) -> set[str]:
         """The codes of the refusal by `keys set`; none if it is set."""
@@ -143,7 +143,7 @@ class Parties:
     def _codes(self, *words: str) -> set[str]:
         """Run a command: either it sets the key, which is removed again, or it refuses in one line."""
         status, _, err = self.live.outcome("keys", *words)
-        change = self._store.change(lambda placement: KeyChange(remove=placement), set_by="ann")
+        change = self.store.change(lambda placement: KeyChange(remove=placement), set_by="ann")
         assert (status, len(change.remove), err.count("\n")) in {(0, 1, 0), (2, 0, 1)}, err
         return set(err.replace(",", ":").replace(" ", "").strip().split(":")) & CODES
 
@@ -158,7 +158,9 @@ class Parties:
 @pytest.fixture
 def parties(serving: Starting, tmp_path: Path) -> Iterator[Parties]:
     with serving(STATE) as live:
-        yield Parties(live, tmp_path)
+        found = Parties(live, tmp_path)
+        yield found
+        found.store.close()
 
 
 #: Whether the file that is imported names the class.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 import subprocess
 import sys
 import threading
@@ -22,9 +23,15 @@ from tests.placement.engine_server import PASSWORD, EngineServer, serving
 REFUSED = LogInRefused("access_denied", "Cannot authenticate user.")
 
 
-def settings(server: EngineServer, folder: Path, password: str) -> EngineSettings:
+@pytest.fixture
+def user() -> str:
+    """An account of its own: what is remembered of one outlasts the test, whose folder may come again."""
+    return f"{secrets.token_hex(8)}@internal"
+
+
+def settings(server: EngineServer, folder: Path, password: str, user: str) -> EngineSettings:
     file = write_password(folder, password)
-    return EngineSettings(url=server.url, username="admin@internal", password_file=file)
+    return EngineSettings(url=server.url, username=user, password_file=file)
 
 
 def ask(asked: EngineSettings) -> None:
@@ -32,9 +39,9 @@ def ask(asked: EngineSettings) -> None:
         connection.get("/vms")
 
 
-def test_a_wrong_password_is_tried_once_by_however_many(tmp_path: Path) -> None:
+def test_a_wrong_password_is_tried_once_by_however_many(tmp_path: Path, user: str) -> None:
     with serving(EngineServer()) as server:
-        asked = settings(server, tmp_path, "wrong")
+        asked = settings(server, tmp_path, "wrong", user)
         threads = [threading.Thread(target=ask, args=(asked,)) for _ in range(8)]
         for thread in threads:
             thread.start()
@@ -45,15 +52,15 @@ def test_a_wrong_password_is_tried_once_by_however_many(tmp_path: Path) -> None:
         assert server.logins == 1
 
 
-def test_another_process_of_the_user_does_not_try_it_either(tmp_path: Path) -> None:
+def test_another_process_of_the_user_does_not_try_it_either(tmp_path: Path, user: str) -> None:
     with serving(EngineServer()) as server:
-        asked = settings(server, tmp_path, "wrong")
+        asked = settings(server, tmp_path, "wrong", user)
         ask(asked)
         code = (
             "from pathlib import Path\n"
             "from ovirt_placement.config import EngineSettings\n"
             "from ovirt_placement.engine.connection.client import EngineConnection\n"
-            f"asked = EngineSettings(url={server.url!r}, username='admin@internal',"
+            f"asked = EngineSettings(url={server.url!r}, username={user!r},"
             f" password_file=Path({str(asked.password_file)!r}))\n"
             "EngineConnection(asked).get('/vms')\n"
         )
@@ -64,9 +71,9 @@ def test_another_process_of_the_user_does_not_try_it_either(tmp_path: Path) -> N
         assert server.logins == 1
 
 
-def test_a_password_that_is_written_again_is_tried_at_once(tmp_path: Path) -> None:
+def test_a_password_that_is_written_again_is_tried_at_once(tmp_path: Path, user: str) -> None:
     with serving(EngineServer()) as server:
-        asked = settings(server, tmp_path, "wrong")
+        asked = settings(server, tmp_path, "wrong", user)
         with EngineConnection(asked) as connection:
             with pytest.raises(EngineSetupError):
                 connection.get("/vms")
@@ -75,9 +82,9 @@ def test_a_password_that_is_written_again_is_tried_at_once(tmp_path: Path) -> No
         assert server.logins == 2
 
 
-def test_a_session_that_ends_is_renewed_with_the_password_of_that_moment(tmp_path: Path) -> None:
+def test_a_session_that_ends_is_renewed_with_the_password_of_that_moment(tmp_path: Path, user: str) -> None:
     with serving(EngineServer()) as server:
-        with EngineConnection(settings(server, tmp_path, PASSWORD)) as connection:
+        with EngineConnection(settings(server, tmp_path, PASSWORD, user)) as connection:
             assert connection.get("/vms")
             server.password = "other"
             write_password(tmp_path, "other")
@@ -97,9 +104,9 @@ def refuse(log_ins: LogIns, refusal: LogInRefused = REFUSED) -> bool:
         return tried
 
 
-def test_it_is_tried_again_after_longer_and_longer_pauses(tmp_path: Path) -> None:
+def test_it_is_tried_again_after_longer_and_longer_pauses(user: str) -> None:
     now = [1_000.0]
-    log_ins = LogIns(str(tmp_path), "user", clock=lambda: now[0])
+    log_ins = LogIns("https://engine", user, clock=lambda: now[0])
     tried = []
     for _ in range(24 * 60):
         if refuse(log_ins):
@@ -110,9 +117,9 @@ def test_it_is_tried_again_after_longer_and_longer_pauses(tmp_path: Path) -> Non
     assert len(tried) <= 28  # a day
 
 
-def test_a_log_in_that_is_right_begins_again(tmp_path: Path) -> None:
+def test_a_log_in_that_is_right_begins_again(user: str) -> None:
     now = [1_000.0]
-    log_ins = LogIns(str(tmp_path), "user", clock=lambda: now[0])
+    log_ins = LogIns("https://engine", user, clock=lambda: now[0])
     assert refuse(log_ins)
     now[0] += 301
     with log_ins.trying("mark"):
@@ -124,24 +131,24 @@ def test_a_log_in_that_is_right_begins_again(tmp_path: Path) -> None:
     assert refuse(log_ins)
 
 
-def test_a_trouble_of_the_engines_own_is_no_refusal(tmp_path: Path) -> None:
-    log_ins = LogIns(str(tmp_path), "user")
+def test_a_trouble_of_the_engines_own_is_no_refusal(user: str) -> None:
+    log_ins = LogIns("https://engine", user)
     for _ in range(3):
         assert refuse(log_ins, LogInRefused("server_error", "Internal Server Error"))
 
 
-def test_other_accounts_and_engines_are_others(tmp_path: Path) -> None:
-    assert refuse(LogIns(str(tmp_path), "user"))
-    assert not refuse(LogIns(str(tmp_path), "user"))
-    assert refuse(LogIns(str(tmp_path), "other"))
-    assert refuse(LogIns(f"{tmp_path}/other", "user"))
+def test_other_accounts_and_engines_are_others(user: str) -> None:
+    assert refuse(LogIns("https://engine", user))
+    assert not refuse(LogIns("https://engine", user))
+    assert refuse(LogIns("https://engine", f"other-{user}"))
+    assert refuse(LogIns("https://other", user))
 
 
-def test_what_an_earlier_release_remembered_of_an_account_holds_on(tmp_path: Path) -> None:
+def test_what_an_earlier_release_remembered_of_an_account_holds_on(tmp_path: Path, user: str) -> None:
     with serving(EngineServer()) as server:
-        asked = settings(server, tmp_path, "wrong")
+        asked = settings(server, tmp_path, "wrong", user)
         ask(asked)
-        named = f"admin@internal {server.url}"
+        named = f"{user} {server.url}"
         file = log_ins.folder() / digest_name(named, 12)
         file.rename(file.with_name(hashlib.blake2b(named.encode(), digest_size=12).hexdigest()))
         ask(asked)

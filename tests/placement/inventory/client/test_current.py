@@ -71,6 +71,7 @@ def test_without_service_and_engine_there_is_no_snapshot(engine: EngineServer, c
     assert inventory.snapshot(config=config).vms
 
 
+@pytest.mark.timing
 def test_an_engine_that_hangs_costs_no_more_than_the_deadline(engine: EngineServer, config: Config) -> None:
     release = threading.Event()
     engine.answer = lambda path: (release.wait(), None)[1]
@@ -120,6 +121,7 @@ def test_a_store_that_is_not_there_is_none(config: Config) -> None:
     assert inventory.snapshot(config=config).pending == ()
 
 
+@pytest.mark.timing
 def test_a_locked_store_holds_up_no_answer(engine: EngineServer, store: Store, tmp_path: Path) -> None:
     store.close()
     hasty = loaded(write_configuration(tmp_path, engine.url))

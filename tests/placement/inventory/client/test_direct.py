@@ -45,9 +45,12 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def reader(server: Server, tmp_path: Path) -> DirectReader:
+def reader(server: Server, tmp_path: Path) -> Iterator[DirectReader]:
     password = write_password(tmp_path)
-    return DirectReader(EngineSettings(url=server.api_url, username="admin@internal", password_file=password))
+    settings = EngineSettings(url=server.api_url, username="admin@internal", password_file=password)
+    found = DirectReader(settings)
+    yield found
+    found.close()
 
 
 def read(reader: DirectReader, *levels: str, max_age: float = 0.0) -> Snapshot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -64,9 +65,11 @@ def store(tmp_path: Path) -> Iterator[KeyStore]:
 
 
 @pytest.fixture
-def overlay(tmp_path: Path) -> KeyOverlay:
+def overlay(tmp_path: Path) -> Iterator[KeyOverlay]:
     settings = StoreSettings(url=f"sqlite:///{tmp_path}/store.db", patience_seconds=DEADLINE_SECONDS)
-    return KeyOverlay(settings, "default")
+    found = KeyOverlay(settings, "default")
+    yield found
+    found.close()
 
 
 def over(overlay: KeyOverlay, base: Snapshot) -> Snapshot:
@@ -102,7 +105,7 @@ def test_the_last_known_keys_outlive_a_store_that_is_away(
     store: KeyStore, overlay: KeyOverlay, tmp_path: Path
 ) -> None:
     soon(overlay, engine(), by_place(*KEPT))
-    with sqlite3.connect(tmp_path / "store.db") as database:
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as database:
         database.execute("DROP TABLE key_revision")
     for _ in range(3):
         assert over(overlay, engine()).placement_keys == by_place(*KEPT)
@@ -118,7 +121,7 @@ def test_without_a_store_the_snapshot_keeps_its_own_keys(overlay: KeyOverlay) ->
 def test_a_store_without_keys_says_so_once(
     store: KeyStore, overlay: KeyOverlay, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with sqlite3.connect(tmp_path / "store.db") as database:
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as database:
         database.execute("DROP TABLE key_revision")
     deadline = time.monotonic() + DEADLINE_SECONDS
     while "placement keys are unknown" not in caplog.text:
