@@ -95,9 +95,7 @@ def serve(
     _log.info("metrics at http://%s:%d/metrics", shown, listening.getsockname()[1])
 
 
-def _run(
-    listening: socket.socket, answer: Answer, started: Callable[[Callable[[], object]], object]
-) -> None:
+def _run(listening: socket.socket, answer: Answer, started: Callable[[Callable[[], object]], object]) -> None:
     """Serve; `started` is given what ends it."""
 
     async def run() -> None:

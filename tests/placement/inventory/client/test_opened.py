@@ -59,6 +59,7 @@ def other(tmp_path: Path) -> Iterator[Config]:
 @pytest.fixture
 def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The addresses of the engines of which all was closed."""
+    inventory.close()  # what tests before this one had open
     found: list[str] = []
     close = Opened.close
 
