@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules.built_in.memory import MEMORY_AND_SWAP_IN_USE, MEMORY_HANDED_OUT, filter_hosts
@@ -15,6 +17,7 @@ from ovirt_placement.rules.verdict import Request
 from tests import builders as build
 from tests.builders import host, needed_mb, pending, snapshot, vm
 
+HOSTS = ("h1", "h2")
 SIZES = st.integers(1, 4096) | st.sampled_from([511, 512, 513, 1024, 65536])
 HUGE = st.sampled_from([{}, {}, {"hugepages": "2048"}, {"hugepages": "1048576"}, {"hugepages": "none"}])
 
@@ -63,44 +66,63 @@ def page_kib(one: Vm) -> int:
     return int(reported) if reported.isdigit() else 0
 
 
-def accepts(state: Snapshot, asked: str, place: Host) -> bool:
-    """The definition: memory that can be handed out, and memory that is there."""
+def pages_of(one: Vm) -> int:
+    return math.ceil(one.memory_mb * 1024 / page_kib(one)) if page_kib(one) else 0
+
+
+class Asked(NamedTuple):
+    """What VMs that come to a host ask of it by the engine's definition, in MiB; huge pages to make apart."""
+
+    handed_out: int
+    physical: int
+    to_make: int
+    on_their_way: int
+
+
+def asked_of(state: Snapshot, asked: str, place: Host) -> Asked | None:
+    """None if nobody comes who asks for anything."""
     held = {one.id: {one.host} for one in state.vms}
     for entry in state.pending:
         held[entry.vm].add(entry.host)
     coming = [one for one in state.vms if one.id in asked and one.status != "paused"]
     coming = [one for one in coming if place.id not in held[one.id]]
     if not coming:
-        return True
+        return None
     static = small = 0
     pages: dict[int, int] = {}
     for one in coming:
         static += 64 + one.memory_mb // 512
         small += 0 if page_kib(one) else one.memory_mb
         if page_kib(one):
-            needed = math.ceil(one.memory_mb * 1024 / page_kib(one))
-            pages[page_kib(one)] = pages.get(page_kib(one), 0) + needed
+            pages[page_kib(one)] = pages.get(page_kib(one), 0) + pages_of(one)
     possible = sum(8 * one.vcpus + 8 * one.io_threads + one.video_mb for one in coming)
     arrivals = {entry.vm for entry in state.pending if entry.host == place.id}
     on_their_way = [one for one in state.vms if one.id in arrivals]
     # The engine looks pages that are pending up by how many are free, in place of by their size.
-    taken = {
-        page_kib(one): math.ceil(one.memory_mb * 1024 / page_kib(one))
-        for one in on_their_way
-        if page_kib(one)
-    }
+    taken: dict[int, int] = {}
+    for one in on_their_way:
+        if page_kib(one):
+            taken[page_kib(one)] = taken.get(page_kib(one), 0) + pages_of(one)
     kib = 0
     for size, count in pages.items():
         free = place.free_huge_pages.get(size, 0)
         kib += size * max(0, count - max(0, free - taken.get(free, 0)))
     to_make = math.ceil(kib / 1024)
-    if small + static + possible + to_make > place.free_mb:
+    going_mb = sum(64 + one.memory_mb // 512 for one in on_their_way)
+    return Asked(small + static + possible + to_make, small + static, to_make, going_mb)
+
+
+def accepts(state: Snapshot, asked: str, place: Host) -> bool:
+    """The definition: memory that can be handed out, and memory that is there."""
+    needs = asked_of(state, asked, place)
+    if needs is None:
+        return True
+    if needs.handed_out > place.free_mb:
         return False
     if place.memory_free_mb is None or place.swap_free_mb is None:
         return True
-    there = place.memory_free_mb + place.memory_mb // 100 - to_make
-    there -= sum(64 + one.memory_mb // 512 for one in on_their_way)
-    return there >= 0 and small + static <= there + place.swap_free_mb
+    there = place.memory_free_mb + place.memory_mb // 100 - needs.on_their_way
+    return there >= needs.to_make and needs.physical <= there - needs.to_make + place.swap_free_mb
 
 
 @given(worlds(), st.sampled_from(["a", "ab"]))
@@ -109,6 +131,86 @@ def test_the_filter_is_the_definition(state: Snapshot, asked: str) -> None:
     assert [verdict.accepted for verdict in verdicts] == [
         accepts(state, asked, place) for place in state.hosts
     ]
+
+
+@st.composite
+def on_their_way(draw: st.DrawFn) -> Snapshot:
+    """VMs on their way to both hosts, huge pages more often than not, of which about as many are free.
+
+    Now and then as many are free as a page is large: so does the engine find those that are pending.
+    """
+    huge = st.sampled_from([{}, {"hugepages": "2048"}, {"hugepages": "2048"}, {"hugepages": "1048576"}])
+    drawn = [replace(draw(vms(name)), custom_properties=draw(huge)) for name in "abcd"]
+    needed = [pages_of(one) for one in drawn if page_kib(one)] or [0]
+    near = st.sampled_from([*needed, sum(needed), needed[0] + needed[-1]]).flatmap(
+        lambda count: st.integers(max(0, count - 2), count + 2)
+    )
+    free = st.dictionaries(st.sampled_from([2048, 1048576]), near | st.just(2048), max_size=2)
+    hosts = (
+        host(name, memory_mb=100 * draw(st.integers(0, 900)), free_huge_pages=draw(free)) for name in HOSTS
+    )
+    coming = (pending(name, draw(st.sampled_from(HOSTS))) for name in draw(st.sampled_from(["c", "d", "cd"])))
+    return snapshot(*hosts, *drawn, *coming)
+
+
+@given(on_their_way(), st.sampled_from(["a", "b", "ab"]), st.integers(0, 50))
+def test_hosts_with_exactly_enough_take_vms_and_those_with_a_mib_less_do_not(
+    state: Snapshot, asked: str, swap_mb: int
+) -> None:
+    """Of each of the three borders in turn: what is handed out, pages to make, physical memory with swap."""
+    for place in state.hosts:
+        needs = asked_of(state, asked, place)
+        if needs is None:
+            continue
+        spare_mb = place.memory_mb // 100 - needs.on_their_way
+        for short_mb in (0, 1):
+            plenty = replace(place, free_mb=10**9, memory_free_mb=10**9, swap_free_mb=swap_mb)
+            pages, both = needs.to_make - spare_mb, needs.to_make + needs.physical - spare_mb - swap_mb
+            border = {
+                "handed out": replace(plenty, free_mb=needs.handed_out - short_mb),
+                "not known": replace(plenty, free_mb=needs.handed_out - short_mb, memory_free_mb=None),
+                "pages": replace(plenty, memory_free_mb=pages - short_mb, swap_free_mb=10**9),
+                "physical": replace(plenty, memory_free_mb=max(pages, both - short_mb)),
+            }
+            for name, bordering in border.items():
+                (verdict,) = filter_hosts(with_host(state, bordering), Request(tuple(asked), (place.id,)))
+                assert verdict.accepted is accepts(state, asked, bordering), (name, short_mb)
+                assert name == "physical" or verdict.accepted is not bool(short_mb), (name, short_mb)
+
+
+def with_host(state: Snapshot, place: Host) -> Snapshot:
+    return replace(state, hosts=tuple(place if one.id == place.id else one for one in state.hosts))
+
+
+@given(
+    vms("a"),
+    vms("b"),
+    st.integers(-2, 2),
+    st.dictionaries(st.sampled_from([2048, 1048576]), st.integers(0, 3)),
+)
+def test_a_host_has_no_more_physical_memory_than_it_has_and_no_less_than_none(
+    one: Vm, other: Vm, beyond: int, more_pages: dict[int, int]
+) -> None:
+    used = [
+        one.memory_mb if one.usage_mem_percent is None else round(one.memory_mb * one.usage_mem_percent / 100)
+        for one in (one, other)
+    ]
+    for vms_there in ((one,), (one, other)):
+        mb = sum(used[: len(vms_there)])
+        full = host("h", memory_mb=100_000, memory_free_mb=100_000 - mb + beyond)
+        assert with_left(full, *vms_there).memory_free_mb == 100_000 + min(0, beyond)
+        assert with_left(full, *vms_there).free_mb == full.free_mb + sum(map(needed_mb, vms_there))
+        needed = {
+            size: sum(pages_of(vm) for vm in vms_there if page_kib(vm) == size) for size in (2048, 1048576)
+        }
+        ready = {size: max(0, count + more_pages.get(size, 0) - 1) for size, count in needed.items()}
+        low = host("h", memory_mb=100_000, memory_free_mb=max(0, mb + beyond), free_huge_pages=ready)
+        arrived = with_arrived(low, *vms_there)
+        assert arrived.memory_free_mb == max(0, max(0, mb + beyond) - mb)
+        assert arrived.free_huge_pages == {size: max(0, ready[size] - needed[size]) for size in ready}
+        unknown = replace(low, memory_free_mb=None)
+        assert with_left(unknown, *vms_there).memory_free_mb is None
+        assert with_arrived(unknown, *vms_there).memory_free_mb is None
 
 
 @given(vms("a"), vms("b"))

@@ -178,12 +178,9 @@ def test_groups_count() -> None:
 
 def _started(state: Snapshot, name: str, place: str) -> Snapshot:
     new = state.vm_by_id[name]
-    used = (
-        new.memory_mb if new.usage_mem_percent is None else round(new.memory_mb * new.usage_mem_percent / 100)
-    )
 
     def filled(one: Host) -> Host:
-        free = None if one.memory_free_mb is None else max(0, one.memory_free_mb - used)
+        free = None if one.memory_free_mb is None else max(0, one.memory_free_mb - _used_mb(new))
         return replace(one, free_mb=one.free_mb - needed_mb(new), memory_free_mb=free)
 
     return replace(
@@ -208,8 +205,12 @@ def starting(draw: st.DrawFn) -> tuple[Snapshot, str]:
         ),
         *state.clusters[1:],
     )
-    free = st.sampled_from([2000, 4000, 6000, 12_000])
-    hosts = tuple(replace(host, free_mb=draw(free)) for host in state.hosts) if plain else state.hosts
+    free, physical = st.sampled_from([2000, 4000, 6000, 12_000]), st.sampled_from([None, 2000, 4000, 6000])
+    hosts = (
+        tuple(replace(host, free_mb=draw(free), memory_free_mb=draw(physical)) for host in state.hosts)
+        if plain
+        else state.hosts
+    )
     vms = tuple(
         replace(each, host=None, status="down", migrating_to=None) if each.id == one else each
         for each in state.vms
@@ -233,6 +234,58 @@ def test_exactly_the_starts_are_refused_after_which_less_is_survived(drawn: tupl
         after = _started(state, name, place)
         lost = [failed for failed in survived if not survives(after, failed)]
         assert found[place].accepted is not bool(lost), (place, lost)
+
+
+def _used_mb(one: Vm) -> int:
+    return (
+        one.memory_mb if one.usage_mem_percent is None else round(one.memory_mb * one.usage_mem_percent / 100)
+    )
+
+
+@st.composite
+def physically_tight(draw: st.DrawFn) -> list[Snapshot]:
+    """States that differ in what is physically free on h2, the only host for what fails with h1.
+
+    It is about as much as that takes, and as a VM that is to start takes besides.
+    """
+    usage = st.sampled_from([None, 10, 100])
+    sizes = st.sampled_from([1000, 2000, 3000])
+
+    def drawn_vm(name: str, at: str | None, ha: bool) -> Vm:
+        return vm(name, at, ha=ha, needs_mb=draw(sizes), usage_mem_percent=draw(usage))
+
+    lost = [drawn_vm(name, "h1", True) for name in draw(st.sampled_from(["a", "ab"]))]
+    new, coming = drawn_vm("new", None, draw(st.booleans())), drawn_vm("coming", None, False)
+    pending = [Pending("coming", "h2")] if draw(st.booleans()) else []
+    at_once = sum(one.memory_mb + 64 + one.memory_mb // 512 for one in lost)
+    at_once += 64 + coming.memory_mb // 512 if pending else 0
+    swap_mb, memory_mb = draw(st.sampled_from([0, 300])), draw(st.sampled_from([0, 20_000]))
+    own = {0, _used_mb(new), new.memory_mb, new.memory_mb + 64 + new.memory_mb // 512}
+    first = host("h1", free_mb=draw(st.sampled_from([0, 8000])), memory_free_mb=8000, swap_free_mb=0)
+    full = host(
+        "h3", free_mb=8000, memory_mb=0, memory_free_mb=draw(st.sampled_from([0, 900])), swap_free_mb=0
+    )
+    return [
+        snapshot(
+            replace(RESERVING, scheduling_policy=SchedulingPolicy()), first,
+            host("h2", free_mb=20_000, memory_mb=memory_mb, swap_free_mb=swap_mb,
+                 memory_free_mb=at_once + more - swap_mb - memory_mb // 100),
+            full, *lost, new, coming, *pending,
+        )
+        for more in sorted({each + beyond for each in own for beyond in (-1, 0, 1)})
+    ]  # fmt: skip
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(physically_tight())
+def test_what_failures_send_to_a_host_takes_of_its_physical_memory(states: list[Snapshot]) -> None:
+    for state in states:
+        found = asked(state, "new")
+        survived = [failed for failed in (("h1",), ("h2",), ("h3",)) if survives(state, failed)]
+        for place in ("h1", "h2", "h3"):
+            after = _started(state, "new", place)
+            lost = [failed for failed in survived if not survives(after, failed)]
+            assert found[place].accepted is not bool(lost), (place, lost)
 
 
 def test_a_crashed_vm_that_was_counted_may_start_wherever_the_others_let_it() -> None:

@@ -95,6 +95,7 @@ def lets(state: Snapshot, vm: Vm, host: Host) -> bool:
         host.status == "up"
         and host.cluster == CLUSTER
         and needed_mb(vm) <= host.free_mb
+        and has_physically(state, vm, host)
         and max(vm.vcpus, *(one.vcpus for one in there(state, host)), 0) <= cores
         and (vm.migratable or not vm.pinned_hosts or host.id in vm.pinned_hosts)
         and lets_hosts(state, vm, host)
@@ -103,6 +104,20 @@ def lets(state: Snapshot, vm: Vm, host: Host) -> bool:
         and not lacks_unit(state, vm)
         and (not keyed or host.id in reference.acceptable(state, vm, [host], DEFAULTS))
     )
+
+
+def has_physically(state: Snapshot, vm: Vm, host: Host) -> bool:
+    """Whether what QEMU takes at once is there, in memory and swap, besides that of others that come.
+
+    What is free is shown in whole percents: one that may be there counts.
+    """
+    if host.memory_free_mb is None or host.swap_free_mb is None:
+        return True
+    coming = {entry.vm for entry in state.pending if entry.host == host.id}
+    coming |= {one.id for one in state.vms if one.migrating_to == host.id}
+    taken = sum(64 + one.memory_mb // 512 for one in state.vms if one.id in coming)
+    there = host.memory_free_mb + host.memory_mb // 100 - taken
+    return there >= 0 and vm.memory_mb + 64 + vm.memory_mb // 512 <= there + host.swap_free_mb
 
 
 def lets_hosts(state: Snapshot, vm: Vm, host: Host) -> bool:

@@ -30,7 +30,8 @@ def hosts(draw: st.DrawFn, name: str) -> Host:
         name,
         memory_mb=draw(st.sampled_from([4096, 16384])),
         free_mb=draw(st.sampled_from([-500, 2000, 3000, 5000, 9000])),
-        memory_free_mb=draw(st.sampled_from([None, None, 6000])),
+        memory_free_mb=draw(st.sampled_from([None, 2000, 4000, 6000])),
+        swap_free_mb=draw(st.sampled_from([None, 0, 1000])),
         cores=draw(st.sampled_from([2, 4])),
         status=draw(st.sampled_from(["up", "up", "up", "up", "maintenance", "non_operational"])),
     )

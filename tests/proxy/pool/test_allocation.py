@@ -1,0 +1,93 @@
+"""Who may use which worker next, over any sequence of wishes and returns, by what becomes of each worker."""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import copy
+from typing import cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_scheduler_proxy.pool.allocation import Allocation, Ticket
+from ovirt_scheduler_proxy.pool.worker import Worker
+
+UNITS = "uvw"
+#: A wish for a worker, the return of one (well, or gone), a new worker, a wish given up, or an idle one that goes.
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["ask", "ask", "ask", "return", "lose", "add", "withdraw", "take away"]),
+        st.sampled_from(UNITS),
+    ),
+    max_size=25,
+)
+
+
+class Play:
+    """Wishes are granted in the order in which they came, and no unit holds more than two workers."""
+
+    def __init__(self) -> None:
+        self.allocation = Allocation()
+        self.held: list[tuple[str, object]] = []
+        self.waiting: list[Ticket] = []
+        self.idle: list[object] = []
+        self.granted: list[Ticket] = []
+
+    def step(self, what: str, unit: str) -> None:
+        mine = [one for one in self.held if one[0] == unit]
+        if what == "ask":
+            self._ask(unit)
+        elif what in ("return", "lose") and mine:
+            self.held.remove(mine[0])
+            worker = mine[0][1] if what == "return" else None
+            self.idle += [worker] if worker is not None else []
+            self.allocation.take_back(unit, cast("Worker", worker))
+        elif what == "add":
+            self.add()
+        elif what == "withdraw" and self.waiting:
+            self.allocation.withdraw(self.waiting.pop())
+        elif what == "take away":
+            worker = (self.idle or [held for _, held in self.held] or [object()])[0]
+            assert self.allocation.remove(cast("Worker", worker)) is bool(self.idle)
+            self.idle = self.idle[1:] if self.idle else []
+
+    def add(self) -> None:
+        worker = object()
+        self.idle.append(worker)
+        self.allocation.add(cast("Worker", worker))
+
+    def _ask(self, unit: str) -> None:
+        def granted(worker: Worker) -> None:
+            self.idle.remove(worker)
+            self.held.append((unit, worker))
+            self.granted.append(ticket)
+            if ticket in self.waiting:
+                earlier = self.waiting[: self.waiting.index(ticket)]
+                full = Counter(name for name, _ in self.held)
+                assert all(full[other.unit] >= 2 for other in earlier), "an earlier wish could be granted"
+                self.waiting.remove(ticket)
+
+        ticket = Ticket(unit, granted)
+        if not self.allocation.request(ticket):
+            self.waiting.append(ticket)
+        assert (ticket in self.granted) is (ticket not in self.waiting)
+
+    def check(self) -> None:
+        held = Counter(unit for unit, _ in self.held)
+        assert max(held.values(), default=0) <= 2
+        assert not self.idle or all(held[ticket.unit] == 2 for ticket in self.waiting)
+
+
+@given(STEPS)
+def test_as_many_workers_are_wanted_as_would_be_put_to_use_at_once(steps: list[tuple[str, str]]) -> None:
+    play = Play()
+    for step in steps:
+        play.step(*step)
+        play.check()
+    wanted, before = play.allocation.wanted(), copy(play.waiting)
+    for number in range(wanted + 1):
+        idle = len(play.idle)
+        play.add()
+        play.check()
+        assert (len(play.idle) == idle) is (number < wanted)
+    assert len(before) - len(play.waiting) == wanted
