@@ -154,6 +154,25 @@ def test_no_fewer_migrations_would_do(seed: int) -> None:
     assert restored
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_on_the_way_no_more_failures_are_lost_than_at_the_start(seed: int) -> None:
+    chance = random.Random(seed)
+    several = 0
+    for _ in range(25):
+        state = drawn_in_need_of_room(chance)
+        oracle = Cluster(state)
+        where, begin = dict(oracle.start), len(lost_hosts(state, oracle.start))
+        plan = make_plan(state, CLUSTER, options=RESTORE)
+        for step in plan.steps:
+            where |= dict.fromkeys(step.vms, step.target)
+            assert len(lost_hosts(state, where)) <= begin, steps(plan)
+        fewest = fewest_to_restore(state, oracle, begin)
+        assert plan.migrations == fewest or lost(plan)
+        assert (fewest is None) == bool(lost(plan))
+        several += plan.migrations > 1
+    assert several
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_in_a_larger_cluster_every_host_may_fail_afterwards(seed: int) -> None:
     """All that need homes are of one size and in no group: homes can be counted."""
@@ -192,6 +211,29 @@ def drawn(chance: random.Random) -> Snapshot:
         for number in range(chance.randint(0, 2))
     ]
     return snapshot(RESERVING, *hosts, *vms, *groups)
+
+
+def drawn_in_need_of_room(chance: random.Random) -> Snapshot:
+    """What a needs on another host is on h2, once c has left it; for that, d must leave h3.
+
+    The one place for d is where e is to start if its host fails: on the way, that is lost as well.
+    """
+    size = chance.randint(2, 3)
+    spare = chance.choice([0, 0, 0, 0, 1, 2])
+    room = {"h1": 0, "h2": 1, "h3": size - 1, "h4": spare}
+    vms = [
+        vm("a", "h1", needs_mb=GIB * size, ha=True, migratable=chance.random() < 0.5),
+        vm("c", "h2", needs_mb=GIB * size),
+        vm("d", "h3", needs_mb=GIB),
+        vm("e", "h3", needs_mb=GIB, ha=True, migratable=chance.random() < 0.3),
+    ]
+    if chance.random() < 0.5:
+        more = chance.choice([1, 1, 2])
+        vms.append(
+            vm("x", chance.choice(["h1", "h4"]), needs_mb=GIB * more, migratable=chance.random() < 0.3)
+        )
+    apart = [group("g", APART, "a e")] if chance.random() < 0.9 else []
+    return snapshot(RESERVING, *(host(name, free_mb=GIB * free) for name, free in room.items()), *vms, *apart)
 
 
 def at(state: Snapshot, where: Where) -> Snapshot:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -135,22 +136,20 @@ def test_the_filter_is_the_definition(state: Snapshot, asked: str) -> None:
 
 @st.composite
 def on_their_way(draw: st.DrawFn) -> Snapshot:
-    """VMs on their way to both hosts, huge pages more often than not, of which about as many are free.
+    """VMs on their way to both hosts; all have huge pages of one size, more often than not."""
+    huge = draw(st.sampled_from([{}, {"hugepages": "2048"}, {"hugepages": "2048"}, {"hugepages": "1048576"}]))
+    drawn = [replace(draw(vms(name)), custom_properties=huge or draw(HUGE)) for name in "abcd"]
+    hosts = (host(name, memory_mb=100 * draw(st.integers(0, 900))) for name in HOSTS)
+    coming = [pending("c", "h1"), pending("d", "h2")]
+    return snapshot(*hosts, *drawn, *draw(st.sampled_from([coming, coming, coming[:1]])))
 
-    Now and then as many are free as a page is large: so does the engine find those that are pending.
-    """
-    huge = st.sampled_from([{}, {"hugepages": "2048"}, {"hugepages": "2048"}, {"hugepages": "1048576"}])
-    drawn = [replace(draw(vms(name)), custom_properties=draw(huge)) for name in "abcd"]
-    needed = [pages_of(one) for one in drawn if page_kib(one)] or [0]
-    near = st.sampled_from([*needed, sum(needed), needed[0] + needed[-1]]).flatmap(
-        lambda count: st.integers(max(0, count - 2), count + 2)
-    )
-    free = st.dictionaries(st.sampled_from([2048, 1048576]), near | st.just(2048), max_size=2)
-    hosts = (
-        host(name, memory_mb=100 * draw(st.integers(0, 900)), free_huge_pages=draw(free)) for name in HOSTS
-    )
-    coming = (pending(name, draw(st.sampled_from(HOSTS))) for name in draw(st.sampled_from(["c", "d", "cd"])))
-    return snapshot(*hosts, *drawn, *coming)
+
+def free_pages(state: Snapshot) -> list[dict[int, int]]:
+    """About as many as are asked for, with what is on its way or without; as many as a page is large."""
+    sizes = {page_kib(one): pages_of(one) for one in state.vms if page_kib(one)}
+    needed = [pages_of(one) for one in state.vms]
+    counts = {*needed, needed[0] + needed[1], needed[0] + needed[2], needed[1] + needed[3], sum(needed)}
+    return [{}, *({size: max(0, count - 1), 512: 9} for size in sizes for count in {*counts, size + 1, size})]
 
 
 @given(on_their_way(), st.sampled_from(["a", "b", "ab"]), st.integers(0, 50))
@@ -158,24 +157,28 @@ def test_hosts_with_exactly_enough_take_vms_and_those_with_a_mib_less_do_not(
     state: Snapshot, asked: str, swap_mb: int
 ) -> None:
     """Of each of the three borders in turn: what is handed out, pages to make, physical memory with swap."""
-    for place in state.hosts:
-        needs = asked_of(state, asked, place)
-        if needs is None:
-            continue
-        spare_mb = place.memory_mb // 100 - needs.on_their_way
-        for short_mb in (0, 1):
-            plenty = replace(place, free_mb=10**9, memory_free_mb=10**9, swap_free_mb=swap_mb)
-            pages, both = needs.to_make - spare_mb, needs.to_make + needs.physical - spare_mb - swap_mb
-            border = {
-                "handed out": replace(plenty, free_mb=needs.handed_out - short_mb),
-                "not known": replace(plenty, free_mb=needs.handed_out - short_mb, memory_free_mb=None),
-                "pages": replace(plenty, memory_free_mb=pages - short_mb, swap_free_mb=10**9),
-                "physical": replace(plenty, memory_free_mb=max(pages, both - short_mb)),
-            }
-            for name, bordering in border.items():
-                (verdict,) = filter_hosts(with_host(state, bordering), Request(tuple(asked), (place.id,)))
-                assert verdict.accepted is accepts(state, asked, bordering), (name, short_mb)
+    for bare in state.hosts:
+        for pages in free_pages(state):
+            for name, short_mb, place in bordering(
+                state, asked, replace(bare, free_huge_pages=pages), swap_mb
+            ):
+                (verdict,) = filter_hosts(with_host(state, place), Request(tuple(asked), (place.id,)))
+                assert verdict.accepted is accepts(state, asked, place), (name, short_mb)
                 assert name == "physical" or verdict.accepted is not bool(short_mb), (name, short_mb)
+
+
+def bordering(state: Snapshot, asked: str, place: Host, swap_mb: int) -> Iterator[tuple[str, int, Host]]:
+    """The host with exactly enough by each border, and with a MiB less."""
+    needs = asked_of(state, asked, place)
+    for short_mb in (0, 1) if needs is not None else ():
+        spare_mb = place.memory_mb // 100 - needs.on_their_way
+        handed_out, pages = needs.handed_out - short_mb, needs.to_make - spare_mb
+        both = pages + needs.physical - swap_mb - short_mb
+        plenty = replace(place, free_mb=10**9, memory_free_mb=10**9, swap_free_mb=swap_mb)
+        yield "handed out", short_mb, replace(plenty, free_mb=handed_out)
+        yield "not known", short_mb, replace(plenty, free_mb=handed_out, memory_free_mb=None)
+        yield "pages", short_mb, replace(plenty, memory_free_mb=pages - short_mb, swap_free_mb=10**9)
+        yield "physical", short_mb, replace(plenty, memory_free_mb=max(pages, both))
 
 
 def with_host(state: Snapshot, place: Host) -> Snapshot:

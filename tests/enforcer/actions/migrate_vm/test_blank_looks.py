@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -19,10 +19,11 @@ from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent, IntentState, Store
 from tests.builders import CLUSTER
 from tests.clock import Clock
+from tests.examples import examples
 
 #: What the engine shows at a look: the VM on its source, on its way, on its target, nowhere, or no such VM;
 #: or the request before it still, while the VM stays.
-UNANSWERED = ["stays", "stays", "absent", "migrating", "asked", "stopped"]
+UNANSWERED = ["stays", "stays", "absent", "stopped", "migrating", "migrating", "asked", "asked"]
 STATES = {
     "stays": VmState("up", "h1"),
     "asked": VmState("up", "h1"),
@@ -90,6 +91,7 @@ def given_up_at(shown: list[str]) -> int | None:
     return next((at for at in range(1, len(shown)) if nothing[at - 1] and nothing[at]), None)
 
 
+@settings(max_examples=examples(200))
 @given(st.lists(st.sampled_from(UNANSWERED), min_size=2, max_size=8))
 def test_a_request_without_an_answer_is_given_up_after_two_looks_in_a_row_that_show_nothing(
     shown: list[str],
@@ -122,6 +124,7 @@ def test_looks_before_the_engine_must_have_shown_it_prove_nothing(shown: list[st
     assert looks.look(shown[0]) is not None
 
 
+@settings(max_examples=examples(200))
 @given(st.lists(st.sampled_from(["absent", "absent", "migrating"]), min_size=2, max_size=8))
 def test_a_vm_that_migrates_is_gone_after_two_looks_in_a_row_without_it(shown: list[str]) -> None:
     looks = Looks(IntentState.ACCEPTED)
