@@ -37,7 +37,7 @@ run-tests = $(IN_MEMORY); $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1)" $(2)
 # Some folders have none of a mark.
 OR_NONE := || [ $$? -eq 5 ]
 
-.PHONY: help demo page screenshots site release test test-system test-nightly test-long test-properties test-platforms test-pythons lint bench soak conformance engine-conformance reference rpms rpm-lock clean
+.PHONY: help demo page screenshots site release test test-system test-nightly test-long test-properties test-platforms mutations test-pythons lint bench soak conformance engine-conformance reference rpms rpm-lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -57,7 +57,7 @@ test: $(READY) ## the quick tests: rules, planning, parsing, answers, units, and
 test-system: $(READY) $(WHEELS) ## what is real: processes, servers, browsers, PostgreSQL, packages
 	$(call run-tests,system and not nightly)
 
-test-nightly: test-long test-properties test-platforms ## what takes long: soak, RPMs, foreign clients, properties, platforms
+test-nightly: test-long test-properties test-platforms mutations ## what takes long: soak, RPMs, foreign clients, properties, platforms, slips
 
 test-long: $(READY) $(WHEELS) ## the tests that are marked so, of some folders or all (ONLY="FOLDERS")
 	$(call run-tests,nightly,--timeout 1800 $(ONLY)) $(OR_NONE)
@@ -69,6 +69,9 @@ test-platforms: $(READY) $(OLD_SQLITE) ## what concerns them, under the SQLite o
 	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -c 'import sqlite3; assert sqlite3.sqlite_version == "3.26.0"'
 	export LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE); $(call run-tests,$(QUICK),$(ON_THE_STORE))
 	export PYTHONPATH=tests/fips; $(call run-tests,$(QUICK),-k "not earlier_release" $(ON_DIGESTS))
+
+mutations: $(READY) ## type slips into copies of the project; each must be noticed by a test (ONLY="WORDS" of their rooms)
+	$(IN_MEMORY); $(BIN)/python -m tests.mutations $(ONLY)
 
 test-pythons: ## the quick tests, under each of the other Pythons that it runs with (PYTHONS="...")
 	@for python in $(PYTHONS); do \

@@ -79,7 +79,7 @@ class Play:
         assert not self.idle or all(held[ticket.unit] == 2 for ticket in self.waiting)
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(250))
 @given(STEPS)
 def test_as_many_workers_are_wanted_as_would_be_put_to_use_at_once(steps: list[tuple[str, str]]) -> None:
     for count in range(len(steps) + 1):

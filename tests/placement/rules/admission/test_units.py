@@ -194,6 +194,8 @@ def _started(state: Snapshot, name: str, place: str) -> Snapshot:
 def starting(draw: st.DrawFn) -> tuple[Snapshot, str]:
     """A cluster with a reservation, and a VM that is to start; often nothing but memory and rivals counts."""
     state = draw(worlds())
+    in_order = (replace(one, status="up" if one.up else "maintenance") for one in state.hosts)
+    state = replace(state, hosts=tuple(in_order))  # after a failure other rules apply
     plain = draw(st.booleans())
     one = draw(st.sampled_from(VMS))
     clusters = (
