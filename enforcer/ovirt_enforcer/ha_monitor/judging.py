@@ -31,5 +31,7 @@ def judge(snapshot: Snapshot, cluster: str, settings: HaSettings) -> Reservation
     except UserError as error:
         return unknown(snapshot, cluster, str(error))
     of_hosts = check(snapshot, cluster)
+    if of_hosts.doubt and not of_hosts.lost:
+        return unknown(snapshot, cluster, of_hosts.doubt)
     of_domains = check(snapshot, cluster, domains=domains) if domains else None
     return verdict_of(snapshot, cluster, of_hosts, of_domains, time.monotonic() - began)

@@ -29,6 +29,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
 from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
+from ovirt_placement.rules.memory import uncounted
 from ovirt_placement.rules.world import World
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import Paused
@@ -36,6 +37,8 @@ from ovirt_service.back_off import BackOff
 
 #: For this many times as long as a plan took, nothing that happens has another one made.
 _REST: Final = 2.0
+#: How soon to look again whether the engine has counted the memory of its VMs.
+_COUNTED_SECONDS: Final = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -144,6 +147,11 @@ class ClusterWork:
     def reconcile(self, look: Look) -> None:
         """Do what can be done now. `look` must have begun after all that was reported before."""
         self.retry_state.due = self._parts.clock() + self._parts.settings.interval_seconds
+        if doubt := uncounted(look.snapshot, self._cluster):
+            self._wanted = True
+            self._hurry(self._parts.clock() + _COUNTED_SECONDS)
+            _log.warning("%s: rests: %s", self.retry_state.name, doubt)
+            return
         if self._others.warn_of_restless(self.retry_state.name, look, look.restless_in(self._cluster)):
             self._simulated, self._wanted = False, True
         new = self._accept(look)

@@ -14,6 +14,7 @@ from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import HaCheck, check, judge_lost
 from ovirt_placement.rules.failover.protection import is_lost
+from ovirt_placement.rules.memory import uncounted
 from ovirt_placement.rules.violations import Violation, find_violations
 
 HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "groups", "violated rules", "HA")
@@ -61,6 +62,8 @@ class ClusterStatus(Record, frozen=True, omit_defaults=False):
     #: Whether the HA reservation reserves anything, and is satisfied; null where it is not known.
     ha_reservation: bool
     ha_safe: bool | None
+    #: Why nothing is said of it now, nor planned; empty as a rule.
+    doubt: str
     #: Highly available VMs that do not run though they should: nothing is safe while there are any.
     lost: tuple[LostVm, ...]
     #: At least this many hosts may fail at once, whichever they are, up to what the reservation asks for;
@@ -101,6 +104,7 @@ def cluster_status(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
         soft_violations=sum(not violation.hard for violation in violations),
         violations=tuple(_by_family(violations)),
         ha_reservation=cluster.ha_reservation,
+        doubt=uncounted(snapshot, cluster.id),
         ha_safe=None if checked is None else checked.safe,
         lost=tuple(lost_vm(one, snapshot) for one in lost),
         failures_survived=None if checked is None else _survived(checked),

@@ -139,6 +139,8 @@ class CheckedCluster(CheckVerdict, frozen=True, omit_defaults=False):
     cluster: Named
     #: How many hosts, or domains, fail together.
     failures: int
+    #: Why nothing is known now, whatever the numbers say; empty as a rule.
+    doubt: str
     #: What fails whole; nothing where every host fails by itself.
     units: tuple[FailingUnit, ...]
     #: By the engine's own, softer check.
@@ -214,6 +216,7 @@ def _of_cluster(found: HaCheck, snapshot: Snapshot) -> CheckedCluster:
         **_proven(found, snapshot, _MOST_EXPLAINED),
         cluster=named_cluster(found.cluster, snapshot),
         failures=found.failures,
+        doubt=found.doubt,
         units=tuple(FailingUnit(named_hosts(unit.hosts, snapshot), unit.domain) for unit in found.units),
         by_engine=CheckVerdict(**_proven(found.by_engine, snapshot, 0)),
         lost=tuple(lost_vm(one, snapshot) for one in found.lost),

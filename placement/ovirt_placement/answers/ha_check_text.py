@@ -41,9 +41,7 @@ def rows(answer: HaCheckDocument) -> list[tuple[str, ...]]:
 def notes(answer: HaCheckDocument) -> Iterator[str]:
     """In lines: why VMs cannot restart, what shows more, and which VMs the check is not about."""
     for found in answer.clusters:
-        if found.lost:
-            yield f"Lost in cluster {found.cluster.name} until they run again:"
-            yield from (f"  {one.sentence} (ovirt-placement why {one.vm.name})" for one in found.lost)
+        yield from _known_already(found)
         for loss in found.losses:
             yield from _causes(loss)
     if first := next((loss for found in answer.clusters for loss in found.losses), None):
@@ -62,6 +60,15 @@ def notes(answer: HaCheckDocument) -> Iterator[str]:
             yield f"{one.rule.title}: {_NOT_WAITING}{listed([vm.name for vm in one.vms])}"
         if found.outside:
             yield f"Not counted in cluster {found.cluster.name}: {_outside(found)}"
+
+
+def _known_already(found: CheckedCluster) -> Iterator[str]:
+    """What is lost without a further failure, and why nothing is known, if so."""
+    if found.lost:
+        yield f"Lost in cluster {found.cluster.name} until they run again:"
+        yield from (f"  {one.sentence} (ovirt-placement why {one.vm.name})" for one in found.lost)
+    if found.doubt:
+        yield f"Not known in cluster {found.cluster.name}: {found.doubt}."
 
 
 def _domain(one: FailingUnit) -> str:

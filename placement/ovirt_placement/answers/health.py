@@ -87,7 +87,9 @@ def _light(
             yield f"cluster {one.cluster.name}: {number} hard rule{'s are' if number > 1 else ' is'} violated"
         if one.hard_violations and one.upgrade:
             yield f"cluster {one.cluster.name}: {one.upgrade}: nothing is migrated until that is over"
-        if one.ha_reservation and one.ha_safe is None:
+        if one.doubt:
+            yield f"cluster {one.cluster.name}: no verdict, and nothing is planned: {one.doubt}"
+        elif one.ha_reservation and one.ha_safe is None:
             yield f"cluster {one.cluster.name}: not all failures of hosts could be judged"
     if proxy is not None and proxy.error is not None:
         yield "the proxy does not answer" if proxy.url else "the proxy's configuration cannot be read"

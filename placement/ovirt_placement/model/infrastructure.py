@@ -73,6 +73,8 @@ class Host(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     #: Whether its statistics were read: what is None of them then, the engine does not know either.
     measured: bool = False
+    #: Whether the engine reported more free memory than the VMs there leave: it has not counted them all yet.
+    memory_uncounted: bool = False
 
     @property
     def up(self) -> bool:

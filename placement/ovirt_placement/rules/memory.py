@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import is_
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ _VCPU_MB = _IO_THREAD_MB = 8
 #: The custom property that names the size of a VM's huge pages in KiB.
 _HUGE_PAGES = "hugepages"
 _KIB = 1024
+_MOST_NAMED = 5
 #: What is physically free is shown rounded to one part in this many of a host's memory.
 _SHOWN_PARTS = 100
 
@@ -60,6 +62,48 @@ def with_left(host: Host, *vms: Vm) -> Host:
         free_mb=host.free_mb + sum(map(required_mb, vms)),
         memory_free_mb=None if free is None else min(host.memory_mb, free + sum(map(used_mb, vms))),
     )
+
+
+def believed(snapshot: Snapshot) -> Snapshot:
+    """No host with more memory to hand out than the VMs there leave; one that reported more is marked.
+
+    For some 14 s after its start the engine reports each host as if it were empty, until it counts its VMs
+    anew. What it reserves, which the API does not show, comes on top: the memory may still be less.
+    """
+    percent = {cluster.id: cluster.memory_overcommit_percent for cluster in snapshot.clusters}
+    hosts = tuple(
+        _believed(host, percent.get(host.cluster, 100), snapshot.vms_of_host.get(host.id, ()))
+        for host in snapshot.hosts
+    )
+    if all(map(is_, hosts, snapshot.hosts)):
+        return snapshot
+    return replace(snapshot, hosts=hosts)
+
+
+def _believed(host: Host, percent: int, vms: Sequence[Vm]) -> Host:
+    """A VM that is being launched counts as pending, and is deducted already.
+
+    A host that was never reached has no memory yet.
+    """
+    if not vms or not host.memory_mb:
+        return host
+    most_mb = host.memory_mb * percent // 100 - sum(
+        required_mb(vm) for vm in vms if vm.status != "wait_for_launch"
+    )
+    if host.free_mb <= max(0, most_mb):
+        return host
+    return replace(host, free_mb=max(0, most_mb), memory_uncounted=True)
+
+
+def uncounted(snapshot: Snapshot, cluster: str) -> str:
+    """Why the memory of a cluster's hosts proves nothing now, in words; empty if it does."""
+    hosts = [host.name for host in snapshot.hosts_of_cluster.get(cluster, ()) if host.memory_uncounted]
+    if not hosts:
+        return ""
+    named = ", ".join(hosts[:_MOST_NAMED])
+    if len(hosts) > _MOST_NAMED:
+        named += f" and {len(hosts) - _MOST_NAMED} more"
+    return f"the engine has not counted the memory of all VMs on {named} since it started"
 
 
 class Lack(NamedTuple):

@@ -14,6 +14,7 @@ from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
 from ovirt_placement.engine.reading.requests import get_collection, whole_answers
 from ovirt_placement.engine.reading.vm_details import detailed
 from ovirt_placement.model import AffinityGroup, AffinityLabel, DataCenter, Host, Snapshot, Vm
+from ovirt_placement.rules.memory import believed
 
 #: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
 _STATISTICS = ("statistics",)
@@ -37,7 +38,7 @@ def read_snapshot(
     reported = read_as_reported(connection, statistics=statistics, devices=devices, policies=policies)
     if devices:
         reported = detailed(connection, reported, ALL_DETAILS)
-    return consistent(with_failover_hosts(reported))
+    return believed(consistent(with_failover_hosts(reported)))
 
 
 def read_as_reported(

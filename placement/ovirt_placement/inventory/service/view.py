@@ -30,6 +30,7 @@ from ovirt_placement.model import (
     Vm,
     VnicProfile,
 )
+from ovirt_placement.rules.memory import believed
 
 #: A cluster, with its affinity groups.
 _Grouped = tuple[Cluster, tuple[AffinityGroup, ...]]
@@ -208,7 +209,7 @@ class View:
                 vnic_profiles=self._details.vnic_profiles,
                 member_searches=self._searches.found,
             )
-            self._made = self._consistency.of(with_failover_hosts(reported))
+            self._made = believed(self._consistency.of(with_failover_hosts(reported)))
         return self._made
 
     def _surround(self, whole: Snapshot, span: Span) -> tuple[Subject, ...]:

@@ -18,6 +18,7 @@ from ovirt_placement.rules.admission.domains import PARAMETERS as DOMAIN_PARAMET
 from ovirt_placement.rules.admission.domains import domains_of, unknown_hosts
 from ovirt_placement.rules.admission.reserve import reserve_of
 from ovirt_placement.rules.failover.outcomes import Loss
+from ovirt_placement.rules.memory import uncounted
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
@@ -112,7 +113,7 @@ def _asked_about(snapshot: Snapshot, vms: tuple[str, ...], request: Request) -> 
         return None
     known = [snapshot.vm_by_id[vm] for vm in vms]
     cluster = snapshot.cluster_by_id[known[0].cluster]
-    if not cluster.ha_reservation:
+    if not cluster.ha_reservation or uncounted(snapshot, cluster.id):
         return None
     starting = [vm for vm in known if vm.host is None]
     if request.as_engine and not starting:

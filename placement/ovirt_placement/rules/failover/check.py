@@ -20,6 +20,7 @@ from ovirt_placement.rules.failover.outcomes import Proven, Survival, Unknown
 from ovirt_placement.rules.failover.protection import NOWHERE, Lost, Outside, find_lost, find_outside
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Domain, FailureUnit, single_hosts, whole_domains
+from ovirt_placement.rules.memory import uncounted
 from ovirt_placement.rules.mobility import LEAVABLE
 
 #: Steps for a whole check by one measure: a set of failing hosts costs one, and one for each VM to place.
@@ -52,6 +53,8 @@ class HaCheck(Proven, frozen=True, kw_only=True):
 
     cluster: str
     failures: int
+    #: Why nothing is proven now, whatever the numbers say; empty as a rule.
+    doubt: str = ""
     #: What fails whole; nothing where every host fails by itself.
     units: tuple[FailureUnit, ...] = ()
     #: By the engine's own, softer check: whether what VMs use, and are guaranteed, would fit.
@@ -87,8 +90,11 @@ def check(
     measure = question.measure()
     by_starts = _judge(question, measure, failures, domains, spread)
     lost = judge_lost(snapshot, cluster_id, steps)
+    doubt = uncounted(snapshot, cluster_id)
+    safe = False if lost else None if doubt else by_starts.safe
     return HaCheck(
-        **asdict(by_starts) | ({"safe": False} if lost else {}),
+        **asdict(by_starts) | {"safe": safe},
+        doubt=doubt,
         cluster=cluster_id,
         failures=failures,
         units=() if domains is None else whole_domains(domains, measure.hosts),

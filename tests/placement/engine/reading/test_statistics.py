@@ -24,7 +24,7 @@ def connection(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     """An engine with this many VMs, and pages of a hundred."""
     monkeypatch.setattr("ovirt_placement.engine.reading.statistics.MEASURED", 100)
     vms = (build.vm(f"vm{number:04}", "h") for number in range(request.param))
-    state = build.snapshot(build.host("h", free_mb=1 << 30, memory_mb=1 << 30), *vms)
+    state = build.snapshot(build.host("h", free_mb=1 << 29, memory_mb=1 << 30), *vms)
     server = serve(Engine.from_snapshot(state, clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT))
     settings = EngineSettings(url=server.api_url, username="admin@internal")
     try:
