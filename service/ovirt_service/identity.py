@@ -201,7 +201,7 @@ def _owner_of(folders: Iterable[Path]) -> Owner | None:
 
 def _become(found: Owner) -> None:
     groups: list[int] = []
-    gid, variables = found.gid, dict[str, str]()
+    gid, variables = found.gid, {"HOME": "/"}
     with suppress(KeyError):
         user = pwd.getpwuid(found.uid)
         gid, groups = user.pw_gid, os.getgrouplist(user.pw_name, user.pw_gid)

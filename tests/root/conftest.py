@@ -41,12 +41,13 @@ class Root:
     child: int = 0
     said: str = ""
 
-    def run(self, *words: str, **environment: str) -> int:
+    def run(self, *words: str, kill: tuple[int, float] | None = None, **environment: str) -> int:
         asked = {
             "words": words,
             "environment": environment,
             "service": any(words[: len(one)] == one for one in SERVICES),
             "log": str(self.folder / "complaints"),
+            "kill": kill,
         }
         assert self.process.stdin is not None
         assert self.process.stdout is not None

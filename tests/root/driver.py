@@ -1,8 +1,8 @@
 """Runs commands one after another, each in a fork that has loaded all that it needs.
 
-A line of JSON on standard input is one command: its words, its environment, and whether it is a service,
-which is ended once it says that it is ready. The answer is a line with its process, its status, and what
-it said.
+A line of JSON on standard input is one command: its words, its environment, whether it is a service, which
+is ended once it says that it is ready, and where in its writing it is killed, if it is. The answer is a line
+with its process, its status, and what it said.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ import signal
 import sys
 import traceback
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+from sqlalchemy import Engine, event
 
 import ovirt_enforcer
 import ovirt_placement
@@ -46,6 +50,22 @@ def load(package: ModuleType) -> None:
         import_module(module.name)
 
 
+def die(statement: int, seconds: float) -> None:
+    """End as by SIGKILL so long after the numbered statement that writes, which 0 is the end of none."""
+    numbers = count(1)
+
+    def before(connection: Any, cursor: Any, text: str, *others: Any) -> None:
+        writes = text.lstrip().upper().startswith(("INSERT", "UPDATE", "DELETE", "CREATE"))
+        if writes and next(numbers) == statement:
+            if not seconds:
+                os.kill(os.getpid(), signal.SIGKILL)
+            signal.setitimer(
+                signal.ITIMER_REAL, seconds
+            )  # SIGALRM, which nothing here handles, kills as well
+
+    event.listen(Engine, "before_cursor_execute", before)
+
+
 def be(words: list[str], environment: dict[str, str], said: int, complained: int) -> None:
     os.dup2(said, 1)
     os.dup2(complained, 2)
@@ -64,11 +84,19 @@ def be(words: list[str], environment: dict[str, str], said: int, complained: int
         os._exit(status)
 
 
-def run(words: list[str], environment: dict[str, str], is_service: bool, log: Path) -> tuple[int, int, str]:
+def run(
+    words: list[str],
+    environment: dict[str, str],
+    is_service: bool,
+    log: Path,
+    deadly: tuple[int, float] | None,
+) -> tuple[int, int, str]:
     read, written = os.pipe()
     complaints = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     child = os.fork()
     if child == 0:
+        if deadly is not None:
+            die(*deadly)
         be(words, environment, written, complaints)
     os.close(written)
     os.close(complaints)
@@ -95,5 +123,7 @@ if __name__ == "__main__":
     print(flush=True)
     for line in sys.stdin:
         asked = json.loads(line)
-        answer = run(asked["words"], asked["environment"], asked["service"], Path(asked["log"]))
+        answer = run(
+            asked["words"], asked["environment"], asked["service"], Path(asked["log"]), asked["kill"]
+        )
         print(json.dumps(answer), flush=True)

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -185,8 +186,22 @@ def test_what_is_said_helps(fault: Callable[[Scene], None], command: str, scene:
     assert len(aside) == (fault in (damage, damage_within, empty, upgrade))
 
 
-def test_where_the_disk_is_full_is_said_and_once_there_is_room_the_store_works(scene: Scene) -> None:
+@pytest.fixture
+def enforcer() -> Iterator[int]:
+    """A process that looks like an enforcer that led until lately."""
+    words = [sys.executable, "-c", "input()", "ovirt-enforcer"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, text=True) as process:
+        yield process.pid
+        process.communicate("\n")
+
+
+def test_where_the_disk_is_full_is_said_and_once_there_is_room_the_store_works(
+    scene: Scene, enforcer: int
+) -> None:
+    led = f"'default', '{socket.gethostname()}-{enforcer}-0a1b2c3d', 1, 0.0, 15.0"
+    execute(scene, f"INSERT INTO leases (engine, owner, epoch, expires, seconds) VALUES ({led})")
     fill(scene)
+    assert f"process {enforcer} runs and cannot write the store" in scene.said()["status"]
     for name, said in scene.said().items():
         assert _COMMAND.findall(said), (name, said)
         (command,) = set(_COMMAND.findall(said))

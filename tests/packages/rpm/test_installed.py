@@ -32,7 +32,7 @@ OWNED = {
     "/etc/ovirt-placement": "750 root ovirt-placement",
     "/etc/ovirt-placement/ovirt-placement.toml": "640 root ovirt-placement",
     "/etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml": "644 root root",
-    "/var/lib/ovirt-placement": "770 ovirt-placement ovirt-placement",
+    "/var/lib/ovirt-placement": "2770 ovirt-placement ovirt-placement",
     "/var/log/ovirt-scheduler-proxy": "750 ovirt-scheduler-proxy ovirt-scheduler-proxy",
     "/usr/share/ovirt-scheduler-proxy/plugins": "755 root root",
     "/usr/bin/ovirt-enforcer": "755 root root",

@@ -56,7 +56,11 @@ def make(folder: Path) -> None:
     """Make a folder for traces. Raises `OSError` if that cannot be."""
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder)
-        os.chmod(folder, _MODE)
+        try:
+            os.chmod(folder, _MODE)
+        except PermissionError:
+            # A unit with RestrictSUIDSGID=yes may not hand on a group: the folder is then its user's alone.
+            os.chmod(folder, _MODE & 0o777)
 
 
 def _is_ours(place: Path) -> bool:

@@ -27,6 +27,20 @@ def test_alongside_what_the_inventory_publishes(tmp_path: Path) -> None:
     assert found.stat().st_mode & 0o7777 == 0o2770
 
 
+def test_where_no_group_may_be_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the kernel answers a unit of systemd that restricts it."""
+    change = os.chmod
+
+    def refuse(path: Path, mode: int) -> None:
+        if mode & 0o6000:
+            raise PermissionError(1, "Operation not permitted")
+        change(path, mode)
+
+    monkeypatch.setattr(os, "chmod", refuse)
+    places.make(tmp_path / "expected")
+    assert (tmp_path / "expected").stat().st_mode & 0o7777 == 0o770
+
+
 def test_in_memory_where_no_inventory_is_and_for_each_engine_its_own(tmp_path: Path) -> None:
     first = places.find(configured(tmp_path / "one"))
     other = places.find(configured(tmp_path / "other"))
