@@ -49,7 +49,12 @@ class Forked:
             self.stdout = os.fdopen(os.dup(read.fileno()))
         assert self._process.pid is not None
         self.pid = self._process.pid
-        self.log = log
+        self._log = log
+
+    @property
+    def log(self) -> str:
+        """What it has complained so far."""
+        return self._log.read_text()
 
     def __enter__(self) -> Self:
         return self

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from ovirt_placement.cli import main as placement
 from ovirt_placement.model import state_file
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import live_engine
+from tests.processes import Forked
 from tests.proxy.running import eventually
 
 FIRST, AFTERWARDS = re.findall(r"```console\n(.*?)```", (CHECKOUT / "README.md").read_text(), re.DOTALL)[:2]
@@ -42,12 +42,7 @@ def test_the_enforcer_repairs_it(
     state = state_file.loads((CHECKOUT / "docs" / "first-look.json").read_bytes())
     command, wanted = AFTERWARDS.removeprefix("$ ").split("\n", 1)
     with live_engine(state, tmp_path, capsys, monkeypatch, more=SETTINGS) as live:
-        daemon = subprocess.Popen(
-            [Path(sys.executable).with_name("ovirt-enforcer"), "run", "--config", live.config],
-            stderr=subprocess.DEVNULL,
-        )
-        try:
+        words = ["run", "--config", str(live.config)]
+        with Forked(enforcer.main, words, tmp_path / "enforcer.log", os.environ) as daemon:
             eventually(lambda: live.outcome(*command.split()[1:])[1] == wanted)
-        finally:
             daemon.terminate()
-            daemon.wait()

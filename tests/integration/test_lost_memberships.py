@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ovirt_placement.cli.main import main
 from ovirt_placement.store.memberships import MembershipStore
 from tests import builders as build
 from tests.builders import SOFT_TOGETHER
 from tests.integration.world import World, running
 from tests.placement.cli.documents import parsed
+from tests.processes import completed
 
-COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
 #: A dry run, which is the default.
 OFTEN = "[enforcer]\ninterval_seconds = 0.2\n"
 STATE = build.snapshot(
@@ -38,8 +38,8 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def groups(world: World, *arguments: str) -> str:
-    command = [COMMAND, "groups", *arguments, "--config", str(world.config)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = ["groups", *arguments, "--config", str(world.config)]
+    done = completed(main, words, world.folder / "command.log", os.environ)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -91,6 +91,6 @@ def test_it_is_listed_logged_and_reported_once_over_restarts(world: World, publi
 
 
 def test_who_is_no_loser_cannot_be_forgotten(world: World) -> None:
-    command = [COMMAND, "groups", "lost", "--forget", "web", "--config", str(world.config)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = ["groups", "lost", "--forget", "web", "--config", str(world.config)]
+    done = completed(main, words, world.folder / "command.log", os.environ)
     assert (done.returncode, done.stderr) == (2, 'ovirt-placement: no VM that lost a membership "web"\n')

@@ -194,7 +194,7 @@ def page_process(file: Path) -> Iterator[tuple[Forked, str]]:
         try:
             assert process.stdout is not None
             said = re.fullmatch(r"ovirt-placement-web: (\S+)\n", process.stdout.readline())
-            assert said, process.log.read_text()
+            assert said, process.log
             yield process, said[1]
         finally:
             process.terminate()

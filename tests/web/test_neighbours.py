@@ -116,7 +116,7 @@ def test_300_plans_of_one_reader_hold_up_nobody(page: Page) -> None:
     assert set(statuses) == {200, 429}
     assert statuses[429] > 250
     assert all(int(answer.headers["retry-after"]) > 0 for answer in answers if answer.status == 429)
-    assert "plans: requests are refused with 429" in page.process.log.read_text()
+    assert "plans: requests are refused with 429" in page.process.log
 
 
 def test_a_right_that_is_taken_away_ends_views_and_streams_with_the_role_that_is_needed(

@@ -15,12 +15,14 @@ from types import MappingProxyType
 
 import pytest
 
+from ovirt_enforcer.cli.main import main
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.pages import faults, page_named_in, samples
+from tests.processes import Forked
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 from tests.service.listening import systemd
@@ -41,23 +43,10 @@ STATE = snapshot(
 QUICK = "[enforcer]\ninterval_seconds = 0.2\npoll_seconds = 1.0\n"
 
 
-class Enforcer(subprocess.Popen[str]):
-    """The process. It logs into a file, since a pipe that nobody empties would hold it up."""
-
+class Enforcer(Forked):
     def __init__(self, file: Path, environment: Mapping[str, str]) -> None:
-        self._file = file.with_name("enforcer.log")
-        with self._file.open("w") as log:
-            super().__init__(
-                [COMMAND, "run", "--config", str(file)],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env={**os.environ, **environment},
-            )
-
-    @property
-    def log(self) -> str:
-        return self._file.read_text()
+        words = ["run", "--config", str(file)]
+        super().__init__(main, words, file.with_name("enforcer.log"), {**os.environ, **environment})
 
     def end(self) -> None:
         self.terminate()
@@ -68,7 +57,6 @@ class Enforcer(subprocess.Popen[str]):
 def running(file: Path, environment: Mapping[str, str] = MappingProxyType({})) -> Iterator[Enforcer]:
     with Enforcer(file, environment) as process:
         try:
-            assert process.stdout is not None
             assert process.stdout.readline().startswith("ovirt-enforcer: watching "), process.log
             yield process
         finally:

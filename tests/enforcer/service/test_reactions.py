@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ovirt_enforcer.cli.main import main
 from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
@@ -18,8 +20,9 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, group, host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.enforcer.service.test_process import COMMAND, running
+from tests.enforcer.service.test_process import running
 from tests.placement.inventory.running import running as inventory_running
+from tests.processes import completed
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
@@ -76,9 +79,7 @@ def test_two_vms_that_a_new_group_parts_are_parted_at_once(
 
 
 def enforcer(*arguments: str, file: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, *arguments, "--config", str(file)], capture_output=True, text=True, timeout=60, check=False
-    )
+    return completed(main, [*arguments, "--config", str(file)], file.with_name("command.log"), os.environ)
 
 
 @pytest.mark.system

@@ -25,7 +25,8 @@ from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, group, host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.enforcer.service.test_process import COMMAND, Enforcer, running
+from tests.enforcer.service.test_process import COMMAND
+from tests.placement.inventory.running import Service
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
@@ -35,6 +36,20 @@ pytestmark = [pytest.mark.system, pytest.mark.timing]
 #: What is promised.
 PROMISED_SECONDS = 2.0
 SMALL = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"))
+
+
+@contextmanager
+def running(file: Path, ready: bool = True) -> Iterator[Service]:
+    """The installed command: how Python ends is part of the promise."""
+    words = [COMMAND, "run", "--config", str(file)]
+    with Service(words, file.with_name("enforcer.log"), os.environ) as daemon:
+        try:
+            if ready:
+                assert daemon.stdout is not None
+                assert daemon.stdout.readline().startswith("ovirt-enforcer: watching "), daemon.log
+            yield daemon
+        finally:
+            daemon.kill()
 
 
 @contextmanager
@@ -74,7 +89,7 @@ def seconds_to_end(daemon: subprocess.Popen[Any]) -> float:
 def test_while_the_engine_hangs(tmp_path: Path) -> None:
     with hung() as (address, taken):
         file = write_configuration(tmp_path, f"http://{address}/ovirt-engine/api")
-        with Enforcer(file, {}) as daemon:
+        with running(file, ready=False) as daemon:
             eventually(lambda: taken)
             assert seconds_to_end(daemon) < PROMISED_SECONDS
 
@@ -93,7 +108,7 @@ def test_while_the_engine_hangs_that_has_answered_until_now(server: Server, tmp_
 def test_while_postgresql_hangs(server: Server, tmp_path: Path) -> None:
     with hung() as (address, taken):
         file = write_configuration(tmp_path, server.api_url, store_url=f"postgresql://me@{address}/placement")
-        with Enforcer(file, {}) as daemon:
+        with running(file, ready=False) as daemon:
             eventually(lambda: taken)
             assert seconds_to_end(daemon) < PROMISED_SECONDS
 

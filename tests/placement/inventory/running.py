@@ -34,9 +34,13 @@ class Service(subprocess.Popen[str]):
     """Started by a command line. It logs into a file: a pipe that nobody empties would hold it up."""
 
     def __init__(self, words: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
-        self.log = log
+        self._log = log
         with log.open("w") as file:
             super().__init__(words, stdout=subprocess.PIPE, stderr=file, text=True, env=environment)
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
 
 
 @contextmanager
@@ -56,7 +60,7 @@ def running(
                 assert process.stdout is not None
                 line = process.stdout.readline()
                 directory = loaded(file).inventory.directory
-                assert line == f"ovirt-placement: publishing to {directory}\n", process.log.read_text()
+                assert line == f"ovirt-placement: publishing to {directory}\n", process.log
             yield process
         finally:
             if process.poll() is None:
@@ -74,7 +78,7 @@ def ended(process: Service | Forked) -> str:
     """End the service as an administrator does; return what it logged."""
     process.terminate()
     assert process.wait(timeout=30) == 0
-    return process.log.read_text()
+    return process.log
 
 
 def readings(engine: EngineServer) -> int:

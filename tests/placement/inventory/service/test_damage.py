@@ -68,7 +68,7 @@ def test_nobody_has_to_ask_for_a_repair(
     file = configured(tmp_path, engine, metrics='"127.0.0.1:0"')
     directory = loaded(file).inventory.directory
     with running(file) as service:
-        page = page_named_in(service.log.read_text())
+        page = page_named_in(service.log)
         before = read(directory)
         assert samples(page)[REPAIRS] == 0
         damage(directory / "snapshot")

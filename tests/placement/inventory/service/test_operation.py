@@ -126,7 +126,7 @@ def test_metrics(engine: EngineServer, tmp_path: Path) -> None:
     file = configured(tmp_path, engine, metrics='"127.0.0.1:0"')
     config = loaded(file)
     with running(file) as service:
-        page = page_named_in(service.log.read_text())
+        page = page_named_in(service.log)
         first = samples(page)
         inventory.snapshot(config=config, max_age=0, deadline=30)
         engine.answer = away
@@ -157,7 +157,7 @@ def test_an_address_that_is_none_is_reported_and_nothing_is_published(
     file = configured(tmp_path, engine, metrics='"9090"')
     with running(file, ready=False) as service:
         assert service.wait(30) == 2
-        assert "[inventory] metrics '9090' is not HOST:PORT" in service.log.read_text()
+        assert "[inventory] metrics '9090' is not HOST:PORT" in service.log
     assert {path.name for path in loaded(file).inventory.directory.iterdir()} == {"expected", "lock"}
 
 

@@ -197,13 +197,13 @@ def test_the_service_publishes_what_is_known_of_the_others_and_a_late_answer_whe
     world.server.disturbances.add(Disturbance(method="GET", path="/vms/slow", delay_seconds=LONG, times=None))
     with world.followed() as service:
         world.migrate("slow")
-        eventually(lambda: "VM slow: the engine takes long to answer" in service.log.read_text())
+        eventually(lambda: "VM slow: the engine takes long to answer" in service.log)
         world.migrate("quick")
         eventually(lambda: world.host("quick") == "h2")
         assert world.host("slow") == "h1"
         world.server.disturbances.clear()
         eventually(lambda: world.host("slow") == "h2")
-        eventually(lambda: "VM slow: the engine answers in time again" in service.log.read_text())
+        eventually(lambda: "VM slow: the engine answers in time again" in service.log)
         assert "Traceback" not in ended(service)
 
 
@@ -211,7 +211,7 @@ def test_the_service_ends_within_two_seconds_though_it_waits_for_an_object(world
     world.server.disturbances.add(Disturbance(method="GET", path="/vms/slow", delay_seconds=LONG, times=None))
     with world.followed() as service:
         world.migrate("slow")
-        eventually(lambda: "VM slow: the engine takes long to answer" in service.log.read_text())
+        eventually(lambda: "VM slow: the engine takes long to answer" in service.log)
         began = time.monotonic()
         log = ended(service)
         assert time.monotonic() - began < 3  # two, and the end of Python
