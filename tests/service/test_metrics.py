@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import socket
+import threading
 import urllib.request
+from contextlib import ExitStack
 
 import pytest
 from prometheus_client import Counter
@@ -34,6 +37,29 @@ def test_what_is_counted_can_be_read_alongside_what_the_process_takes(
     assert samples["part_build_info"] == 1
     assert not any(name.endswith("_created") for name in samples)
     assert samples["process_resident_memory_bytes"] > 0
+
+
+def test_who_connects_and_says_nothing_takes_no_thread_and_holds_up_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    metrics.serve(metrics.new_registry("part"), "127.0.0.1:0", "[part] metrics")
+    found = re.search(r"metrics at http://127.0.0.1:(\d+)", caplog.text)
+    assert found is not None
+    at, before = ("127.0.0.1", int(found[1])), threading.active_count()
+    with ExitStack() as all_open:
+        for number in range(100):
+            silent = all_open.enter_context(socket.create_connection(at))
+            if number % 2:
+                silent.sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
+        with urllib.request.urlopen(f"http://127.0.0.1:{at[1]}/metrics") as response:
+            assert b"part_build_info" in response.read()
+        assert threading.active_count() == before
+    for path, status in (("/other", 404), ("/metrics?name[]=part_build_info", 200)):
+        connection = http.client.HTTPConnection(*at)
+        connection.request("GET", path)
+        assert connection.getresponse().status == status
+        connection.close()
 
 
 def test_one_of_several_engines_is_a_label_of_all() -> None:

@@ -13,6 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Bytes that a request may carry: a form has a few hundred.
 MOST_BYTES = 2**20
+#: And one of who need not be logged in.
+_STRANGERS_BYTES = 2**14
+_FOR_STRANGERS = ("/log-in", "/log-in/token", "/log-out")
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
@@ -46,7 +49,7 @@ class Guard:
             await refusal(scope, receive, answering)
             return
         try:
-            await self._app(scope, _Bounded(receive), answering)
+            await self._app(scope, _Bounded(receive, _most_bytes(scope)), answering)
         except ClientDisconnect:
             return  # who went away, or took too long, gets no answer
         except Exception:
@@ -64,7 +67,7 @@ class Guard:
         headers = Headers(scope=scope)
         if headers.get("host", "").lower() not in self._hosts:
             return PlainTextResponse("This is not the address of the page.\n", 421)
-        if int(_digits(headers.get("content-length"))) > MOST_BYTES:
+        if int(_digits(headers.get("content-length"))) > _most_bytes(scope):
             return PlainTextResponse("The request is too large.\n", 413)
         if scope["method"] in _SAFE:
             return None
@@ -84,14 +87,15 @@ class TooLarge(Exception):
 class _Bounded:
     """Receives no more than a request may carry."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, most: int) -> None:
         self._receive = receive
+        self._most = most
         self._size = 0
 
     async def __call__(self) -> Message:
         message = await self._receive()
         self._size += len(message.get("body", b""))
-        if self._size > MOST_BYTES:
+        if self._size > self._most:
             raise TooLarge
         return message
 
@@ -118,6 +122,10 @@ class _Answering:
             if self._hsts:
                 headers["Strict-Transport-Security"] = "max-age=31536000"
         await self._send(message)
+
+
+def _most_bytes(scope: Scope) -> int:
+    return _STRANGERS_BYTES if scope["path"].rstrip("/").endswith(_FOR_STRANGERS) else MOST_BYTES
 
 
 def _digits(text: str | None) -> str:

@@ -29,13 +29,15 @@ _AT_ONCE = 16
 _LAST_SECONDS = 1.0
 
 #: A client that wants TLS has so long before others may take its place.
-_BEFORE_TLS = 1.0
+_BEFORE_TLS = 0.5
 
 #: Seconds until the next try where there is no room, or no file descriptor.
 _PAUSE = 0.01
 _LONG_PAUSE = 0.5
 
-#: That connections were closed is said again after this many seconds.
+#: That connections were closed is said of so many at once, and again after this many seconds: browsers open
+#: one or two that they do not use.
+_MANY = 10
 _QUIET_SECONDS = 60.0
 
 
@@ -69,6 +71,8 @@ class Listener:
         self._admit = admit
         self._closed = closed
         self._said = Said(_QUIET_SECONDS)
+        #: How many were closed since the last look.
+        self._lately = 0
         self._room = Room(limits.connections, self._count)
         self._context: ssl.SSLContext | None = None
         self._loop = asyncio.get_running_loop()
@@ -177,16 +181,22 @@ class Listener:
         now = time.monotonic()
         for connection in self._room.all():
             since = connection.waiting_since
-            if since is not None and now - since > self._allowed(connection):
+            rests = connection.idle and connection.has_called
+            if since is None or now - since <= self._allowed(connection, rests):
+                continue
+            if rests:
+                connection.abort()
+            else:
                 self._room.close(connection)
+        if self._lately >= _MANY and self._said.is_news("closed"):
+            log.warning("connections are closed that send no whole request, or do not read their answer")
+        self._lately = 0
 
-    def _allowed(self, connection: Guest) -> float:
-        if connection.unsent:
-            return self._limits.answer_seconds
-        rests = connection.idle and connection.has_called
-        return self._limits.idle_seconds if rests else self._limits.request_seconds
+    def _allowed(self, connection: Guest, rests: bool) -> float:
+        if rests:
+            return self._limits.idle_seconds
+        return self._limits.answer_seconds if connection.unsent else self._limits.request_seconds
 
     def _count(self) -> None:
+        self._lately += 1
         self._closed()
-        if self._said.is_news("closed"):
-            log.warning("connections are closed that send no whole request, or do not read their answer")
