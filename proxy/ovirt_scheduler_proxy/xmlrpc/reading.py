@@ -15,7 +15,7 @@ from lxml import etree
 
 from . import quick
 from .fault import INVALID_REQUEST, NOT_WELL_FORMED, Fault
-from .repairing import repaired
+from .repairing import is_beyond_repair, repaired
 
 #: Deeper nesting of elements than this is no call of the engine's; its own reach a depth of 11.
 DEEPEST = 64
@@ -77,11 +77,14 @@ def parse_call(body: bytes) -> MethodCall:
 
 
 def _root(body: bytes) -> etree._Element:
+    if is_beyond_repair(body):
+        raise Fault(NOT_WELL_FORMED, "the call is not well-formed XML: too many references to characters")
     try:
         return etree.fromstring(body, _parser)
     except (etree.XMLSyntaxError, ValueError) as error:
-        with contextlib.suppress(etree.XMLSyntaxError, ValueError):
-            return etree.fromstring(repaired(body), _parser)
+        if (whole := repaired(body)) is not body:
+            with contextlib.suppress(etree.XMLSyntaxError, ValueError):
+                return etree.fromstring(whole, _parser)
         raise Fault(NOT_WELL_FORMED, f"the call is not well-formed XML: {_one_line(error)}") from None
 
 

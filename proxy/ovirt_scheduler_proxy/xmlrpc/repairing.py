@@ -16,8 +16,21 @@ _REFERENCES = re.compile(r"(?:&#[0-9]{1,7};)+")
 _LAST = 0x10FFFF
 
 
+#: What the value of a property holds; others' calls wait while more is replaced.
+_MOST = 10_000
+_CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
+
+
+def is_beyond_repair(body: bytes) -> bool:
+    """Whether a call has more of what XML cannot hold, or of references, than anybody would mean."""
+    return body.count(b"&#") + len(body) - len(body.translate(None, _CONTROLS)) > _MOST
+
+
 def repaired(body: bytes) -> bytes:
-    """The call with halves of a character put together, and U+FFFD for all else that XML cannot hold."""
+    """The call with halves of a character put together, and U+FFFD for all else that XML cannot hold.
+
+    The call as it is where it is no text.
+    """
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:

@@ -254,6 +254,15 @@ def test_too_many_elements_are_a_fault(wire: Wire) -> None:
         xmlrpc.client.loads(wire.receive().body)
 
 
+@pytest.mark.parametrize("wrong", ["&#55357;x", "&#1;", "\x01", "\x01x"])
+def test_what_would_take_long_to_repair_is_a_fault(wrong: str) -> None:
+    call = xmlrpc.client.dumps((["Keep"], ["h1"], "v", {"name": "HERE"}), "runFilters")
+    with pytest.raises(Fault, match="not well-formed"):
+        read_call(call.replace("HERE", wrong * 20_000).encode(), 200_000)
+    few = read_call(call.replace("HERE", wrong * 100).encode(), 200_000)
+    assert few.parameters[3] == {"name": "\ufffdx" * 100 if "x" in wrong else "\ufffd" * 100}
+
+
 def test_too_many_attributes_are_a_fault() -> None:
     attributes = " ".join(f"a{number}='x'" for number in range(20_000))
     with pytest.raises(Fault, match="more than 10000 attributes"):
