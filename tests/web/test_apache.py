@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
+import socket
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -46,4 +49,22 @@ def test_the_page_behind_anapache(tmp_path: Path) -> None:
             with requests.get(f"{root}/events", headers=cookie, stream=True, timeout=30) as stream:
                 # The first event comes at once: Apache keeps nothing back.
                 assert next(stream.iter_lines()) == b"event: state"
+            # People and programs come from its address: none of them locks the others out.
+            wrong = {"name": "admin@internal", "password": "wrong"}
+            for number in range(6):
+                requests.post(f"{root}/log-in", data=wrong, headers=headers, timeout=30)
+                bearer = {"Authorization": f"Bearer expired{number}"}
+                assert requests.get(f"{root}/api/v1/status", headers=bearer, timeout=30).status_code == 401
+            half = f"POST {ROOT}/log-in HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length: 9\r\n\r\nx"
+            with ExitStack() as slow:
+                for _ in range(60):
+                    sender = slow.enter_context(socket.create_connection(("127.0.0.1", port)))
+                    sender.sendall(half.encode())
+                began = time.monotonic()
+                assert requests.get(f"{root}/", headers=cookie, timeout=30).status_code == 200
+                assert time.monotonic() - began < 1.0
+            answer = requests.post(
+                f"{root}/log-in", data=form, headers=headers, allow_redirects=False, timeout=30
+            )
+            assert answer.status_code == 303
         assert '"address":"127.0.0.1"' in page.audit()

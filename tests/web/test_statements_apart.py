@@ -16,7 +16,7 @@ import requests
 import trustme
 
 from ovirt_placement.engine.reading.rights import Rights
-from ovirt_placement_web.log_in import onward
+from ovirt_placement_web.log_in import counted_address, onward
 from ovirt_placement_web.sessions import Sessions
 from ovirt_placement_web.settings import WebSettings, listening
 from ovirt_service.errors import UserError
@@ -141,6 +141,17 @@ def test_13_forwarded_addresses_count_from_trusted_proxies_only(tmp_path: Path, 
     with paged(tmp_path, STATE, web='trusted_proxies = ["127.0.0.1"]') as behind:
         behind.log_in("first@internal", "wrong", X_Forwarded_For="192.0.2.7")
         assert '"192.0.2.7"' in behind.audit()
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [("192.0.2.7", "192.0.2.7"), ("127.0.0.1", ""), ("::1", ""), ("198.51.100.1", ""), ("", "")],
+)
+def test_13_an_address_that_many_people_come_from_is_not_counted(address: str, counted: str) -> None:
+    settings = WebSettings(trusted_proxies=("198.51.100.1",))
+    app = SimpleNamespace(state=SimpleNamespace(site=SimpleNamespace(settings=settings)))
+    request: Any = SimpleNamespace(client=SimpleNamespace(host=address) if address else None, app=app)
+    assert counted_address(request) == counted
 
 
 def test_14_others_than_this_machine_get_tls(tmp_path: Path) -> None:

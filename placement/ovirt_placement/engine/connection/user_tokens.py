@@ -1,7 +1,8 @@
 """Tokens of people: logs them in to the engine's single sign-on, and asks the engine in their name.
 
-What we do for ourselves goes over `client`. A token of a person is used at a log-in and at an act, never to
-poll: each request to the API keeps the engine's session alive. Source: the engine's OAuthTokenServlet and
+What we do for ourselves goes over `client`. A token of a person is used at a log-in, at an act, and once a
+minute for the rights of an open session, never for data: each request to the API keeps the engine's session
+alive, so that the caller ends what nobody uses. Source: the engine's OAuthTokenServlet and
 OAuthTokenInfoServlet.
 """
 
