@@ -295,3 +295,14 @@ def test_many_connections_at_once_that_ask_are_all_answered(wired: Wired) -> Non
 
     with ThreadPoolExecutor(50) as many:
         assert Counter(many.map(ask, range(500))) == {200: 500}
+
+
+def test_who_logs_out_while_the_engine_hangs_is_out(tmp_path: Path) -> None:
+    with paged(tmp_path, STATE, web="validate_seconds = 0.1") as page:
+        cookie = page.session()
+        csrf = page.csrf(cookie)
+        with hanging(page) as asked:
+            assert asked.wait(30)
+            time.sleep(0.5)
+            assert page.ask("/log-out", cookie=cookie, form={"csrf": csrf}).status == 303
+            assert page.ask("/", cookie=cookie).status == 303

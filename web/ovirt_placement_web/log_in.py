@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from contextlib import suppress
 from urllib.parse import parse_qsl, quote, unquote
 
 from starlette.requests import Request
@@ -70,7 +72,7 @@ async def log_in(request: Request) -> Response:
         _note(name, address, "refused by the engine")
         return _again(site, request, goal, name, 401, _WRONG)
     if not rights.administrator:
-        await site.bounds.log_ins.run(counted or name, _forget, site, token)
+        await _forget(site, token, counted or name)
         _note(name, address, "refused: no admin role")
         return _again(site, request, goal, name, 403, NO_ADMIN)
     return _begun(site, request, rights, token, goal)
@@ -104,7 +106,7 @@ async def log_out(request: Request) -> Response:
         if not session.admits(form.get("csrf", "")):
             raise Refusal(403, "This form is not of this session.")
         site.sessions.end(session)
-        await site.bounds.rights.run(session, _forget, site, session.token)
+        await _forget(site, session.token, session)
         _note(session.rights.user_name, address_of(request), "done", "log-out")
     answer = RedirectResponse(f"{site.root}/log-in", 303)
     answer.delete_cookie(site.cookie, path=site.root, secure=True, httponly=True, samesite="strict")
@@ -176,12 +178,10 @@ def _again(site: Site, request: Request, goal: str, name: str, status: int, wron
     return site.page(request, "log_in.html", status=status, onward=goal, name=name, wrong=wrong)
 
 
-def _forget(site: Site, token: str) -> None:
-    """Have the engine forget a token, if it can be reached."""
-    try:
-        site.tokens.log_out(token)
-    except UserError:
-        return  # the engine ends an idle session by itself
+async def _forget(site: Site, token: str, asker: Hashable) -> None:
+    """Have the engine forget a token, if it can be reached; else it ends an idle session by itself."""
+    with suppress(UserError, Refusal):
+        await site.bounds.acts.run(asker, site.tokens.log_out, token)
 
 
 def _note(who: str, address: str, outcome: str, act: str = "log-in") -> None:
