@@ -27,11 +27,28 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
+class _Store(argparse._StoreAction):
+    """As its base; an option that takes several values keeps those that were given with it before."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        before = getattr(namespace, self.dest, None)
+        if self.option_strings and self.nargs in ("+", "*") and before is not self.default:
+            values = [*(before or ()), *values]
+        super().__call__(parser, namespace, values, option_string)
+
+
 class Parser(argparse.ArgumentParser):
     """As its base; subcommands get a parser of this class, too."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"formatter_class": _Help, **options})
+        self.register("action", None, _Store)
 
     def error(self, message: str) -> NoReturn:
         """End with usage and message, and with the subcommand, option or value that was probably meant."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+
 import pytest
 
 from ovirt_service.arguments import Parser
 from ovirt_service.decoding import nearest
+from tests.docs.parsers import PARSERS, subcommands
 
 
 def parser() -> Parser:
@@ -57,3 +60,33 @@ def test_what_is_like_nothing_gets_no_hint(words: list[str], capsys: pytest.Capt
     with pytest.raises(SystemExit):
         parser().parse_args(words)
     assert "did you mean" not in capsys.readouterr().err
+
+
+def test_an_option_of_several_values_may_be_repeated() -> None:
+    made = Parser(prog="command")
+    add = made.add_subparsers(required=True).add_parser("add")
+    add.add_argument("names", nargs="*")
+    add.add_argument("--vms", nargs="+")
+    add.add_mutually_exclusive_group().add_argument("--hosts", nargs="+", default=["h"])
+    add.add_argument("--cluster")
+    assert made.parse_args(
+        ["add", "a", "b", "--vms", "q1", "--vms", "q2", "q3", "--hosts", "x", "--hosts", "y"]
+    ) == Namespace(names=["a", "b"], vms=["q1", "q2", "q3"], hosts=["x", "y"], cluster=None)
+    assert made.parse_args(["add", "--cluster", "c", "--cluster", "d"]) == Namespace(
+        names=[], vms=None, hosts=["h"], cluster="d"
+    )
+
+
+def test_no_command_forgets_what_was_given_before() -> None:
+    """Each option of each command that takes several values, given twice."""
+    tried = 0
+    for parser in (leaf for root in PARSERS.values() for leaf in subcommands(root)):
+        for action in parser._actions:
+            if action.option_strings and action.nargs in ("+", "*"):
+                found = Namespace(**{action.dest: action.default})
+                kind = action.type if callable(action.type) else str
+                for word in ("one", "two"):
+                    action(parser, found, [kind(word)], action.option_strings[0])
+                assert len(getattr(found, action.dest)) == 2, (parser.prog, action.option_strings)
+                tried += 1
+    assert tried >= 6

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.user_tokens import Refused
+from ovirt_placement.engine.connection.user_tokens import NoRole, Refused
 from ovirt_placement_web.api_questions import QUESTIONS, Problem, Question
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import counted_address
@@ -58,6 +58,8 @@ async def authenticate(site: Site, request: Request) -> Hashable:
     token = token.strip()
     try:
         rights = await site.bearers.rights(token, counted_address(request))
+    except NoRole:
+        raise Refusal(403, NO_ADMIN) from None
     except Refused:
         raise Refusal(401, "the engine does not take this token", {"WWW-Authenticate": "Bearer"}) from None
     except EngineAway:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.user_tokens import Refused
+from ovirt_placement.engine.connection.user_tokens import NoRole, Refused
 from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web import audit
 from ovirt_placement_web.bounds import Refusal
@@ -68,6 +68,9 @@ async def log_in(request: Request) -> Response:
     except EngineAway as error:
         _note(name, address, f"failed: {error}")
         return _again(site, request, goal, name, 503, _AWAY)
+    except NoRole:
+        _note(name, address, "refused: no role")
+        return _again(site, request, goal, name, 403, NO_ADMIN)
     except Refused:
         _note(name, address, "refused by the engine")
         return _again(site, request, goal, name, 401, _WRONG)
@@ -88,6 +91,9 @@ async def log_in_by_token(request: Request) -> Response:
     except EngineAway as error:
         _note("the portal's user", address, f"failed: {error}")
         raise Refusal(503, _AWAY) from None
+    except NoRole:
+        _note("the portal's user", address, "refused: no role")
+        raise Refusal(403, NO_ADMIN) from None
     except Refused:
         _note("the portal's user", address, "refused by the engine")
         raise Refusal(401, "The engine does not take this token.") from None

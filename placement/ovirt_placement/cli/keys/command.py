@@ -151,9 +151,7 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
 def _add_define(parser: argparse.ArgumentParser) -> None:
     _add_name(parser)
     parser.add_argument("--cluster", metavar="CLUSTER", required=True, help="by name or id")
-    parser.add_argument(
-        "--values", metavar="HOST=VALUE", nargs="+", action="extend", default=[], help="what hosts are given"
-    )
+    parser.add_argument("--values", metavar="HOST=VALUE", nargs="+", default=[], help="what hosts are given")
     parser.add_argument("--default", metavar="VALUE", help="what all hosts that are not named are given")
     parser.add_argument(
         "--sticky", metavar="WEIGHT", help="VMs that start on a host take a copy of this weight"

@@ -124,7 +124,7 @@ class EngineConnection:
         fault = fault_of(answer.body)
         if answer.code == 404 and answer.body.strip() and not fault:
             return failure_of_page(self.settings, path)
-        return failure_of_answer(answer.code, fault, self.settings, path)
+        return failure_of_answer(answer.code, fault, self.settings, path, bytes(answer.body))
 
     def _exchange(self, request: http.Request) -> http.Response:
         try:

@@ -81,6 +81,17 @@ def fault_of(body: bytes) -> Fault:
     return Fault(unbroken(fault.findtext("reason", "")), unbroken(fault.findtext("detail", "")))
 
 
+def has_no_role(body: bytes) -> bool:
+    """Whether the engine refuses a session since its user has no role: a page says so, no fault."""
+    return b"is not authorized to perform login" in body[:_LONGEST_FAULT]
+
+
+def fails_to_follow(body: bytes) -> bool:
+    """Whether the engine erred with 500 as it read, for a list, what its user may not read."""
+    page = body[:_LONGEST_FAULT]
+    return b"Problem following" in page and b"WebFaultException: HTTP 400" in page
+
+
 def failure_of(error: Exception, settings: EngineSettings, path: str) -> UserError:
     """Sort an error of the SDK's services, whether an answer or the lack of one."""
     code = getattr(error, "code", None)
@@ -91,16 +102,24 @@ def failure_of(error: Exception, settings: EngineSettings, path: str) -> UserErr
     return failure_of_answer(code, fault, settings, path)
 
 
-def failure_of_answer(code: int, fault: Fault, settings: EngineSettings, path: str) -> UserError:
-    """Sort an answer that is not what was asked for."""
+def failure_of_answer(
+    code: int, fault: Fault, settings: EngineSettings, path: str, body: bytes = b""
+) -> UserError:
+    """Sort an answer that is not what was asked for; the `body` matters where it has no fault."""
     said = f": {'; '.join(fault.messages) or fault.reason}" if fault else ""
+    if code == 401 and has_no_role(body):
+        return EngineSetupError(
+            f"{settings.url}: {settings.username} has no role in the engine: give it the role ReadOnlyAdmin"
+        )
     if code == 401:
         return EngineSetupError(
             f"{settings.url}: the engine refuses the session of {settings.username}{said}"
         )
     if code in AWAY_STATUSES:
         return EngineAway(f"{settings.url}: the engine is starting or stopping ({code})", request_sent=True)
-    if code == 400 and "insufficient permissions" in fault.detail:
+    if (code == 400 and "insufficient permissions" in fault.detail) or (
+        code == 500 and fails_to_follow(body)
+    ):
         return EngineSetupError(
             f"{settings.url}: {settings.username} may not read {path}: give it the role ReadOnlyAdmin"
         )

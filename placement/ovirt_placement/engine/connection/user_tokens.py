@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.exchanges import Answer, Trust, get, post
-from ovirt_placement.engine.connection.failures import EngineAway
+from ovirt_placement.engine.connection.failures import EngineAway, has_no_role
 from ovirt_placement.engine.connection.sso import AWAY_STATUSES, LOG_IN, LOG_OUT, SCOPE
 from ovirt_placement.engine.connection.unanswered import Unanswered
 from ovirt_service.errors import UserError
@@ -31,6 +31,10 @@ _LONGEST_TOKEN: Final = 4096
 
 class Refused(UserError):
     """The engine does not take the name and password, or the token."""
+
+
+class NoRole(Refused):
+    """The engine knows the person, to whom no role was granted."""
 
 
 class UserTokens:
@@ -90,6 +94,8 @@ class UserTokens:
             return answer.body
         if answer.status in (*AWAY_STATUSES, HTTPStatus.INTERNAL_SERVER_ERROR):
             raise EngineAway(f"the engine answers {answer.status}", request_sent=True)
+        if answer.status == HTTPStatus.UNAUTHORIZED and has_no_role(answer.body):
+            raise NoRole("no role was granted to this person")
         raise Refused(f"the engine answers {answer.status} to {path}")
 
     def _post(self, path: str, form: dict[str, str]) -> Answer:

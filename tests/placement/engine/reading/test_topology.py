@@ -16,6 +16,7 @@ from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import state_file
 from ovirt_service.errors import UserError
+from tests.paths import DATA
 from tests.placement.engine_server import PASSWORD, RECORDING, EngineServer, serving
 
 MIB = 1024 * 1024
@@ -233,6 +234,20 @@ def test_a_token_that_expired_is_renewed(engine: EngineServer, connection: Engin
             "/clusters",
             (400, b"<fault><detail>Query execution failed due to insufficient permissions.</detail></fault>"),
             "admin@internal may not read /clusters: give it the role ReadOnlyAdmin",
+        ),
+        # What engine 4.5.8 answers to a user with a role on one VM, and to one without any.
+        (
+            "/clusters",
+            (500, (DATA / "recordings" / "follow-denied.html").read_bytes()),
+            "admin@internal may not read /clusters: give it the role ReadOnlyAdmin",
+        ),
+        (
+            "/clusters",
+            (
+                401,
+                b"<html><body>The user a@b with profile [b] is not authorized to perform login</body></html>",
+            ),
+            "admin@internal has no role in the engine: give it the role ReadOnlyAdmin",
         ),
     ],
 )
