@@ -1,4 +1,4 @@
-"""Every line of the tables in docs/security.md names tests, and each of them is there."""
+"""Every line of the tables in docs/security.md and docs/failures.md names tests, which are there."""
 
 from __future__ import annotations
 
@@ -13,14 +13,23 @@ import pytest
 
 from tests.paths import CHECKOUT
 
-PAGE = CHECKOUT / "docs" / "security.md"
+SECURITY = CHECKOUT / "docs" / "security.md"
+FAILURES = CHECKOUT / "docs" / "failures.md"
+#: What the table of security has room for, in lines and in characters of two screens.
+_TWO_SCREENS = 100, 8_000
+#: Who is to be in it.
+_WHO = (
+    *("no account", "an account without role", "a reader", "an administrator of one cluster"),
+    *("a local user", "a plugin", "a program with a token", "the engine"),
+)
 _COMMENT = re.compile(r"<!--(.*?)-->")
 _LINE_BELOW = "| ---"
+_DEFINITION = re.compile(r"^ *def (test_\w+)\(", re.MULTILINE)
 
 
-def rows() -> Iterator[str]:
+def rows(page: Path) -> Iterator[str]:
     """All lines of tables but their heads."""
-    lines = PAGE.read_text().splitlines()
+    lines = page.read_text().splitlines()
     for line, after in pairwise([*lines, ""]):
         is_head = _LINE_BELOW in (line[:5], after[:5])
         if line.startswith("|") and not is_head:
@@ -52,17 +61,52 @@ def is_there(test: str) -> bool:
     return file.is_file() and name in defined(file)
 
 
-@pytest.mark.parametrize("row", list(rows()), ids=lambda row: " ".join(row.split("|")[1:3]).strip())
-def test_each_line_is_backed_by_tests_that_are_there(row: str) -> None:
+@cache
+def names_of_tests() -> frozenset[str]:
+    """Those of all tests, without where they are."""
+    files = (CHECKOUT / "tests").rglob("test_*.py")
+    return frozenset(found for file in files for found in _DEFINITION.findall(file.read_text()))
+
+
+def title(row: str) -> str:
+    return " ".join(row.split("|")[1:3]).strip()
+
+
+@pytest.mark.parametrize("row", list(rows(FAILURES)), ids=title)
+def test_each_line_of_failures_is_backed_by_tests_that_are_there(row: str) -> None:
     named = named_in(row)
     assert named
     assert [test for test in named if not is_there(test)] == []
 
 
+@pytest.mark.parametrize("row", list(rows(SECURITY)), ids=title)
+def test_each_line_of_security_names_tests_that_are_there_and_where_they_run(row: str) -> None:
+    *_, shown, end = row.split("|")
+    assert end == ""
+    words = shown.split()
+    tests = [word.strip("`") for word in words if word.startswith("`")]
+    assert tests
+    assert [test for test in tests if test not in names_of_tests()] == []
+    assert {word for word in words if not word.startswith("`")} <= {"P", "T", "A"}
+
+
+def test_security_fits_two_screens_and_speaks_of_everybody() -> None:
+    text = SECURITY.read_text()
+    assert len(text.splitlines()) <= _TWO_SCREENS[0]
+    assert len(text) <= _TWO_SCREENS[1]
+    who = [row.split("|")[1].strip() for row in rows(SECURITY)]
+    assert [one for one in _WHO if not any(each.startswith(one) for each in who)] == []
+    assert {"P", "T", "A"} <= {*text.split()}
+
+
 def test_there_are_lines_and_a_test_that_is_not_there_is_noticed() -> None:
-    assert len(list(rows())) > 40
+    assert len(list(rows(FAILURES))) > 25
+    assert len(list(rows(SECURITY))) > 15
     assert named_in("| a | b <!-- x::y z::w --> |") == ["x::y", "z::w"]
-    assert is_there("tests/docs/test_security.py::test_each_line_is_backed_by_tests_that_are_there")
+    assert is_there(
+        "tests/docs/test_security.py::test_there_are_lines_and_a_test_that_is_not_there_is_noticed"
+    )
     assert not is_there("tests/docs/test_security.py::test_of_nothing")
     assert not is_there("tests/docs/test_security.py::rows")
     assert not is_there("tests/docs/test_nowhere.py::test_of_nothing")
+    assert "test_of_nothing" not in names_of_tests()
