@@ -21,7 +21,7 @@ import time
 _GRACE_SECONDS = 2.0
 #: How soon it is noticed, while they are ended, that one was adopted.
 _ENDING_SECONDS = 0.05
-#: The output that is told of: the last lines, as many characters of each, and how often in seconds.
+#: The output that is reported: the last lines, as many characters of each, and how often in seconds.
 _LINES, _LONGEST_LINE, _REPORT_SECONDS = 3, 200, 1.0
 _KEPT_BYTES = 4096
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -50,7 +50,7 @@ class CommandProcess:
                 preexec_fn=_die_with_parent,
             )
         self._printed = b""
-        self._told, self._told_at = "", -_REPORT_SECONDS
+        self._reported, self._reported_at = "", -_REPORT_SECONDS
         self._status: int | None = None
         #: Why it is ended before its time, when what is left of it is killed, and which processes know.
         self._interrupted = ""
@@ -121,8 +121,8 @@ class CommandProcess:
             self._stop()
         if self._output in ready:
             self._read()
-        if now >= self._told_at + _REPORT_SECONDS and (text := self._text()) != self._told:
-            self._told, self._told_at = text, now
+        if now >= self._reported_at + _REPORT_SECONDS and (text := self._text()) != self._reported:
+            self._reported, self._reported_at = text, now
             _report(text=text)
 
     def _read(self) -> None:

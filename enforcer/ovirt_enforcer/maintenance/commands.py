@@ -30,7 +30,7 @@ _PROCESS: Final = Path(__file__).parent / "command_process.py"
 _PASSED_ON: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 #: How shells report a command that cannot be started.
 NOT_STARTED: Final = 127
-#: How long the end of this process waits for commands that end at once when they are told to.
+#: How long the end of this process waits for commands that end at once when they are asked to.
 _LAST_SECONDS: Final = 0.3
 
 _log = logging.getLogger(__name__)
@@ -71,34 +71,36 @@ class CommandStatus:
 
 @dataclass(slots=True)
 class _Started:
-    """A command's process, and what it has told of it."""
+    """A command's process, and what it has reported of it."""
 
     #: None if it could not be started.
     process: subprocess.Popen[bytes] | None
-    told: CommandStatus
+    reported: CommandStatus
     #: A line that is not complete yet.
     rest: bytes = b""
 
     def status(self) -> CommandStatus:
         """How it stands now; without waiting."""
         if self.process is None or self.process.stdout is None:
-            return self.told
+            return self.reported
         while (data := self.process.stdout.read(1 << 16)) is not None:
             *lines, self.rest = (self.rest + data).split(b"\n")
             for line in lines:
-                self.told = CommandStatus(**{"status": None, "since": self.told.since, **json.loads(line)})
+                self.reported = CommandStatus(
+                    **{"status": None, "since": self.reported.since, **json.loads(line)}
+                )
             if not data:
-                if self.told.runs:
-                    self.told = replace(self.told, interrupted="was killed by someone else")
+                if self.reported.runs:
+                    self.reported = replace(self.reported, interrupted="was killed by someone else")
                 self.stop()
                 self.process.stdout.close()
                 self.process.wait()
                 self.process = None
                 break
-        return self.told
+        return self.reported
 
     def stop(self) -> None:
-        """End it, with its descendants; `status` tells when it is done."""
+        """End it, with its descendants; `status` shows when it is done."""
         if self.process is not None and self.process.stdin is not None:
             with contextlib.suppress(OSError):
                 self.process.stdin.close()
@@ -144,7 +146,7 @@ class Commands:
             self.intents.accept(intent.id)
 
     def stop(self, run: MaintenanceRun, host: HostProgress, kind: CommandKind) -> None:
-        """End a command, with its descendants; `status` tells when it is done."""
+        """End a command, with its descendants; `status` shows when it is done."""
         if (started := self._started.get((kind, run.id, host.host))) is not None:
             started.stop()
 
@@ -215,7 +217,7 @@ def _as_recorded(intent: Intent) -> CommandStatus:
 
 def _start(line: str, seconds: float, host: HostProgress) -> _Started:
     """Run a command line, without a shell."""
-    told = CommandStatus(None, since=datetime.now(UTC).isoformat(" ", "seconds"))
+    reported = CommandStatus(None, since=datetime.now(UTC).isoformat(" ", "seconds"))
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     environment |= {"MAINTENANCE_HOST": host.name, "MAINTENANCE_HOST_ID": host.host}
     try:
@@ -231,7 +233,7 @@ def _start(line: str, seconds: float, host: HostProgress) -> _Started:
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        return _Started(None, replace(told, status=NOT_STARTED, text=str(error)))
+        return _Started(None, replace(reported, status=NOT_STARTED, text=str(error)))
     if process.stdout is not None:
         os.set_blocking(process.stdout.fileno(), False)
-    return _Started(process, told)
+    return _Started(process, reported)

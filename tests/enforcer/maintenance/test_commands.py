@@ -155,7 +155,7 @@ def test_what_cannot_be_started_has_failed(stage: Stage, kind: CommandKind, comm
     assert not found.interrupted
 
 
-def test_its_last_lines_are_told_while_it_runs_and_afterwards(stage: Stage) -> None:
+def test_its_last_lines_are_shown_while_it_runs_and_afterwards(stage: Stage) -> None:
     commands = stage.runner("sh -c 'seq 9; echo; kill -STOP $$; echo red; exit 3'")
     commands.start(CHECK, stage.run, stage.host)
     runs = stage.printed(commands, CHECK, "9")
@@ -259,7 +259,7 @@ def test_the_work_is_never_run_twice_whenever_the_enforcer_is_killed(stage: Stag
 
 
 @pytest.mark.parametrize(("command", "status"), [("true", 0), ("sh -c 'echo no; exit 3'", 1)])
-def test_how_the_work_ended_is_known_to_whoever_comes_next(stage: Stage, command: str, status: int) -> None:
+def test_how_the_work_ended_is_known_to_the_next_enforcer(stage: Stage, command: str, status: int) -> None:
     first = stage.runner(command)
     assert first.status(WORK, stage.run, stage.host) is None
     first.start(WORK, stage.run, stage.host)
