@@ -1,0 +1,172 @@
+"""What hostile neighbours act on: engine, proxy, inventory, page and enforcer as processes, of 60 hosts."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import requests
+from demo.processes import Processes, address
+
+from ovirt_placement.model import Snapshot, state_file
+from ovirt_simulator.generate import Sizes, generate
+from tests.configuration import PASSWORD, write_configuration
+from tests.integration.storms.clients import log_in
+from tests.pages import samples
+from tests.paths import PLUGINS
+from tests.proxy.running import AT_ONCE
+
+ENGINE, PROXY, INVENTORY = "ovirt-simulator", "ovirt-scheduler-proxy", "ovirt-placement"
+ENFORCER, PAGE = "ovirt-enforcer", "ovirt-placement-web"
+#: The user of the services, their group, and another member of it; and how the services become that user, who
+#: may read what root alone may read: an interpreter below root's home.
+OWNER, GROUP, MEMBER = 12_345, 12_346, 12_347
+_AS_OWNER = (
+    *(f"/usr/bin/setpriv --reuid={OWNER} --regid={GROUP} --clear-groups".split()),
+    *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search", "--"),
+)
+#: More than the parts keep.
+DISK_MB = 96
+#: Ahead of whatever else the machine of a test does, where we may: what is measured is who waits for whom.
+PRIORITY = -10
+ROOT, COOKIE = "/ovirt-placement", "__Secure-ovirt-placement"
+SIZES = Sizes(hosts=60, vms=1200, groups=60)
+
+_SETTINGS = """\
+[enforcer]
+mode = "approve"
+interval_seconds = 1
+poll_seconds = 0.5
+metrics = "127.0.0.1:0"
+[enforcer.maintenance]
+blocked_by = "sh -c 'trap : TERM; setsid yes & while :; do sleep 1; done'"
+command_seconds = 2
+[web]
+listen = "127.0.0.1:0"
+"""
+
+
+class _Processes(Processes):
+    def signal(self, name: str, number: signal.Signals) -> None:
+        self._running[name].send_signal(number)
+
+
+class Site:
+    """The processes, and what of them a neighbour or a witness must know."""
+
+    def __init__(self, base: Path, processes: _Processes, state: Snapshot) -> None:
+        """Start all; what the parts keep is in `folder`, and what is configured above it in `base`."""
+        self.folder, self.state = base / "kept", state
+        self._processes = processes
+        (base / "proxy.toml").write_text(AT_ONCE)
+        (base / "state.json").write_bytes(state_file.dumps(state))
+        self.proxy = self._start(f"{PROXY} run --config {base}/proxy.toml --plugins {PLUGINS}")
+        self.engine = self._start(f"{ENGINE} run --state {base}/state.json --http-threads 32")
+        self.configuration = write_configuration(
+            base, f"{self.engine}/ovirt-engine/api", engine="timeout_seconds = 5", more=_SETTINGS
+        )
+        settings = self.configuration.read_text()
+        for kept in ("inventory", "store.db"):
+            settings = settings.replace(f"{base}/{kept}", f"{self.folder}/{kept}")
+        self.configuration.write_text(settings)
+        if as_root():
+            os.chown(base / "password", OWNER, GROUP)
+        self._start(f"{INVENTORY} inventory run", listen=False)
+        self._start(f"{ENFORCER} run", listen=False)
+        self.page = self._start(f"{PAGE} run", listen=False)
+        self.person, self.reader = self._session("admin@internal"), self._session("reader@internal")
+        self.expired = log_in(self.engine)
+        requests.post(f"{self.engine}/ovirt-engine/services/sso-logout", {"token": self.expired}, timeout=30)
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """Where anybody may connect."""
+        parts = map(urlsplit, (self.page, self.proxy))
+        return [(one.hostname or "", one.port or 0) for one in parts]
+
+    def cycles(self, *results: str) -> float:
+        """How many cycles the enforcer has ended with these results."""
+        log = self._processes.log(ENFORCER).read_text()
+        url = log.partition("metrics at ")[2].split()[0]
+        return sum(
+            value
+            for (name, *labels), value in samples(url).items()
+            if name.endswith("_cycles_total") and labels[-1] in results
+        )
+
+    def freeze_engine(self) -> None:
+        self._processes.signal(ENGINE, signal.SIGSTOP)
+
+    def thaw_engine(self) -> None:
+        self._processes.signal(ENGINE, signal.SIGCONT)
+
+    def check(self) -> None:
+        """Raise `ProcessFailed` if a part has ended."""
+        self._processes.check()
+
+    def command(self, line: str) -> None:
+        """Carry out a command as the user of the services."""
+        done = self._processes.run(_words(line))
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def _start(self, command: str, *, listen: bool = True) -> str:
+        words = _words(command + " --listen 127.0.0.1:0" * listen)
+        return address(self._processes.start(command.split()[0], words)).rstrip("/")
+
+    def _session(self, name: str) -> str:
+        origin = "://".join(urlsplit(self.page)[:2])
+        answer = requests.post(
+            f"{origin}{ROOT}/log-in",
+            {"name": name, "password": PASSWORD},
+            headers={"Origin": origin},
+            allow_redirects=False,
+            timeout=30,
+        )
+        assert answer.status_code == 303, answer.text
+        return answer.headers["set-cookie"].partition(f"{COOKIE}=")[2].partition(";")[0]
+
+
+def _words(line: str) -> list[str]:
+    """An installed command, which the user of the services carries out unless it is the engine."""
+    name, *words = shlex.split(line)
+    as_owner = _AS_OWNER if as_root() and name != ENGINE else ()
+    return [*as_owner, str(Path(sys.executable).parent / name), *words]
+
+
+def as_root() -> bool:
+    return os.geteuid() == 0
+
+
+@contextmanager
+def site(sizes: Sizes = SIZES) -> Iterator[Site]:
+    """Run all parts; as root, as a user of their own, with a small disk that their group may write.
+
+    As root they also run ahead of other work of the machine, as does what this process forks meanwhile.
+    """
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    with ExitStack() as undone:
+        base = Path(undone.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm")))
+        base.chmod(0o755)
+        kept = base / "kept"
+        kept.mkdir()
+        if as_root():
+            os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+            undone.callback(os.setpriority, os.PRIO_PROCESS, 0, priority)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", kept], check=True)
+            undone.callback(subprocess.run, ["umount", "-l", kept], check=True)
+            os.chown(kept, OWNER, GROUP)
+            kept.chmod(0o2770)
+        (base / "logs").mkdir()
+        environment = {"OVIRT_PLACEMENT_CONFIG": str(base / "placement.toml")}
+        processes = undone.enter_context(_Processes(base / "logs", environment))
+        made = Site(base, processes, generate(sizes, 1))
+        undone.callback(made.thaw_engine)
+        yield made
