@@ -21,7 +21,7 @@ RETRIES = 3
 _REPORT_WAIT = 0.5
 
 
-#: A unit that awaits something is asked again after so many seconds, and for no longer than this: it holds no
+#: A unit that awaits something is asked again after these seconds, and for no longer than this: it holds no
 #: worker meanwhile.
 _AGAIN_SECONDS = 0.05
 _AWAITED_SECONDS = 0.3

@@ -35,7 +35,7 @@ _BEFORE_TLS = 0.5
 _PAUSE = 0.01
 _LONG_PAUSE = 0.5
 
-#: That connections were closed is said of so many at once, and again after this many seconds: browsers open
+#: That connections were closed is said of this many at once, and again after this many seconds: browsers open
 #: one or two that they do not use.
 _MANY = 10
 _QUIET_SECONDS = 60.0
