@@ -29,7 +29,8 @@ SYSTEM = "system and not nightly and not timing"
 SOURCES = ("service", "placement", "proxy", "enforcer", "web", "simulator")
 #: A slip can make a test wait for ever: that notices it, too.
 _PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "--timeout", "120", "--hypothesis-seed", "0")
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+#: Without its parameters, which may hold anything.
+_FAILED = re.compile(r"^(?:FAILED|ERROR) ([^\s\[]+)", re.MULTILINE)
 #: What pytest-timeout writes of the test that it ends with the whole run.
 _HANGS = re.compile(r"^  File \"[^\"]*/(tests/\S+)\", line \d+, in (test_\w+)", re.MULTILINE)
 

@@ -183,3 +183,16 @@ def test_what_was_followed_stands_in_the_vm() -> None:
     assert read.vm.nics == (Nic(id="n", name="nic1", vnic_profile="p"), Nic(id="m", name="nic2"))
     assert read.vm.disks == (Disk(id="d", bootable=True, profile="fast"),)
     assert read.grants == (Grant("a", USER_VM_MANAGER, "u"), Grant("b", USER_ROLE, "g"))
+
+
+@pytest.mark.parametrize(
+    ("policy", "guaranteed"),
+    [
+        ("", 4096),
+        ("<memory_policy/>", 4096),
+        ("<memory_policy><guaranteed>1048576</guaranteed></memory_policy>", 1),
+    ],
+)
+def test_all_memory_is_guaranteed_where_the_engine_does_not_say(policy: str, guaranteed: int) -> None:
+    (found,) = vms.read(vm(f"<memory>4294967296</memory>{policy}"))
+    assert (found.vm.memory_mb, found.vm.guaranteed_mb) == (4096, guaranteed)
