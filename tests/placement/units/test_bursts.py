@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import cast
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -17,11 +17,13 @@ from ovirt_placement.rules.verdict import Request, Verdict
 from ovirt_placement.units.bursts import doubtful_peers
 from ovirt_placement.units.decisions import Decision
 from tests.builders import host, snapshot, vm
+from tests.examples import examples
 
 VMS, HOSTS = "abcd", ("h1", "h2")
-SOME = st.sets(st.sampled_from(VMS))
+SOME = st.sets(st.sampled_from(VMS), min_size=2)
 
 
+@settings(max_examples=examples(300))
 @given(SOME, st.none() | SOME, SOME, SOME, st.tuples(SOME, SOME), st.sets(st.sampled_from(HOSTS)))
 def test_those_are_waited_for_who_would_have_a_host_refused_and_whose_place_is_not_sure(
     expected: set[str],
