@@ -16,13 +16,12 @@ import pytest
 from tests.kit.hostile.neighbours import NEIGHBOURS
 from tests.kit.hostile.site import Site, site
 from tests.kit.hostile.witnesses import CYCLE_SECONDS, RECOVERY_SECONDS, Witnesses
+from tests.placement.databases import postgresql
 
 #: How long two neighbours act in each suite, and for how long nobody acts before they do.
 _ACT_SECONDS, _ALONE_SECONDS = 3.0, 2.0
 _PAIRS = list(itertools.combinations(NEIGHBOURS, 2))
 _FEW = 4
-#: While these act, calls of the engine take up to some 0.2 s beyond their time alone, single ones more.
-_TOO_DEAR = {"unknown VMs", "dear questions", "invented tokens", "expired tokens"}
 #: Another few each day, unless it is said which.
 SEED = int(os.environ.get("SEED", time.time() // 86400))
 
@@ -82,29 +81,49 @@ def act(running: Site, witnesses: Witnesses, names: tuple[str, ...]) -> list[str
     return found + ([] if well is not None else ["not as before within ten seconds"])
 
 
-def _can(names: tuple[str, ...], request: pytest.FixtureRequest) -> None:
+def _can(names: tuple[str, ...]) -> None:
     if os.getuid() != 0 and {"local user", "full disk"} & {*names}:
         pytest.skip("as root alone")
-    if _TOO_DEAR & {*names}:
-        why = "they take processors that the engine's calls need"
-        request.applymarker(pytest.mark.xfail(reason=why, strict=False))
 
 
 @pytest.mark.timing
 @pytest.mark.nightly
 @pytest.mark.parametrize("names", _PAIRS, ids=" + ".join)
-def test_each_pair(
-    witnesses: tuple[Site, Witnesses], names: tuple[str, ...], request: pytest.FixtureRequest
-) -> None:
-    _can(names, request)
+def test_each_pair(witnesses: tuple[Site, Witnesses], names: tuple[str, ...]) -> None:
+    _can(names)
     assert act(*witnesses, names) == []
 
 
 @pytest.mark.timing
 @pytest.mark.system
 @pytest.mark.parametrize("names", random.Random(SEED).sample(_PAIRS, _FEW), ids=" + ".join)
-def test_a_few_pairs(
-    witnesses: tuple[Site, Witnesses], names: tuple[str, ...], request: pytest.FixtureRequest
-) -> None:
-    _can(names, request)
+def test_a_few_pairs(witnesses: tuple[Site, Witnesses], names: tuple[str, ...]) -> None:
+    _can(names)
     assert act(*witnesses, names) == []
+
+
+#: What differs where the store is another and the page speaks TLS.
+_ELSEWHERE = [
+    ("silent connections", "invented tokens"),
+    ("slow heads", "slow bodies"),
+    ("dear questions", "endless command"),
+    ("local user", "hanging engine"),
+]
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[tuple[Site, Witnesses]]:
+    with postgresql() as url, site(store_url=url, tls=True) as running:
+        made = Witnesses(running)
+        _until_well(running, made, 60.0)
+        yield running, made
+
+
+@pytest.mark.timing
+@pytest.mark.nightly
+@pytest.mark.parametrize("names", _ELSEWHERE, ids=" + ".join)
+def test_a_few_pairs_on_postgresql_and_over_tls(
+    elsewhere: tuple[Site, Witnesses], names: tuple[str, ...]
+) -> None:
+    _can(names)
+    assert act(*elsewhere, names) == []

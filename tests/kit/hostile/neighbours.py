@@ -9,6 +9,7 @@ import asyncio
 import os
 import random
 import signal
+import ssl
 import threading
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -68,9 +69,10 @@ async def leave(address: Address) -> None:
         await reader.read()
 
 
-async def ask(address: Address, requests: tuple[bytes, ...]) -> None:
+async def ask(address: Address, requests: tuple[bytes, ...], tls: bool = False) -> None:
     """Send one of the requests with something new in it, and read the answer."""
-    reader, writer = await asyncio.open_connection(*address)
+    context = ssl._create_unverified_context() if tls else None
+    reader, writer = await asyncio.open_connection(*address, ssl=context)
     with closing(writer):
         new = uuid.uuid4()
         head, _, body = random.choice(requests).replace(b"$NEW", str(new).encode()).partition(b"\r\n\r\n")
@@ -137,7 +139,7 @@ def _slow_bodies(site: Site) -> list[Client]:
 
 def _bearers(token: str, site: Site) -> list[Client]:
     head = f"GET {ROOT}/api/v1/clusters HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\r\n"
-    return [Client(ask, (site.addresses[0], (head.encode(),)), 60)]
+    return [Client(ask, (site.addresses[0], (head.encode(),), site.authority is not None), 60)]
 
 
 def _dear_questions(site: Site) -> list[Client]:
@@ -147,7 +149,7 @@ def _dear_questions(site: Site) -> list[Client]:
         f"GET {ROOT}{path} HTTP/1.1\r\nCookie: {COOKIE}={site.reader}\r\n\r\n".encode()
         for path in (f"/maintenance/{cluster}?{hosts}", f"/plan/{cluster}/now", f"/ha/{cluster}")
     ]
-    return [Client(ask, (site.addresses[0], tuple(heads)), 60)]
+    return [Client(ask, (site.addresses[0], tuple(heads), site.authority is not None), 60)]
 
 
 def _proxy_call(body: bytes) -> bytes:

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
 import requests
+import trustme
 from demo.processes import Processes, address
 
 from ovirt_placement.model import Snapshot, state_file
@@ -23,6 +25,7 @@ from tests.integration.storms.clients import log_in
 from tests.pages import samples
 from tests.paths import PLUGINS
 from tests.proxy.running import AT_ONCE
+from tests.web.apache import free_port
 
 ENGINE, PROXY, INVENTORY = "ovirt-simulator", "ovirt-scheduler-proxy", "ovirt-placement"
 ENFORCER, PAGE = "ovirt-enforcer", "ovirt-placement-web"
@@ -50,7 +53,6 @@ metrics = "127.0.0.1:0"
 blocked_by = "sh -c 'trap : TERM; setsid yes & while :; do sleep 1; done'"
 command_seconds = 2
 [web]
-listen = "127.0.0.1:0"
 """
 
 
@@ -62,7 +64,9 @@ class _Processes(Processes):
 class Site:
     """The processes, and what of them a neighbour or a witness must know."""
 
-    def __init__(self, base: Path, processes: _Processes, state: Snapshot) -> None:
+    def __init__(
+        self, base: Path, processes: _Processes, state: Snapshot, store_url: str | None, *, tls: bool
+    ) -> None:
         """Start all; what the parts keep is in `folder`, and what is configured above it in `base`."""
         self.folder, self.state = base / "kept", state
         self._processes = processes
@@ -71,20 +75,34 @@ class Site:
         self.proxy = self._start(f"{PROXY} run --config {base}/proxy.toml --plugins {PLUGINS}")
         self.engine = self._start(f"{ENGINE} run --state {base}/state.json --http-threads 32")
         self.configuration = write_configuration(
-            base, f"{self.engine}/ovirt-engine/api", engine="timeout_seconds = 5", more=_SETTINGS
+            base,
+            f"{self.engine}/ovirt-engine/api",
+            engine="timeout_seconds = 5",
+            store_url=store_url,
+            more=_SETTINGS + (_tls(base) if tls else 'listen = "127.0.0.1:0"\n'),
         )
+        #: Who vouches for the page, where it speaks TLS.
+        self.authority = base / "ca.pem" if tls else None
         settings = self.configuration.read_text()
         for kept in ("inventory", "store.db"):
             settings = settings.replace(f"{base}/{kept}", f"{self.folder}/{kept}")
         self.configuration.write_text(settings)
         if as_root():
-            os.chown(base / "password", OWNER, GROUP)
+            for secret in (base / "password", *base.glob("key.pem")):
+                os.chown(secret, OWNER, GROUP)
         self._start(f"{INVENTORY} inventory run", listen=False)
         self._start(f"{ENFORCER} run", listen=False)
-        self.page = self._start(f"{PAGE} run", listen=False)
+        self.page = self._start(f"{PAGE} run", listen=False).replace(
+            "//127.0.0.1", "//localhost" if tls else "//127.0.0.1"
+        )
         self.person, self.reader = self._session("admin@internal"), self._session("reader@internal")
         self.expired = log_in(self.engine)
         requests.post(f"{self.engine}/ovirt-engine/services/sso-logout", {"token": self.expired}, timeout=30)
+
+    @property
+    def verified(self) -> str | bool:
+        """By what a browser verifies the page."""
+        return True if self.authority is None else str(self.authority)
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
@@ -108,6 +126,12 @@ class Site:
     def thaw_engine(self) -> None:
         self._processes.signal(ENGINE, signal.SIGCONT)
 
+    def hurry(self) -> None:
+        """Put all parts ahead of other work, those as well that have a session of their own."""
+        for process in psutil.Process().children(recursive=True) if as_root() else ():
+            with suppress(OSError, psutil.Error):
+                Path(f"/proc/{process.pid}/autogroup").write_text(str(PRIORITY))
+
     def check(self) -> None:
         """Raise `ProcessFailed` if a part has ended."""
         self._processes.check()
@@ -128,6 +152,7 @@ class Site:
             {"name": name, "password": PASSWORD},
             headers={"Origin": origin},
             allow_redirects=False,
+            verify=self.verified,
             timeout=30,
         )
         assert answer.status_code == 303, answer.text
@@ -141,12 +166,25 @@ def _words(line: str) -> list[str]:
     return [*as_owner, str(Path(sys.executable).parent / name), *words]
 
 
+def _tls(folder: Path) -> str:
+    """Lines by which the page speaks TLS, and is known as localhost."""
+    authority, port = trustme.CA(), free_port()
+    served = authority.issue_cert("localhost")
+    served.cert_chain_pems[0].write_to_path(folder / "cert.pem")
+    served.private_key_pem.write_to_path(folder / "key.pem")
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    return (
+        f'listen = "127.0.0.1:{port}"\norigins = ["https://localhost:{port}"]\n'
+        f'certificate = "{folder}/cert.pem"\nkey = "{folder}/key.pem"\n'
+    )
+
+
 def as_root() -> bool:
     return os.geteuid() == 0
 
 
 @contextmanager
-def site(sizes: Sizes = SIZES) -> Iterator[Site]:
+def site(sizes: Sizes = SIZES, store_url: str | None = None, *, tls: bool = False) -> Iterator[Site]:
     """Run all parts; as root, as a user of their own, with a small disk that their group may write.
 
     As root they also run ahead of other work of the machine, as does what this process forks meanwhile.
@@ -167,6 +205,6 @@ def site(sizes: Sizes = SIZES) -> Iterator[Site]:
         (base / "logs").mkdir()
         environment = {"OVIRT_PLACEMENT_CONFIG": str(base / "placement.toml")}
         processes = undone.enter_context(_Processes(base / "logs", environment))
-        made = Site(base, processes, generate(sizes, 1))
+        made = Site(base, processes, generate(sizes, 1), store_url, tls=tls)
         undone.callback(made.thaw_engine)
         yield made

@@ -74,6 +74,7 @@ class Witnesses:
 
     def measure_alone(self, seconds: float) -> Noticed:
         """What a person and the engine notice of each other; that of the person."""
+        self._site.hurry()
         with self.asking() as (person, engine, machine):
             threading.Event().wait(seconds)
         assert not person.faults + engine.faults, person.faults + engine.faults
@@ -127,6 +128,7 @@ class Witnesses:
             f"{self._site.page.partition(ROOT)[0]}{ROOT}/",
             headers={"Cookie": f"{COOKIE}={self._site.person}"},
             allow_redirects=False,
+            verify=self._site.verified,
             timeout=_PATIENCE_SECONDS,
         )
         cluster = self._site.state.clusters[0].name
