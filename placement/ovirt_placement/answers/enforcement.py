@@ -194,7 +194,7 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
 
 
 def _unwritable(url: str) -> str | None:
-    from ovirt_placement.store.database import sqlite_path
+    from ovirt_placement.store.connections import sqlite_path
     from ovirt_placement.store.faults import of_file_system
 
     path = sqlite_path(url)

@@ -11,23 +11,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, exc, make_url, text
+from sqlalchemy import Connection, Engine, NullPool, create_engine, exc, text
 
+from ovirt_placement.store.connections import (
+    lacks_table,
+    let_readers_and_a_writer_coexist,
+    make_engine,
+    parse_url,
+    reason_of,
+    show_url,
+    sqlite_path,
+)
 from ovirt_placement.store.faults import BRING_BACK, RESTORE, is_damage, obstacle
 from ovirt_placement.store.marker import Marker, make_as_folder
 from ovirt_placement.store.versions import VERSION, make_or_upgrade, version
 from ovirt_service import identity
-from ovirt_service.addresses import shown
 from ovirt_service.errors import UserError
 
 #: Any number will do, as long as it is always the same: two processes must not make the tables at once.
 _POSTGRESQL_LOCK = 7_220_417
-
-#: Much longer than the writing of every key that there can be takes.
-_LONGEST_STATEMENT_SECONDS = 30
 
 _Result = TypeVar("_Result")
 #: Device and inode.
@@ -92,8 +97,8 @@ class Database:
         self._users = 0
         self._patience_seconds = patience_seconds
         self._create = create
-        self._url = _parsed(url)
-        self._engine = self._make_engine()
+        self._url = parse_url(url)
+        self._engine = make_engine(self._url, patience_seconds)
         #: The file of an SQLite store.
         self._path = sqlite_path(url)
         self._marker = Marker(self._url)
@@ -106,7 +111,7 @@ class Database:
     @property
     def name(self) -> str:
         """The URL without its password, wherever that stands in it."""
-        return _shown(self._url)
+        return show_url(self._url)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -152,7 +157,7 @@ class Database:
         try:
             yield
         except (exc.DBAPIError, exc.TimeoutError) as error:
-            self._checked = self._checked and not _lacks_table(error)
+            self._checked = self._checked and not lacks_table(error)
             raise self._complaint(error) from None
         except UnicodeEncodeError as error:
             raise UserError(f"store {self.name}: {error.object!r} is no Unicode text") from None
@@ -225,14 +230,14 @@ class Database:
 
     def _complaint(self, error: exc.DBAPIError | exc.TimeoutError) -> UserError:
         """What is wrong, in one sentence, with what helps."""
-        reason = _reason(error)
+        reason = reason_of(error)
         if self._path is not None and is_damage(reason):
             return self._damaged(reason)
         fault = None if self._path is None else obstacle(self._path, reason)
         if fault is not None:
             return StoreAway(f"store {self.name}: {reason}: {fault.what}", fault.remedy)
         passes = isinstance(error, exc.OperationalError | exc.TimeoutError) or error.connection_invalidated
-        if passes or _lacks_table(error):
+        if passes or lacks_table(error):
             return StoreAway(f"store {self.name}: {reason}")
         return UserError(f"store {self.name}: {reason}")
 
@@ -252,36 +257,6 @@ class Database:
             if "locked" not in str(error):
                 helps = error.remedy or "its file and folder must be writable for who runs this"
                 raise UserError(f"{error.what}: {helps}") from None
-
-    def _make_engine(self) -> Engine:
-        try:
-            engine = create_engine(
-                self._url, connect_args=self._connect_arguments(), pool_pre_ping=True, max_overflow=-1
-            )
-        except ModuleNotFoundError as error:
-            raise UserError(
-                f"store {self.name}: {error}; PostgreSQL needs pip install 'ovirt-placement[postgresql]'"
-            ) from None
-        if self._url.get_backend_name() == "postgresql":
-            event.listen(engine, "do_executemany", _execute_many)
-        return engine
-
-    def _connect_arguments(self) -> dict[str, Any]:
-        if self._url.get_backend_name() == "sqlite":
-            return {"timeout": self._patience_seconds}
-        milliseconds = max(1, round(self._patience_seconds * 1000))
-        # libpq counts in whole seconds and takes 2 for anything less. A client that waits for a server that
-        # is cut off learns of it within 10 s.
-        return {
-            "connect_timeout": 2,
-            "keepalives_idle": 4,
-            "keepalives_interval": 2,
-            "keepalives_count": 3,
-            "tcp_user_timeout": 10_000,
-            # A process that is stopped within a transaction does not block the rows that it locked.
-            "options": f"-c lock_timeout={milliseconds} -c idle_in_transaction_session_timeout=5000"
-            f" -c statement_timeout={_LONGEST_STATEMENT_SECONDS * 1000}",
-        }
 
     def _check_once(self) -> None:
         with self._lock:
@@ -373,22 +348,13 @@ class Database:
         """Begin a transaction to make tables in, while no other process does: the loser finds them made."""
         sqlite = self._path is not None
         if sqlite:
-            _let_readers_and_a_writer_coexist(engine)
+            let_readers_and_a_writer_coexist(engine)
         with engine.begin() as connection:
             if sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             else:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _POSTGRESQL_LOCK})
             yield connection
-
-
-def _let_readers_and_a_writer_coexist(engine: Engine) -> None:
-    """Switch to the write-ahead log; the switch waits for nobody, so another process may win."""
-    with (
-        contextlib.suppress(exc.OperationalError),
-        engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
-    ):
-        connection.exec_driver_sql("PRAGMA journal_mode=WAL").close()
 
 
 def _files(path: Path) -> list[Path]:
@@ -425,61 +391,3 @@ class _SharedReads:
         if connection is not None:
             with contextlib.suppress(exc.DBAPIError):
                 connection.close()
-
-
-def sqlite_path(url: str) -> Path | None:
-    """Return the file of an SQLite store; None if the store is none. Raises `UserError` for no URL."""
-    parsed = _parsed(url)
-    return Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
-
-
-def _parsed(url: str) -> URL:
-    try:
-        parsed = make_url(url)
-    except (exc.ArgumentError, ValueError):
-        # There may be a password in it.
-        raise UserError("[store] url: is no database URL; try sqlite:////PATH/store.db") from None
-    if parsed.get_backend_name() == "postgresql":
-        return parsed.set(drivername="postgresql+psycopg")
-    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
-        raise UserError(
-            f'[store] url: "{_shown(parsed)}" is neither sqlite:////PATH nor postgresql://HOST/NAME'
-        )
-    if not Path(parsed.database).is_absolute():
-        raise UserError(
-            f'[store] url: "{_shown(parsed)}" is relative to wherever a command is run:'
-            " write an absolute path, as in sqlite:////var/lib/ovirt-placement/store.db"
-        )
-    return parsed
-
-
-def _shown(url: URL) -> str:
-    """An SQLite store by its file; a database of others by scheme, host and port."""
-    if url.get_backend_name() == "sqlite":
-        return f"sqlite:///{url.database or ''}"
-    if url.host:
-        return shown(url.set(drivername=url.get_backend_name()).render_as_string())
-    hosts = url.query.get("host", ())
-    return f"{url.get_backend_name()}://{hosts if isinstance(hosts, str) else ','.join(hosts)}"
-
-
-def _lacks_table(error: exc.DBAPIError | exc.TimeoutError) -> bool:
-    """SQLite says so in words, PostgreSQL by the kind of the error."""
-    original = getattr(error, "orig", None)
-    return type(original).__name__ == "UndefinedTable" or "no such table" in str(original)
-
-
-def _execute_many(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
-    """Write many rows; afterwards the server counts how long the transaction rests, as after one row.
-
-    The driver sends many rows in a pipeline, whose end makes the server stop to count.
-    """
-    cursor.executemany(statement, parameters)
-    cursor.connection.execute("SELECT 1")
-    return True
-
-
-def _reason(error: Exception) -> str:
-    """Take the driver's first line, which says what is wrong; the rest is SQL and a link."""
-    original = getattr(error, "orig", None) or error
-    return str(original).strip().splitlines()[0]

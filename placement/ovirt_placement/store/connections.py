@@ -1,0 +1,116 @@
+"""How a store's database is connected to, by its URL: SQLite by a file, PostgreSQL by a server."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Engine, create_engine, event, exc, make_url
+
+from ovirt_service.addresses import shown
+from ovirt_service.errors import UserError
+
+#: Much longer than the writing of every key that there can be takes.
+_LONGEST_STATEMENT_SECONDS = 30
+
+
+def sqlite_path(url: str) -> Path | None:
+    """Return the file of an SQLite store; None if the store is none. Raises `UserError` for no URL."""
+    parsed = parse_url(url)
+    return Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
+
+
+def parse_url(url: str) -> URL:
+    """Raises `UserError` if no store can be there."""
+    try:
+        parsed = make_url(url)
+    except (exc.ArgumentError, ValueError):
+        # There may be a password in it.
+        raise UserError("[store] url: is no database URL; try sqlite:////PATH/store.db") from None
+    if parsed.get_backend_name() == "postgresql":
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
+        raise UserError(
+            f'[store] url: "{show_url(parsed)}" is neither sqlite:////PATH nor postgresql://HOST/NAME'
+        )
+    if not Path(parsed.database).is_absolute():
+        raise UserError(
+            f'[store] url: "{show_url(parsed)}" is relative to wherever a command is run:'
+            " write an absolute path, as in sqlite:////var/lib/ovirt-placement/store.db"
+        )
+    return parsed
+
+
+def show_url(url: URL) -> str:
+    """An SQLite store by its file; a database of others by scheme, host and port."""
+    if url.get_backend_name() == "sqlite":
+        return f"sqlite:///{url.database or ''}"
+    if url.host:
+        return shown(url.set(drivername=url.get_backend_name()).render_as_string())
+    hosts = url.query.get("host", ())
+    return f"{url.get_backend_name()}://{hosts if isinstance(hosts, str) else ','.join(hosts)}"
+
+
+def make_engine(url: URL, patience_seconds: float) -> Engine:
+    """Raises `UserError` if what speaks to such a database is not installed."""
+    try:
+        engine = create_engine(
+            url, connect_args=_connect_arguments(url, patience_seconds), pool_pre_ping=True, max_overflow=-1
+        )
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"store {show_url(url)}: {error}; PostgreSQL needs pip install 'ovirt-placement[postgresql]'"
+        ) from None
+    if url.get_backend_name() == "postgresql":
+        event.listen(engine, "do_executemany", _execute_many)
+    return engine
+
+
+def _connect_arguments(url: URL, patience_seconds: float) -> dict[str, Any]:
+    if url.get_backend_name() == "sqlite":
+        return {"timeout": patience_seconds}
+    milliseconds = max(1, round(patience_seconds * 1000))
+    # libpq counts in whole seconds and takes 2 for anything less. A client that waits for a server that
+    # is cut off learns of it within 10 s.
+    return {
+        "connect_timeout": 2,
+        "keepalives_idle": 4,
+        "keepalives_interval": 2,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 10_000,
+        # A process that is stopped within a transaction does not block the rows that it locked.
+        "options": f"-c lock_timeout={milliseconds} -c idle_in_transaction_session_timeout=5000"
+        f" -c statement_timeout={_LONGEST_STATEMENT_SECONDS * 1000}",
+    }
+
+
+def _execute_many(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
+    """Write many rows; afterwards the server counts how long the transaction rests, as after one row.
+
+    The driver sends many rows in a pipeline, whose end makes the server stop to count.
+    """
+    cursor.executemany(statement, parameters)
+    cursor.connection.execute("SELECT 1")
+    return True
+
+
+def let_readers_and_a_writer_coexist(engine: Engine) -> None:
+    """Switch to the write-ahead log; the switch waits for nobody, so another process may win."""
+    with (
+        contextlib.suppress(exc.OperationalError),
+        engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
+    ):
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL").close()
+
+
+def lacks_table(error: exc.DBAPIError | exc.TimeoutError) -> bool:
+    """SQLite says so in words, PostgreSQL by the kind of the error."""
+    original = getattr(error, "orig", None)
+    return type(original).__name__ == "UndefinedTable" or "no such table" in str(original)
+
+
+def reason_of(error: Exception) -> str:
+    """Take the driver's first line, which says what is wrong; the rest is SQL and a link."""
+    original = getattr(error, "orig", None) or error
+    return str(original).strip().splitlines()[0]
