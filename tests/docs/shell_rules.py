@@ -141,18 +141,6 @@ def _engine_config(words: list[str], root: Path) -> None:
             assert value == f"{NAME}={PATTERN}"
 
 
-def _mv(words: list[str], root: Path) -> None:
-    """The store is set aside with what SQLite keeps next to it, in a folder that was made before."""
-    files, folder = words
-    assert f"sqlite:///{files}" == f"{config.StoreSettings().url}*"
-    assert (root / folder.lstrip("/")).is_dir(), f"{folder} was not made before"
-
-
-def _mkdir(words: list[str], root: Path) -> None:
-    (folder,) = words
-    (root / folder.lstrip("/")).mkdir(parents=True)
-
-
 def _export(words: list[str], root: Path) -> None:
     assert {word.partition("=")[0] for word in words} <= _VARIABLES
 
@@ -176,8 +164,6 @@ RULES: dict[str, Rule] = {
     "echo": _echo,
     "curl": _curl,
     "engine-config": _engine_config,
-    "mkdir": _mkdir,
-    "mv": _mv,
     "export": _export,
     "read": _read,
 }
