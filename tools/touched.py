@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tests.paths import CHECKOUT
 
-#: So many commits count as changed where nothing says what was tested last.
+#: How many commits count as changed where nothing says what was tested last.
 _COMMITS = 10
 #: Where nothing is known: what has found most in few minutes.
 _ALWAYS = ("tests/placement/rules", "tests/placement/planning", "tests/tools")

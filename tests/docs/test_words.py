@@ -52,13 +52,22 @@ AVOIDED = [phrase.strip() for avoid, _ in _table("Words to avoid") for phrase in
 def _found_in(text: str) -> Iterator[re.Match[str]]:
     """Where an avoided phrase stands; only phrases whose first word the text has somewhere are looked for."""
     lowered = text.lower()
-    there = tuple(phrase for phrase in AVOIDED if phrase.split()[0].lower() in lowered)
-    return _any_of(there).finditer(text) if there else iter(())
+    found = {}
+    for phrase in AVOIDED:
+        first, at = phrase.split()[0].lower(), -1
+        while (at := lowered.find(first, at + 1)) >= 0:
+            if match := _compiled(phrase).match(text, at):
+                found[at] = match
+    end = 0
+    for at in sorted(found):
+        if at >= end:
+            end = found[at].end()
+            yield found[at]
 
 
 @cache
-def _any_of(phrases: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(map(_pattern, phrases)))
+def _compiled(phrase: str) -> re.Pattern[str]:
+    return re.compile(_pattern(phrase))
 
 
 def _exceptions() -> Iterator[tuple[str, set[str]]]:
@@ -70,6 +79,12 @@ def _exceptions() -> Iterator[tuple[str, set[str]]]:
 #: Words that may stay in some files, and words that may stay in lines with something.
 IN_FILES = [(part, words) for part, words in _exceptions() if "/" in part]
 IN_LINES = [(part, words) for part, words in _exceptions() if "/" not in part]
+
+
+@cache
+def texts() -> dict[str, str]:
+    """What each file holds, by its path."""
+    return {f"/{file.relative_to(CHECKOUT)}": file.read_text(errors="replace") for file in files()}
 
 
 def files() -> Iterator[Path]:
@@ -97,12 +112,9 @@ def found_in(text: str, file: str = "") -> list[str]:
 
 
 def test_avoided_words_are_nowhere() -> None:
-    found = {}
-    for file in files():
-        name = str(file.relative_to(CHECKOUT))
-        if file not in THEMSELVES and (words := found_in(file.read_text(errors="replace"), f"/{name}")):
-            found[name] = words
-    assert found == {}
+    themselves = {f"/{file.relative_to(CHECKOUT)}" for file in THEMSELVES}
+    judged = {name: found_in(text, name) for name, text in texts().items() if name not in themselves}
+    assert {name: words for name, words in judged.items() if words} == {}
 
 
 @pytest.mark.parametrize(
@@ -130,12 +142,11 @@ def test_other_words_are_not(text: str) -> None:
 
 
 def test_each_exception_is_needed() -> None:
-    texts = {f"/{file.relative_to(CHECKOUT)}": file.read_text(errors="replace") for file in files()}
     for part, words in IN_FILES:
-        whole = "\n".join(text for name, text in texts.items() if part in name)
+        whole = "\n".join(text for name, text in texts().items() if part in name)
         assert {match[0].lower() for match in _found_in(whole)} >= words, part
     for part, _ in IN_LINES:
-        assert any(part in text for text in texts.values()), part
+        assert any(part in text for text in texts().values()), part
 
 
 def test_replacements_are_not_avoided() -> None:

@@ -122,11 +122,13 @@ def test_host_with_a_hard_positive_group_can_be_drained(engine: World) -> None:
     assert engine.host_of("drain-a") == engine.host_of("drain-b") != "drain-h1"
 
 
+@pytest.mark.system
 def test_vm_of_a_failed_host_restarts_elsewhere_without_the_peer_it_should_join(engine: World) -> None:
     engine.fail("fail-h1")
     engine.until_on("fail-a", "fail-h2")
 
 
+@pytest.mark.system
 def test_vm_of_a_failed_host_restarts_alongside_the_peer_it_should_stay_away_from(engine: World) -> None:
     engine.fail("crowd-h1")
     engine.until_on("crowd-a", "crowd-h2")

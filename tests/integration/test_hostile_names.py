@@ -178,6 +178,7 @@ def test_names_of_an_engine_and_what_is_remembered_of_them(
     assert bench.begun()
 
 
+@pytest.mark.system
 def test_names_in_a_plan_that_is_applied(
     bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -202,6 +202,7 @@ def test_a_record_that_cannot_be_read_is_said_in_one_line(asking: Asking, tmp_pa
     assert complaint.count("\n") == 1
 
 
+@pytest.mark.system
 def test_the_age_of_the_state_stands_with_each_decision_of_ours(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

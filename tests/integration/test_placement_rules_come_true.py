@@ -88,6 +88,7 @@ def by_unit(proxy: Any, state: Snapshot, one: Vm) -> set[str]:
     return set(proxy.runFilters([UNIT], list(HOSTS), one.id, parameters)["result"])
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("many", MANY)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_start(publisher: Publisher, proxy: Any, url: str, kind: str, many: int) -> None:

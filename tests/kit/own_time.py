@@ -1,71 +1,80 @@
 """A quick test takes at most half a second of its own; what takes longer is of another suite.
 
-Its own is what it computes (all threads, and processes that it starts and awaits) and what it waits for
-clocks and files. Time in which one of its threads could run, but had no processor, is not its own, nor is a
-fixture that it shares with others.
+Its own is what it computes, in all threads, and what it waits for: clocks, files, processes and threads.
+Where the machine is busy otherwise, that is less than what passes. Time in which it could run, but had no
+processor, is not its own; what it waits for, except for clocks, counts as it would on an idle machine. Nor is
+a fixture its own that it shares. What is too slow runs twice more before it fails; its best time counts.
 """
 
 from __future__ import annotations
 
 import operator
-import os
 import resource
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import psutil
 import pytest
 from _pytest.runner import runtestprotocol
 
 from tests.examples import EXAMPLES
 
 LIMIT_SECONDS = 0.5
+_TRIES = 3
 _FEW_EXAMPLES = 30
-_THREADS = Path("/proc/self/task")
+#: Who sleeps for less polls for something, and would be done sooner on an idle machine.
+_LONG_SECONDS = 0.2
+_SAMPLE_SECONDS = 0.03
+_WHAT_TO_DO = (
+    "It took {own:.2f} s of its own, more than the {limit} s of a quick test. Let it wait for no clock, use "
+    "the cheap twin of what it starts (see CONTRIBUTING.md), or mark it `system` or `nightly`."
+)
+#: What the main thread has computed, how long it waited for a processor, and how often; in nanoseconds.
+_OF_THE_MAIN_THREAD = Path("/proc/self/schedstat")
 
 
 class Reading(NamedTuple):
-    """What clocks say at a moment, in seconds."""
-
-    wall: float
-    computed: float
-    children: float
-    #: How long each thread has waited for a processor.
-    delays: Mapping[str, float]
-
-
-class Spent(NamedTuple):
-    """Seconds between two moments."""
+    """What clocks say at a moment, or has passed between two: seconds."""
 
     wall: float = 0.0
     computed: float = 0.0
+    #: By processes that it has awaited.
     children: float = 0.0
-    #: In which threads that are there still waited for a processor, added up.
+    #: Without a processor, in the main thread.
     delayed: float = 0.0
+    #: For clocks, in the main thread.
+    slept: float = 0.0
 
-    def less(self, other: Spent) -> Spent:
-        return Spent(*map(operator.sub, self, other))
+    def less(self, other: Reading) -> Reading:
+        return Reading(*map(operator.sub, self, other))
 
-    def more(self, other: Spent) -> Spent:
-        return Spent(*map(operator.add, self, other))
+    def more(self, other: Reading) -> Reading:
+        return Reading(*map(operator.add, self, other))
 
     def own(self, slowness: float) -> float:
-        """What of it counts, where what it waits for takes this many times longer than on an idle machine."""
-        idle = max(0.0, self.wall - self.computed - self.delayed)
-        return self.computed + max(self.children, idle / slowness)
+        """What of it counts, on a machine that takes this many times longer than an idle one."""
+        waited = max(0.0, self.wall - self.computed - self.delayed - self.slept)
+        return self.computed + max(self.children, self.slept + waited / slowness)
 
 
 class OwnTime:
-    """Measures each quick test."""
+    """Measures each quick test, and fails those that are slow."""
 
     def __init__(self) -> None:
-        self._shared = Spent()
+        self._shared = Reading()
         self._at_end: Reading | None = None
+        self._slept = 0.0
         #: The slowest so far, by test.
         self.slowest: dict[str, float] = {}
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        patch = pytest.MonkeyPatch()
+        patch.setattr(time, "sleep", self._noted(time.sleep, lambda given: given[0]))
+        patch.setattr(threading.Condition, "wait", self._noted(threading.Condition.wait, _time_out))
+        config.add_cleanup(patch.undo)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
@@ -73,8 +82,16 @@ class OwnTime:
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         reports, own = self._run(item, nextitem)
+        for _ in range(_TRIES - 1):
+            if own <= LIMIT_SECONDS or not all(report.passed for report in reports):
+                break
+            again, took = self._run(item, nextitem)
+            reports, own = (again, took) if took < own else (reports, own)
         self._note(item.nodeid, own)
         for report in reports:
+            if report.when == "call" and report.passed and own > LIMIT_SECONDS:
+                report.outcome = "failed"
+                report.longrepr = _WHAT_TO_DO.format(own=own, limit=LIMIT_SECONDS)
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
@@ -83,27 +100,47 @@ class OwnTime:
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
         if fixturedef.scope == "function":
             return (yield)
-        first, before = read(), self._shared
+        began, before = self._read(), self._shared
         try:
             return (yield)
         finally:  # what is made within it counts once
-            self._shared = before.more(between(first, read()))
+            self._shared = before.more(self._read().less(began))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
         if nextitem is None or nextitem.path != item.path:  # what is shared ends as well
-            self._at_end = read()
+            self._at_end = self._read()
         return (yield)
 
     def _run(self, item: pytest.Item, nextitem: pytest.Item | None) -> tuple[list[pytest.TestReport], float]:
-        self._shared, self._at_end = Spent(), None
-        began, first = time.time(), read()
+        self._shared, self._at_end = Reading(), None
+        began = self._read()
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        wall = (self._at_end.wall if self._at_end else time.perf_counter()) - first.wall - self._shared.wall
-        if wall <= LIMIT_SECONDS:
-            return reports, wall
-        spent = between(first, self._at_end or read()).less(self._shared)
-        return reports, spent.own(slowness() if spent.children > 0 or _has_children(began) else 1.0)
+        spent = (self._at_end or self._read()).less(began).less(self._shared)
+        return reports, spent.wall if spent.wall <= LIMIT_SECONDS else spent.own(slowness())
+
+    def _read(self) -> Reading:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return Reading(
+            time.perf_counter(), time.process_time(), used.ru_utime + used.ru_stime, _delayed(), self._slept
+        )
+
+    def _noted(self, wait: Callable[..., Any], seconds: Callable[[tuple[Any, ...]], float | None]) -> Any:
+        """Something that waits, such that it is noted how long, where the clock ends it."""
+
+        def noted(*given: Any, **named: Any) -> Any:
+            begun = time.perf_counter()
+            result = wait(*given, **named)
+            asked = seconds((*given, *named.values())) or 0.0
+            if (
+                asked >= _LONG_SECONDS
+                and not result
+                and threading.current_thread() is threading.main_thread()
+            ):
+                self._slept += min(asked, time.perf_counter() - begun)
+            return result
+
+        return noted
 
     def _note(self, test: str, own: float) -> None:
         self.slowest[test] = own
@@ -116,40 +153,21 @@ def is_quick(item: pytest.Item) -> bool:
     return EXAMPLES <= _FEW_EXAMPLES and not any(map(item.get_closest_marker, ("system", "nightly")))
 
 
-def read() -> Reading:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Reading(time.perf_counter(), time.process_time(), used.ru_utime + used.ru_stime, _delays())
-
-
-def between(first: Reading, last: Reading) -> Spent:
-    delayed = sum(delay - first.delays.get(thread, 0.0) for thread, delay in last.delays.items())
-    return Spent(
-        last.wall - first.wall, last.computed - first.computed, last.children - first.children, delayed
-    )
-
-
 def slowness() -> float:
-    """How many times longer than it computes a process takes at this moment."""
+    """How many times longer than on an idle machine a thread takes at this moment."""
     began, computed = time.perf_counter(), time.thread_time()
-    while time.thread_time() - computed < 0.03:
+    while time.thread_time() - computed < _SAMPLE_SECONDS:
         pass
-    return max(1.0, (time.perf_counter() - began) / 0.03)
+    return max(1.0, (time.perf_counter() - began) / _SAMPLE_SECONDS)
 
 
-def _delays() -> dict[str, float]:
-    """Nothing where the kernel counts no delays: all that a test waits for is its own there."""
-    found = {}
-    with suppress(OSError):
-        for thread in os.listdir(_THREADS):
-            with suppress(OSError, ValueError):  # it has ended meanwhile
-                found[thread] = int((_THREADS / thread / "schedstat").read_text().split()[1]) / 1e9
-    return found
+def _time_out(given: tuple[Any, ...]) -> float | None:
+    """Of the arguments of `Condition.wait`."""
+    return given[1] if len(given) > 1 else None
 
 
-def _has_children(since: float) -> bool:
-    """Whether a process runs still that this one, or one that it has started, began since then."""
-    for child in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            if child.create_time() >= since:
-                return True
-    return False
+def _delayed() -> float:
+    """Nothing where the kernel counts no delays: all that passes is a test's own there."""
+    with suppress(OSError, ValueError):
+        return int(_OF_THE_MAIN_THREAD.read_text().split()[1]) / 1e9
+    return 0.0

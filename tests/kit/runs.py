@@ -50,7 +50,7 @@ class ByFile(LoadGroupScheduling):  # type: ignore[misc]
 
 
 class Controller:
-    """What is done once for a run, beside its workers or without any."""
+    """What is done once for a run, next to its workers or without any."""
 
     def __init__(self) -> None:
         descriptor, self._lock = tempfile.mkstemp(prefix="alone-")

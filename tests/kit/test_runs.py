@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,54 @@ import pytest
 def test_fine(number):
     time.sleep(0.01)
 """
+_SLOW = """
+import subprocess, sys, threading, time
+import pytest
+
+def compute(seconds):
+    began = time.process_time()
+    while time.process_time() - began < seconds:
+        pass
+
+@pytest.fixture(scope="module")
+def shared():
+    time.sleep(0.7)
+
+def test_sleeps():
+    time.sleep(0.6)
+
+def test_waits():
+    threading.Event().wait(0.6)
+
+def test_computes():
+    compute(0.6)
+
+def test_computes_elsewhere():
+    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.6: pass"])
+
+def test_computes_in_a_thread():
+    thread = threading.Thread(target=compute, args=(0.6,))
+    thread.start()
+    thread.join()
+
+def test_fine_computes():
+    compute(0.3)
+
+def test_fine_sleeps():
+    time.sleep(0.3)
+
+def test_fine_is_first_to_use_what_is_shared(shared):
+    pass
+
+def test_fine_loads_something_once():
+    if "once" not in sys.modules:
+        sys.modules["once"] = sys
+        time.sleep(0.6)
+
+@pytest.mark.system
+def test_fine_of_another_suite():
+    time.sleep(0.6)
+"""
 _TIMED = """
 import time
 import pytest
@@ -92,7 +141,6 @@ def run(folder: Path, *words: str, **files: str) -> subprocess.CompletedProcess[
         env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
         capture_output=True,
         text=True,
-        timeout=90,
     )
 
 
@@ -112,6 +160,15 @@ def test_a_worker_that_is_lost_ends_the_run_with_the_name_of_its_test(
     *_, last = done.stdout.split("FAILED ")
     assert last.startswith(("test_first.py::test_it[17]", "test_second.py::test_it[17]"))
     assert "crashed while running" in last
+
+
+def test_a_quick_test_that_is_slow_fails(tmp_path: Path) -> None:
+    done = run(tmp_path, slow=_SLOW)
+    failed = set(re.findall(r"^FAILED test_slow.py::(\w+)", done.stdout, re.MULTILINE))
+    slow = {"sleeps", "waits", "computes", "computes_elsewhere", "computes_in_a_thread"}
+    assert failed == {f"test_{name}" for name in slow}, done.stdout
+    assert "5 passed" in done.stdout
+    assert "more than the 0.5 s of a quick test" in done.stdout
 
 
 def test_what_a_real_clock_decides_runs_alone_and_last(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def ended(arguments: list[str], stdout: int, **environment: str) -> tuple[int, s
     return done.returncode, done.stderr
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("number", range(5))
 def test_a_reader_that_goes_away_ends_it_silently(state: str, number: int) -> None:
     reading, writing = os.pipe()
@@ -60,6 +61,7 @@ def test_a_reader_that_goes_away_ends_it_silently(state: str, number: int) -> No
         os.close(writing)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("number", range(5))
 def test_a_full_disk_is_reported_and_is_no_answer(state: str, number: int) -> None:
     arguments = commands(state)[number]

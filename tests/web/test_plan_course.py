@@ -176,6 +176,7 @@ def test_what_is_not_there_is_not_planned(page: Page, query: str) -> None:
     assert status == (400 if query.startswith("step") else 404)
 
 
+@pytest.mark.system
 def test_a_plan_that_was_carried_out_is_taken_back_unless_it_fits_no_more(tmp_path: Path) -> None:
     left, vms = tuple(map(_left, STATE.hosts)), tuple(map(_elsewhere, STATE.vms))
     moved = msgspec.structs.replace(STATE, hosts=left, vms=vms)

@@ -120,6 +120,7 @@ def test_what_was_decided_is_shown_with_what_came_of_it(page: Page) -> None:
     assert "0123456789ab" not in page.ask("/history?q=nothing", cookie=cookie).text
 
 
+@pytest.mark.system
 def test_the_doctor_looks_when_asked_to(page: Page, tmp_path: Path) -> None:
     cookie = page.session()
     assert "Nothing has been examined" in page.ask("/doctor", cookie=cookie).text

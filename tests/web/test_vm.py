@@ -144,6 +144,7 @@ def test_a_vm_that_starts_nowhere_leads_to_what_would_make_room(
     assert "The plan of its cluster" in shown(page, "/vm/waits")
 
 
+@pytest.mark.system
 def test_room_is_made_by_who_may_migrate_while_the_migrations_fit(tmp_path: Path) -> None:
     with paged(tmp_path, STATE, web='[enforcer]\nmode = "approve"') as page:
         cookie, reader = page.session(), page.session("reader@internal")

@@ -105,6 +105,7 @@ def test_a_pause_counts_from_the_next_reading_on(tmp_path: Path) -> None:
         assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("script", "gate"),
     [
@@ -122,6 +123,7 @@ def test_a_restart_forgets_nothing(tmp_path: Path, script: str, gate: str) -> No
         assert why(memory.gates()) == gate
 
 
+@pytest.mark.system
 def test_a_restart_forgets_no_limit(tmp_path: Path) -> None:
     loaded = configured(tmp_path, 'mode = "enforce"\ncluster_migrations_per_hour = 2')
     killed(tmp_path, 'migrate("x", done=True); migrate("y", done=True)')
@@ -129,6 +131,7 @@ def test_a_restart_forgets_no_limit(tmp_path: Path) -> None:
         assert why(memory.gates()) == "cluster_limit"
 
 
+@pytest.mark.system
 def test_a_restart_forgets_no_cycle_in_which_a_rule_was_violated(tmp_path: Path) -> None:
     loaded = configured(tmp_path, 'mode = "enforce"\nhold_cycles = 3\ninterval_seconds = 0.001')
     killed(tmp_path, "look()")

@@ -130,6 +130,7 @@ def test_killed_on_the_way_back_it_goes_on(point: int, tmp_path: Path) -> None:
         assert played.violated == set()
 
 
+@pytest.mark.system
 def test_what_a_repair_takes_away_again_is_not_brought_back_for_ever(tmp_path: Path) -> None:
     """Soft rules are repaired, too, and one of them wants a VM off the host that it came from."""
     state: Snapshot = snapshot(

@@ -138,6 +138,7 @@ def test_a_run_that_fails_is_shown_no_more_and_one_that_cannot_be_shown_goes_on(
         assert not upgrade_shown(played)[0]
 
 
+@pytest.mark.system
 def test_a_pinned_vm_is_stopped_by_consent_and_runs_again_on_its_host(tmp_path: Path) -> None:
     with stage(tmp_path, PINNED) as played:
         played.offer_updates("h1")
@@ -213,6 +214,7 @@ def test_a_lost_answer_is_found_out_and_asked_for_no_second_time(tmp_path: Path)
         assert played.codes("h1").count(_ACTIVATED) == 1
 
 
+@pytest.mark.system
 def test_a_run_that_is_stopped_leaves_no_host_out_of_service(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         began(played, soak_seconds=200.0)

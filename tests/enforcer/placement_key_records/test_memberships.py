@@ -173,6 +173,7 @@ def test_a_restart_neither_misses_nor_repeats_it(
     assert (len(warnings(caplog)), len(bench.events())) == (1, 1)
 
 
+@pytest.mark.system
 def test_it_is_found_though_the_vm_has_gone_on_or_back(bench: Bench) -> None:
     bench.cycles()
     bench.put("v1", "c2")
@@ -235,6 +236,7 @@ def test_an_entry_goes_when_the_vm_is_a_member_of_that_name_again(bench: Bench) 
     assert len(bench.events()) == 1
 
 
+@pytest.mark.system
 def test_a_second_loss_is_reported_like_the_first(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     bench.cycles()
     for _ in range(2):

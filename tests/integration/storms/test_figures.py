@@ -20,6 +20,7 @@ def placed(**elsewhere: str) -> dict[str, str | None]:
     return hosts | elsewhere
 
 
+@pytest.mark.system
 def test_the_engine_alone_starts_all_of_a_storm_and_breaks_no_group() -> None:
     found = run_alone(draw(24), threads=20)
     assert [answer.status for answer in found.burst.answers] == [200] * 24

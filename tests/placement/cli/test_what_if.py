@@ -102,6 +102,7 @@ def test_what_goes_repairs_and_what_is_changed_breaks(serving: Starting) -> None
         assert live.changes == []
 
 
+@pytest.mark.system
 def test_keys_break_where_vms_run(starting: Starting) -> None:
     with starting(STATE) as live:
         live.run(0, "setup", "--cluster", "blue", "--placement-keys")

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import state_file
 from ovirt_service.errors import UserError
+from tests.examples import examples
 from tests.paths import VECTORS as VECTOR_FOLDER
 from tests.placement.model.full_state import State, full_state, loaded
 
@@ -240,6 +241,7 @@ def _paths(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int
     return [path, *(found for key, inner in entries for found in _paths(inner, (*path, key)))]
 
 
+@settings(max_examples=examples(40))
 @given(
     st.sampled_from(_paths(full_state())[1:]),
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.just([]), st.just({})),

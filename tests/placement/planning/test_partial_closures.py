@@ -75,6 +75,7 @@ def test_no_plan_repairs_more_or_needs_fewer_migrations(seed: int) -> None:
         assert end_of(state, plan) == BruteForce(state).best()
 
 
+@pytest.mark.system
 def test_greedy_plans_are_legal_and_claim_nothing_that_is_not_so() -> None:
     missed = 0
     for seed in range(100):

@@ -42,6 +42,7 @@ def test_what_can_be_repaired_for_certain_is_repaired_to_the_last_rule(seed: int
     assert left(state, planned(state)) == 0
 
 
+@pytest.mark.system
 def test_what_no_order_of_the_best_end_repairs_is_repaired_step_by_step() -> None:
     state = tangled(20)
     plan = planned(state)

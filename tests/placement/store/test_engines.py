@@ -85,6 +85,7 @@ def test_a_correlation_id_is_one_engines_alone(parts: tuple[Parts, Parts]) -> No
             prepared(each.intents, **wanted)
 
 
+@pytest.mark.system
 def test_no_statement_forgets_the_engine(parts: tuple[Parts, Parts]) -> None:
     """Whatever is asked of a store, its SQL names the engine."""
     ours, _ = parts

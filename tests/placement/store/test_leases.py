@@ -162,6 +162,7 @@ def test_an_intent_is_written_under_the_epoch_that_lasts_and_no_other(
     assert [intent.vm for intent in store.open_intents()] == ["v1", "v2"]
 
 
+@pytest.mark.system
 def test_under_contention_nothing_is_written_under_an_epoch_that_was_followed(
     leases: tuple[LeaseStore, LeaseStore], url: str
 ) -> None:

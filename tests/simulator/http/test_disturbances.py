@@ -62,6 +62,7 @@ def test_an_answer_that_is_lost_leaves_the_migration_under_way(
     assert sdk.system_service().vms_service().vm_service("web2").get().status.value == "migrating"
 
 
+@pytest.mark.system
 def test_a_slow_answer(server: Server) -> None:
     server.disturbances.add(Disturbance(delay_seconds=0.3, times=2))
     for _ in range(2):

@@ -110,6 +110,7 @@ def world() -> Iterator[World]:
     return World(Engine.from_snapshot(STATE, clock=START, settings=PROMPT))
 
 
+@pytest.mark.system
 def test_who_moves_it_back_each_time_is_named_once_and_tried_ever_more_seldom(
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -89,6 +89,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     server.close()
 
 
+@pytest.mark.system
 def test_the_next_best_host_is_tried_at_once_and_the_first_never_again(world: World) -> None:
     with world.enforcing() as daemon:
         world.cycle(daemon, 3)
@@ -113,6 +114,7 @@ def test_where_the_engine_is_to_choose_the_step_is_done_wherever_the_vm_ends(wor
     assert [(intent.target, intent.state) for intent in world.intents()] == [("h3", IntentState.DONE)]
 
 
+@pytest.mark.system
 def test_a_restart_does_not_forget_what_was_refused(world: World) -> None:
     world.refused_hosts = {"h2", "h3"}
     for _ in range(4):
@@ -122,6 +124,7 @@ def test_a_restart_does_not_forget_what_was_refused(world: World) -> None:
     assert sorted(intent.target for intent in world.intents()) == ["h2", "h3"]
 
 
+@pytest.mark.system
 def test_a_refused_host_is_asked_for_again_once_the_rules_have_changed(world: World) -> None:
     world.refused_hosts = {"h2", "h3"}
     with world.enforcing() as daemon:

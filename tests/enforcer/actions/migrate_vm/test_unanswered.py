@@ -54,6 +54,7 @@ def unanswered(bench: Bench) -> Intent:
     return bench.store.lose(made.id, "no answer")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("what", [{"status": 500}, {"drop": "request"}], ids=["status 500", "no answer"])
 def test_whatever_is_never_answered_is_asked_ever_more_seldom(bench: Bench, what: dict[str, Any]) -> None:
     asked = Disturbance(method="POST", path="/migrate", times=1000, **what)

@@ -45,6 +45,7 @@ def test_no_problem_after_setup_with_inventory_proxy_and_enforcer(starting: Star
             assert (found["findings"], found["not_examined"], found["not_in_use"]) == ([], [], [])
 
 
+@pytest.mark.system
 def test_health_is_not_claimed_of_what_was_not_examined_or_is_not_in_use(starting: Starting) -> None:
     with starting(EMPTY) as live, running_service(live.config):
         out, _ = live.run(0, "doctor")
@@ -85,6 +86,7 @@ def test_an_enforcer_that_was_started_in_another_mode_than_the_file_says(
     )
 
 
+@pytest.mark.system
 def test_the_proxy_of_this_machine_is_asked(
     starting: Starting, proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +112,7 @@ def test_the_proxy_of_this_machine_is_asked(
         assert "the proxy: " in live.data(0, "doctor")["not_examined"][0]
 
 
+@pytest.mark.system
 def test_the_proxys_record_is_missing_unreadable_or_not_wanted(
     starting: Starting, proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +135,7 @@ def test_the_proxys_record_is_missing_unreadable_or_not_wanted(
         assert any(one.startswith("the proxy records no decisions") for one in found["not_in_use"])
 
 
+@pytest.mark.system
 def test_a_full_disk_of_the_proxys_record(
     starting: Starting, proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +170,7 @@ def test_each_finding_says_what_to_do(starting: Starting) -> None:
     assert remedy.startswith("  -> systemctl enable --now ovirt-placement-inventory")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("seconds", "word"), [(3600, "ahead of"), (-3600, "behind")])
 def test_clock_that_differs(starting: Starting, seconds: int, word: str) -> None:
     with starting(EMPTY, clock=datetime.now(UTC) + timedelta(seconds=seconds)) as live:
@@ -181,6 +186,7 @@ def test_engine_that_is_too_old(starting: Starting, monkeypatch: pytest.MonkeyPa
     assert what.startswith("the engine is 4.3, older than 4.4")
 
 
+@pytest.mark.system
 def test_engine_that_enforces_alongside_us(starting: Starting) -> None:
     """The engine says why it migrated; our own migrations and its balancing are none of that."""
     state = snapshot(*RULED.clusters, *RULED.hosts, *RULED.vms)
@@ -276,6 +282,7 @@ def test_store_of_a_newer_release_and_one_that_is_well(starting: Starting, tmp_p
     assert "has schema version" in what
 
 
+@pytest.mark.system
 def test_inventory_that_is_stale(starting: Starting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs and cannot read the engine any more."""
     monkeypatch.setattr(machine, "_STALE_SECONDS", 0.2)

@@ -73,6 +73,7 @@ def test_groups_that_ask_for_nothing_need_no_unit(starting: Starting) -> None:
         assert findings(live) == []
 
 
+@pytest.mark.system
 def test_event_reports_the_engine_once_a_day(starting: Starting) -> None:
     def reported(engine: Engine) -> list[tuple[str, str, str | None]]:
         return [
@@ -130,6 +131,7 @@ def test_our_weights_without_the_engines_alongside_them(starting: Starting, ours
         assert findings(live) == []
 
 
+@pytest.mark.system
 def test_the_engines_weight_counts_for_less_than_ours(starting: Starting) -> None:
     with starting(EMPTY) as live:
         live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=50")

@@ -111,6 +111,7 @@ def test_every_example_has_its_numbers() -> None:
     assert {example.stem for example in EXAMPLES} == {name for name, _ in (*SYSTEM, *CUSTOMER)}
 
 
+@pytest.mark.system
 def test_every_example_can_be_imported_and_has_no_mistakes(serving: Starting) -> None:
     with serving(state_file.load(STATE)) as live:
         for example in EXAMPLES:

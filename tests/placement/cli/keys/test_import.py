@@ -32,6 +32,7 @@ def written(folder: Path, text: str) -> str:
     return str(file)
 
 
+@pytest.mark.system
 def test_import_sets_keys_and_leaves_others_unless_asked_to_replace(live: LiveEngine, tmp_path: Path) -> None:
     live.run(0, "keys", "set", "OLD", "1", "5", "--on", "server", "cache")
     live.run(0, "keys", "set", "OLD", "1", "5", "--on", "server", "cache", "--as", "customer")

@@ -101,6 +101,7 @@ def test_a_second_run_changes_nothing(live: LiveEngine) -> None:
     assert f"The policy {COPY} is set up; nothing to change." in out
 
 
+@pytest.mark.system
 def test_a_dry_run_shows_the_very_requests_of_each_policy_and_sends_none(live: LiveEngine) -> None:
     def shown(*arguments: str) -> list[str]:
         reported = live.data(0, "setup", "--all-policies", "--dry-run", *arguments)
@@ -141,6 +142,7 @@ def test_undo_gives_back_the_same_policies_and_assignments(live: LiveEngine) -> 
     assert out == "No policy has anything of setup.\n"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("method", "path", "drop", "ways"),
     [
@@ -178,6 +180,7 @@ def test_a_policy_that_was_spoilt_does_not_keep_the_others_waiting(live: LiveEng
     assert assigned(live)[:2] == ["ovirt-placement", COPY]
 
 
+@pytest.mark.system
 def test_parameters_reach_all_clusters(live: LiveEngine) -> None:
     live.run(0, "setup", "--all-policies")
     live.run(0, "setup", "--all-policies", "--property", "affinity_missing_unit=reject")
@@ -193,6 +196,7 @@ def test_parameters_reach_all_clusters(live: LiveEngine) -> None:
     )
 
 
+@pytest.mark.system
 def test_a_cluster_that_went_from_one_of_ours_to_another_comes_back_to_where_it_began(
     live: LiveEngine,
 ) -> None:

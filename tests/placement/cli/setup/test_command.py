@@ -85,6 +85,7 @@ def test_a_dry_run_shows_the_very_requests_and_sends_none(live: LiveEngine) -> N
     assert kinds.index(new) > max(kinds.index("balances"), kinds.index("weights"))  # properties after units
 
 
+@pytest.mark.system
 def test_every_request_may_be_the_one_that_fails_and_the_next_run_completes_the_policy(
     starting: Starting,
 ) -> None:

@@ -150,6 +150,7 @@ def logging_in() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "log-in"}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
 def test_an_answer_that_trickles_in_is_interrupted_in_time(beginning: bytes) -> None:
     over = threading.Event()

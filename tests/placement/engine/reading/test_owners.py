@@ -85,7 +85,7 @@ def simulated(state: Snapshot) -> Iterator[tuple[Engine, Server, EngineConnectio
         server.close()
 
 
-@pytest.mark.parametrize("number", [0, 1, 499, 500, 501, 1203])
+@pytest.mark.parametrize("number", [0, 1, 499, 500, 501, pytest.param(1203, marks=pytest.mark.system)])
 def test_all_details_are_read_whatever_the_number_of_vms(number: int) -> None:
     with simulated(owned(number)) as (engine, _, connection):
         found = detailed_vms(connection, ALL_DETAILS)

@@ -103,6 +103,7 @@ def test_a_correlation_id_that_the_engine_would_change_is_a_bug_of_ours(name: st
     assert server.requests == []
 
 
+@pytest.mark.system
 def test_an_engine_away_says_whether_it_may_have_been_asked() -> None:
     with (
         refusing_port() as port,

@@ -121,6 +121,7 @@ def test_a_store_that_is_not_there_is_none(config: Config) -> None:
     assert inventory.snapshot(config=config).pending == ()
 
 
+@pytest.mark.system
 @pytest.mark.timing
 def test_a_locked_store_holds_up_no_answer(engine: EngineServer, store: Store, tmp_path: Path) -> None:
     store.close()
@@ -135,6 +136,7 @@ def test_a_locked_store_holds_up_no_answer(engine: EngineServer, store: Store, t
     locker.close()
 
 
+@pytest.mark.system
 def test_a_store_that_never_answers_is_reported_and_holds_up_no_answer(
     engine: EngineServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -191,6 +191,7 @@ def test_a_record_that_is_whole_and_says_nothing_is_passed_over(folder: Path) ->
     assert traces.found.keys() == {"a", "b"}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("spoil", SPOILT)
 def test_the_inventory_goes_on_and_ends_when_it_is_asked_to(
     engine: EngineServer, tmp_path: Path, spoil: Callable[[Path], None]

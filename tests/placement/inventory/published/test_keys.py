@@ -22,6 +22,8 @@ from tests.placement.inventory.published.key_store import configured_over, key, 
 from tests.placement.inventory.running import ended, loaded, polls, running
 from tests.stored import put_keys
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def file(tmp_path: Path, engine: EngineServer, url: str) -> Path:

@@ -59,6 +59,7 @@ def locked(url: str) -> Iterator[None]:
         yield
 
 
+@pytest.mark.system
 def test_a_locked_store_holds_up_and_fails_nothing_and_its_keys_stay(
     file: Path, config: Config, url: str
 ) -> None:
@@ -107,6 +108,7 @@ class TestFile:
     def url(self, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/store.db"
 
+    @pytest.mark.system
     def test_the_last_keys_outlive_a_store_that_is_taken_away(
         self, file: Path, config: Config, url: str, tmp_path: Path
     ) -> None:
@@ -147,6 +149,7 @@ class TestFile:
         assert "Traceback" not in log
 
 
+@pytest.mark.system
 def test_a_server_that_hangs_costs_a_refresh_its_patience_at_most(
     tmp_path: Path, engine: EngineServer, server: str
 ) -> None:

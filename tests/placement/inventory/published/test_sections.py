@@ -100,7 +100,7 @@ def read(encoded: tuple[Section, ...], known: Decoded | None) -> Decoded:
     return decode(tuple(each.version for each in encoded), lambda at: encoded[at].content, known)
 
 
-@settings(deadline=None, max_examples=examples(200))
+@settings(deadline=None, max_examples=examples(60))
 @given(snapshots, histories)
 def test_every_reader_finds_what_was_written_and_keeps_what_stayed(
     first: Snapshot, history: list[tuple[dict[str, Any], set[int], set[int]]]

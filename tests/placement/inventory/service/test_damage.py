@@ -43,6 +43,7 @@ def read(directory: Path) -> Snapshot | None:
     return None if found is None else found.snapshot
 
 
+@pytest.mark.system
 def test_a_reader_decides_on_what_is_published_whichever_byte_of_the_header_was_damaged(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
@@ -58,6 +59,7 @@ def test_a_reader_decides_on_what_is_published_whichever_byte_of_the_header_was_
         ended(service)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "damage",
     [*(flipped(at) for at in (0, 8, 24, 32, 40, 88, 96, 21_900)), *(cut(at) for at in (0, 7, 40, 1 << 30))],

@@ -27,6 +27,7 @@ def heard(pipe: IO[str]) -> bool:
         return bool(selector.select(LONG_SECONDS))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("limit", LIMITS)
 def test_it_ends_by_itself_or_by_a_signal(file: Path, tmp_path: Path, limit: int) -> None:
     command = f"ulimit -v {limit << 10}; exec {COMMAND} inventory run --config {file}"

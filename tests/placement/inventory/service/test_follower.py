@@ -101,6 +101,7 @@ def test_after_a_long_silence_all_is_read_again(stage: Stage) -> None:
     assert stage.known() == stage.shown()
 
 
+@pytest.mark.system
 def test_events_that_jump_back_make_all_be_read_again(tmp_path: Path) -> None:
     state = generate(Sizes(clusters=1, hosts=3, vms=6, groups=1), 3)
     with staged(tmp_path, state) as stage, staged(tmp_path, state) as restored:

@@ -104,6 +104,7 @@ def test_a_full_disk_ends_nothing_and_readers_read_the_engine(
     assert "publishes again" in log
 
 
+@pytest.mark.system
 def test_who_asks_about_vms_that_do_not_exist_has_nothing_read_but_these(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
@@ -131,6 +132,7 @@ def test_who_asks_about_vms_that_do_not_exist_has_nothing_read_but_these(
         ended(service)
 
 
+@pytest.mark.system
 def test_a_vm_of_which_no_event_reports_is_found_when_it_is_asked_for(
     engine: EngineServer, file: Path, config: Config
 ) -> None:

@@ -221,6 +221,7 @@ def starting(draw: st.DrawFn) -> tuple[Snapshot, str]:
     return replace(state, clusters=clusters, hosts=hosts, vms=vms, pending=pending), one
 
 
+@pytest.mark.system
 @settings(max_examples=examples(120), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(starting())
 def test_exactly_the_starts_are_refused_after_which_less_is_survived(drawn: tuple[Snapshot, str]) -> None:

@@ -108,6 +108,7 @@ def instances(score: Score) -> Counter[tuple[str, Fraction]]:
     return found
 
 
+@limit(max_examples=examples(40))
 @given(worlds(), settings())
 def test_best_rank_is_the_choice_for_every_set_of_hosts(world: Snapshot, chosen: KeySettings) -> None:
     """Whichever hosts the engine asks about, and whichever of these other filters leave."""
