@@ -37,7 +37,7 @@ run-tests = $(IN_MEMORY); $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1)" $(2)
 # Some folders have none of a mark.
 OR_NONE := || [ $$? -eq 5 ]
 
-.PHONY: help demo page screenshots site release test test-system test-nightly test-long test-properties test-platforms mutations test-pythons lint bench soak conformance engine-conformance reference rpms rpm-lock clean
+.PHONY: help demo page screenshots site release test test-engine test-system test-nightly test-long test-properties test-platforms mutations test-pythons lint bench soak conformance engine-conformance reference rpms rpm-lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -87,6 +87,10 @@ lint: $(READY) ## style, types, who may import whom, and what nobody calls
 	$(BIN)/mypy
 	PYTHONPATH=service:placement:proxy:enforcer:web:simulator $(BIN)/lint-imports
 	$(BIN)/vulture
+
+test-engine: $(RUNS) ## try this release on an engine (URL=..., USER=..., ARGS="..."; docs/acceptance.md)
+	@test -n "$(URL)" || { echo "Name the engine: make test-engine URL=https://ENGINE/ovirt-engine/api USER=admin@internal" >&2; exit 2; }
+	@$(BIN)/python -m tools.acceptance --url "$(URL)" --user "$(or $(filter %@%,$(USER)),admin@internal)" $(ARGS)
 
 bench: $(READY) ## speed, as ratios measured in one run
 	$(BIN)/python -m tools.benchmarks
