@@ -120,6 +120,8 @@ def _show_at(args: argparse.Namespace, snapshot: Snapshot, vm: Vm, only: Host | 
 
 
 def _print_at(answer: DecisionsAtDocument, record: Path, *, whole: bool) -> None:
+    from ovirt_placement.answers.decisions.engine_said import names_one_for_all
+
     print(f"VM {answer.vm.name} at {answer.at}{f' ({answer.note})' if answer.note else ''}")
     if answer.record_begins is not None:
         print(f"The proxy's record begins later, at {answer.record_begins}.")
@@ -134,6 +136,11 @@ def _print_at(answer: DecisionsAtDocument, record: Path, *, whole: bool) -> None
         print()
     for event in answer.events:
         print(f"The engine, {event.time}: {event.sentence}")
+        if names_one_for_all(event.sentence):
+            print(
+                "  These are the engine's words: it says the same of several hosts under the name of one, and"
+                f" names no group. What our rules say now: ovirt-placement why {answer.vm.name}"
+            )
     if answer.events_error is not None:
         print(f"The engine's events are not known: {answer.events_error}")
     if answer.events_since is not None:

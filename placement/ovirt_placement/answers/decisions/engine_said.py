@@ -48,13 +48,23 @@ def cut_text(since: str) -> str:
 
 
 def of_host(said: Iterable[EngineSaid], host: Host) -> str | None:
-    """What the engine said of one host, in its own language: the part of a sentence with the host's name."""
+    """What the engine said of one host, in its own language: the part of a sentence with the host's name.
+
+    What it says twice is of several hosts, all under the name of one, and so of none.
+    """
     named = re.compile(rf"(?<![\w.-]){re.escape(host.name)}(?![\w-])")
     for one in said:
-        for part in _parts(one.sentence):
-            if named.search(part):
+        parts = _parts(one.sentence)
+        for part in parts:
+            if named.search(part) and parts.count(part) == 1:
                 return part
     return None
+
+
+def names_one_for_all(sentence: str) -> bool:
+    """Whether an event says the same of several hosts, and names but one of them."""
+    parts = _parts(sentence)
+    return len(set(parts)) < len(parts)
 
 
 def _parts(sentence: str) -> Sequence[str]:
