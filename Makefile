@@ -14,6 +14,10 @@ SITE := $(VENV)/.site
 VECTORS ?= tests/data/vectors
 # The folder with the engine's compiled classes.
 ENGINE ?=
+# The engine that `make test-engine` tries, as whom, and its other options.
+URL ?=
+USER ?=
+ARGS ?=
 # Twice as many workers as cores, since tests wait more than they compute. One that dies or hangs ends the run.
 PYTEST_ARGS ?= -n $(shell expr 2 \* $$(nproc)) --dist loadgroup --max-worker-restart=0
 # The SQLite of EL8, and the tests that run under it; those of all that makes digests. An earlier release left
