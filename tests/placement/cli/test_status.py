@@ -50,9 +50,11 @@ IN_NUMBERS = {
     "violations": [{"family": "vm_affinity", "hard": 1, "soft": 1}],
     "ha_reservation": False,
     "ha_safe": None,
+    "doubt": "",
     "lost": [],
     "failures_survived": None,
     "units": [],
+    "disabled_units": [],
     "draining": [],
     "upgrade": None,
 }
