@@ -75,6 +75,7 @@ def judged(questions: list[tuple[str, str, str]]) -> list[str]:
     return run.stdout.splitlines()
 
 
+@pytest.mark.system
 def test_the_engine_lets_in_what_the_units_understand() -> None:
     """The engine's patterns are Java's, and its answer is that of ours for whatever value."""
     questions, expected = [], []
@@ -97,6 +98,7 @@ def test_units_that_share_a_parameter_mean_the_same_by_it() -> None:
             assert patterns.setdefault(name, pattern) == pattern
 
 
+@pytest.mark.system
 def test_the_engine_lets_in_the_keys_that_a_placement_reads() -> None:
     found = judged([(f"{NAME}={PATTERN}", NAME, text) for text in KEYS])
     assert found == ["right" if is_readable(text) else "wrong" for text in KEYS]

@@ -87,6 +87,7 @@ PIECES = (
 )
 
 
+@pytest.mark.system
 def test_every_expression_that_we_refuse_is_refused_by_java() -> None:
     java = shutil.which("java")
     if java is None:

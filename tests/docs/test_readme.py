@@ -36,6 +36,7 @@ def test_it_shows_a_rule_a_refusal_and_a_plan() -> None:
     assert [command.split()[1] for command, _ in SHOWN] == ["violations", "why", "plan"]
 
 
+@pytest.mark.system
 def test_the_enforcer_repairs_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

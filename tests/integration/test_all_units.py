@@ -91,6 +91,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield world
 
 
+@pytest.mark.system
 def test_soft_affinity_starts_vms_on_one_host(engine: World) -> None:
     assert len({engine.start(f"together-{letter}") for letter in "abc"}) == 1
     engine.until_called("runCostFunctions", 1, "together-a", "together-b", "together-c")

@@ -146,6 +146,7 @@ def test_ends_with_every_rule_satisfied_and_no_needless_migration(seed: int, sho
     assert list(short_path.iterdir()) == []
 
 
+@pytest.mark.system
 def test_ends_by_itself_and_shows_the_story(short_path: Path) -> None:
     completed = subprocess.run(
         [sys.executable, "-m", "demo", "--seed", "3"],

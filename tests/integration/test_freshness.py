@@ -49,7 +49,7 @@ SETTINGS = replace(
 )
 
 #: One engine, inventory and proxy serve all of them.
-pytestmark = pytest.mark.xdist_group("freshness")
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("freshness")]
 
 
 @dataclass

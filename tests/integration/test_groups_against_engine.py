@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from itertools import combinations
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -62,6 +63,7 @@ def test_a_change_is_refused_exactly_where_the_engine_refuses_it(
     assert bool(judgement.refusals or judgement.unchecked) == refused
 
 
+@pytest.mark.system
 @settings(max_examples=examples(200))
 @example(
     state=snapshot(

@@ -72,6 +72,7 @@ def test_safe_is_a_vm_that_starts_again(engine: World, capsys: pytest.CaptureFix
     engine.until_on("room-vm", "room-h2")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("name", "by_engine"), [("memory", True), ("cores", True), ("keys", True), ("apart", False)]
 )

@@ -19,6 +19,8 @@ from tests.placement.rules.placement_keys.parts import key, node_key
 from tests.plugins.proxy_process import running_proxy
 from tests.stored import put_keys
 
+pytestmark = pytest.mark.system
+
 HOSTS = ["h1", "h2", "h3"]
 #: On each host 9 of 10 GiB are handed out, and half of the CPUs; much of the memory is not used.
 STATE = snapshot(

@@ -240,6 +240,7 @@ def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> 
     assert used.name == name
 
 
+@pytest.mark.system
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_setup_and_then_undo_give_back_what_was(world: World, data: st.DataObject) -> None:

@@ -20,6 +20,8 @@ from tests.integration.world import World, running
 from tests.placement.databases import postgresql
 from tests.stored import prepared
 
+pytestmark = pytest.mark.system
+
 EAST, WEST = "east", "west"
 PAIR = ("first", "second")
 

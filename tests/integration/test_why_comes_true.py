@@ -30,6 +30,8 @@ from tests.placement.rules.strategies import FOREIGN, HOSTS, VMS
 from tests.plugins.proxy_process import proxy_url
 from tests.plugins.published import WITHOUT_PAST, Publisher
 
+pytestmark = pytest.mark.system
+
 EXAMPLES = settings(
     max_examples=15,
     deadline=None,

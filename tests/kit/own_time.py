@@ -2,8 +2,8 @@
 
 Its own is what it computes, in all threads, and what it waits for: clocks, files, processes and threads.
 Where the machine is busy otherwise, that is less than what passes. Time in which it could run, but had no
-processor, is not its own; what it waits for, except for clocks, counts as it would on an idle machine. Nor is
-a fixture its own that it shares. What is too slow runs twice more before it fails; its best time counts.
+processor, is not its own; the rest, except for clocks, counts as on an idle machine. Nor is a fixture its own
+that it shares. What is too slow runs twice more before it fails; its best time counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _TRIES = 3
 _FEW_EXAMPLES = 30
 #: Who sleeps for less polls for something, and would be done sooner on an idle machine.
 _LONG_SECONDS = 0.2
-_SAMPLE_SECONDS = 0.03
+#: Additions: some hundredths of a second.
+_SAMPLE = 500_000
 _WHAT_TO_DO = (
     "It took {own:.2f} s of its own, more than the {limit} s of a quick test. Let it wait for no clock, use "
     "the cheap twin of what it starts (see CONTRIBUTING.md), or mark it `system` or `nightly`."
@@ -54,10 +55,19 @@ class Reading(NamedTuple):
     def more(self, other: Reading) -> Reading:
         return Reading(*map(operator.add, self, other))
 
-    def own(self, slowness: float) -> float:
-        """What of it counts, on a machine that takes this many times longer than an idle one."""
-        waited = max(0.0, self.wall - self.computed - self.delayed - self.slept)
-        return self.computed + max(self.children, self.slept + waited / slowness)
+    def own(self, slowness: Slowness) -> float:
+        """What of it counts: what it would have been on an idle machine, but for clocks."""
+        waited = max(0.0, self.wall - self.computed - self.delayed - self.slept) / slowness.waiting
+        return self.computed / slowness.computing + max(
+            self.children / slowness.computing, self.slept + waited
+        )
+
+
+class Slowness(NamedTuple):
+    """How many times longer something takes at the moment than on an idle machine."""
+
+    computing: float
+    waiting: float
 
 
 class OwnTime:
@@ -67,6 +77,7 @@ class OwnTime:
         self._shared = Reading()
         self._at_end: Reading | None = None
         self._slept = 0.0
+        self._fastest = min(_sample()[0] for _ in range(5))
         #: The slowest so far, by test.
         self.slowest: dict[str, float] = {}
 
@@ -117,7 +128,12 @@ class OwnTime:
         began = self._read()
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         spent = (self._at_end or self._read()).less(began).less(self._shared)
-        return reports, spent.wall if spent.wall <= LIMIT_SECONDS else spent.own(slowness())
+        return reports, spent.wall if spent.wall <= LIMIT_SECONDS else spent.own(self._slowness())
+
+    def _slowness(self) -> Slowness:
+        computed, wall = _sample()
+        self._fastest = min(self._fastest, computed)
+        return Slowness(computed / self._fastest, wall / self._fastest)
 
     def _read(self) -> Reading:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -153,12 +169,13 @@ def is_quick(item: pytest.Item) -> bool:
     return EXAMPLES <= _FEW_EXAMPLES and not any(map(item.get_closest_marker, ("system", "nightly")))
 
 
-def slowness() -> float:
-    """How many times longer than on an idle machine a thread takes at this moment."""
+def _sample() -> tuple[float, float]:
+    """How long the same work takes, in seconds of a processor, and as they pass."""
     began, computed = time.perf_counter(), time.thread_time()
-    while time.thread_time() - computed < _SAMPLE_SECONDS:
-        pass
-    return max(1.0, (time.perf_counter() - began) / _SAMPLE_SECONDS)
+    total = 0
+    for number in range(_SAMPLE):
+        total += number
+    return time.thread_time() - computed, time.perf_counter() - began
 
 
 def _time_out(given: tuple[Any, ...]) -> float | None:

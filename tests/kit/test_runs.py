@@ -82,7 +82,7 @@ def test_computes():
     compute(0.6)
 
 def test_computes_elsewhere():
-    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.6: pass"])
+    subprocess.run([sys.executable, "-c", "import time\\nwhile time.process_time() < 0.6: pass"])
 
 def test_computes_in_a_thread():
     thread = threading.Thread(target=compute, args=(0.6,))

@@ -173,7 +173,7 @@ def command(*arguments: str, environment: dict[str, str] | None = None) -> subpr
         return completed(main, arguments, Path(folder, "log"), {**os.environ, **(environment or {})})
 
 
-def eventually(condition: Callable[[], Any], seconds: float = 180.0, what: str = "it") -> None:
+def eventually(condition: Callable[[], Any], seconds: float = 100.0, what: str = "it") -> None:
     """Wait until the condition holds, on a busy machine as well; what a test cannot wait for otherwise.
 
     It asks less and less often, up to ten times a second: what asks takes time from what it waits for.

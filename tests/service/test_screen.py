@@ -77,6 +77,7 @@ def test_a_table_is_no_wider_than_the_terminal() -> None:
     assert all(len(line) <= 80 for line in seen(wide, NO_COLOR="1", TERM="dumb").splitlines())
 
 
+@pytest.mark.system
 def test_a_bar_shows_what_takes_over_a_second() -> None:
     assert "reading the engine" in seen(WAITING)
     assert "reading the engine" not in seen(WAITING.replace("1.5", "0"))

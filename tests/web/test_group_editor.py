@@ -91,6 +91,7 @@ def test_a_change_is_foreseen_as_the_command_foresees_it_and_then_made_by_the_en
     assert "somebody has changed this group since you looked at it" in stale.text
 
 
+@pytest.mark.system
 def test_what_clashes_is_named_and_cannot_be_done(page: Page) -> None:
     cookie = page.session()
     form = fields(page, cookie, "/cluster/c1/new-group") | {"name": "clash", "vms": "db-1\ndb-2"}
@@ -106,6 +107,7 @@ def test_what_clashes_is_named_and_cannot_be_done(page: Page) -> None:
     assert {one.name for one in page.engine.queries.affinity_groups("c1")} == {"databases", "pair"}
 
 
+@pytest.mark.system
 def test_groups_are_added_and_removed_by_who_may(page: Page) -> None:
     cookie, reader = page.session(), page.session("reader@internal")
     assert "New affinity group" not in page.ask("/cluster/c1", cookie=reader).text
@@ -124,6 +126,7 @@ def test_groups_are_added_and_removed_by_who_may(page: Page) -> None:
     assert "pair" not in {one.name for one in page.engine.queries.affinity_groups("c1")}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [

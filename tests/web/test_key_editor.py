@@ -71,6 +71,7 @@ def seen(page: Page, path: str) -> str:
     return words(answer.text)
 
 
+@pytest.mark.system
 def test_a_key_is_foreseen_as_the_command_foresees_it_and_then_set(
     page: Page, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -96,6 +96,7 @@ def test_a_host_without_a_round_is_named_with_what_would_help_and_not_begun(page
     assert runs(page) == ()
 
 
+@pytest.mark.system
 def test_a_run_is_begun_paused_resumed_and_stopped_by_who_may(tmp_path: Path) -> None:
     with paged(tmp_path, STATE, web=MODE) as page:
         ann, bob, reader = page.session(), page.session(), page.session("reader@internal")

@@ -143,6 +143,7 @@ def test_8_names_are_text_wherever_they_are_shown(page: Page) -> None:
     assert long.status == 200
 
 
+@pytest.mark.system
 def test_9_an_act_needs_the_permit_there_and_then(page: Page) -> None:
     """A reader who administers one cluster may not pause another; once that is taken away, none."""
     cluster_admin = BY_NAME["ClusterAdmin"].id

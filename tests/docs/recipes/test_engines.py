@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from ovirt_enforcer.ha_monitor.metrics import HaMetrics
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_placement.model import AffinityRule
@@ -58,6 +60,7 @@ def ask(folder: Path, *question: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.system
 def test_each_engine_answers_and_one_that_is_not_well_is_the_exit_status(tmp_path: Path) -> None:
     ((command, expected),) = shown(TITLE)
     *_, script, question = command.split()

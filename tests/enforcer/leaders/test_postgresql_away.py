@@ -14,6 +14,8 @@ from tests.enforcer.leaders.test_leaders import HOLDS, LEADS, WATCHES, World, wo
 from tests.placement.postgres_server import PostgresServer, own_folder, running, url_of
 from tests.proxy.running import eventually
 
+pytestmark = pytest.mark.system
+
 #: Longer than a lease and all patience with the store.
 AGE = 8.0
 NO_LEASE = "the lease cannot be looked at"

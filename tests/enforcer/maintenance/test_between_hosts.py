@@ -14,6 +14,8 @@ from ovirt_simulator.core.affinity_commands import Members
 from tests.builders import APART, CLUSTER, group, host, snapshot, vm
 from tests.enforcer.maintenance.stage import Stage, stage
 
+pytestmark = pytest.mark.system
+
 LONG = 7200.0
 SETTINGS = {"maintenance": {"return_seconds": 300}}
 STATE = snapshot(*(host(f"h{number}") for number in range(1, 4)), vm("a", "h1"), vm("b", "h2"))

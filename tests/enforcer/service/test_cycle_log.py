@@ -66,6 +66,7 @@ def asking(
     return file, Asking(file, capsys)
 
 
+@pytest.mark.system
 def test_the_last_cycle_is_reported_with_what_it_failed_of(
     tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,6 +86,7 @@ def test_the_last_cycle_is_reported_with_what_it_failed_of(
     assert (found["leader"], found["last_cycle"]["error"] is None) == (None, False)
 
 
+@pytest.mark.system
 def test_an_open_breaker_and_what_the_engine_refused_are_reported(
     tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:

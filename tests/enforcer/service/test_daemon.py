@@ -134,6 +134,7 @@ def test_once_it_is_to_stop_nothing_more_is_begun(bench: Bench) -> None:
 REFUSES = ReasonKind("refuses", "does not take VM {vm}", veto=True)
 
 
+@pytest.mark.system
 def test_a_step_that_a_rule_refuses_is_logged_once_and_dropped_and_the_others_go_on(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

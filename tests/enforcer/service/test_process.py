@@ -27,6 +27,8 @@ from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 from tests.service.listening import systemd
 
+pytestmark = pytest.mark.system
+
 COMMAND = str(Path(sys.executable).with_name("ovirt-enforcer"))
 #: A hard group that can be repaired, another that cannot, and a soft one that nobody repairs.
 STATE = snapshot(

@@ -33,6 +33,7 @@ def server() -> Iterator[Server]:
     found.close()
 
 
+@pytest.mark.system
 def test_a_mode_in_the_file_counts_and_is_recorded_once_it_leads_with_it(
     tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,7 @@ from ovirt_service.errors import UserError
 from ovirt_simulator.generate import Sizes, generate
 
 #: They start processes of their own.
-pytestmark = pytest.mark.xdist_group("ha-check-workers")
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("ha-check-workers")]
 
 
 @pytest.fixture(scope="module")

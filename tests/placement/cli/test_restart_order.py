@@ -121,6 +121,7 @@ def test_what_if_lists_the_starts_in_their_order(asking: Asking) -> None:
     ]
 
 
+@pytest.mark.system
 def test_a_rule_is_written_shown_and_refused_in_a_circle(starting: Starting, tmp_path: Path) -> None:
     parts = [vm("web1", "n1", ha=True, tags=("web",)), vm("db1", "n2", ha=True), vm("batch", "n2")]
     adding = ("rules", "add")

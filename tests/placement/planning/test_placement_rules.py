@@ -142,6 +142,7 @@ RACKS = tuple(
 )
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("kind", "fields", "fewest"),
     [

@@ -71,6 +71,7 @@ def test_the_description_comes_first(folder: Path) -> None:
     assert found["balance"]["Mute"][0].startswith("[discovered 20")
 
 
+@pytest.mark.system
 def test_only_the_engine_waits(late: RunningProxy) -> None:
     began = time.monotonic()
     moments: list[float] = []

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import psutil
+import pytest
 
 from ..running import COMMAND, RunningProxy, eventually, running, write_plugins
 
@@ -41,6 +42,7 @@ def test_no_caller_and_no_unit_writes_a_line_of_its_own(tmp_path: Path) -> None:
     assert proxy.log.replace("\n", "").isprintable()
 
 
+@pytest.mark.system
 def test_a_log_that_nobody_reads_costs_no_memory_and_no_time(tmp_path: Path) -> None:
     folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
     reader, writer = os.pipe()
@@ -60,6 +62,7 @@ def test_a_log_that_nobody_reads_costs_no_memory_and_no_time(tmp_path: Path) -> 
     os.close(reader)
 
 
+@pytest.mark.system
 def test_what_was_lost_is_counted(tmp_path: Path) -> None:
     folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
     reader, writer = os.pipe()

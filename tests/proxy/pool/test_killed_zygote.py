@@ -58,6 +58,7 @@ def test_a_call_does_not_spend_its_tries_on_workers_that_die_with_the_zygote(tmp
         assert answer == {"result_code": 0, "result": HOSTS[1:], "plugin_errors": {}, "errors": []}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("kills", [20, pytest.param(1000, marks=pytest.mark.nightly)])
 def test_no_call_is_lost_while_zygotes_are_killed(tmp_path: Path, kills: int) -> None:
     folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY)

@@ -46,6 +46,7 @@ def test_every_address_answers(server: Server, accept: str) -> None:
     assert failed == {}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
 def test_every_command_answers(server: Server, method: str) -> None:
     """With a body that says nothing, of whatever kind the address takes."""

@@ -26,6 +26,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield made
 
 
+@pytest.mark.system
 def test_a_lost_request_is_settled_and_the_cooldown_ends(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -46,6 +47,7 @@ def holds(state: Snapshot, group_id: str) -> bool:
     return all((one in group.hosts) is group.hosts_rule.positive for one in hosts)
 
 
+@pytest.mark.system
 @given(SEEDS, st.data())
 def test_what_is_left_starts_where_vms_are_waits_for_nothing_lost_and_repairs_what_it_said(
     seed: int, data: st.DataObject
@@ -80,6 +82,7 @@ def test_all_of_a_plan_fits_the_cluster_that_it_was_made_for(seed: int) -> None:
     assert fitting_steps(plan, places, (), state, frozenset()) == places
 
 
+@pytest.mark.system
 @given(SEEDS, SEEDS)
 def test_what_happens_in_one_half_of_a_cluster_does_not_touch_the_plan_of_the_other(
     one: int, other: int

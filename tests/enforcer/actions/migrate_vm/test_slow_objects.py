@@ -16,6 +16,8 @@ from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.actions.migrate_vm import bench as benches
 from tests.enforcer.actions.migrate_vm.bench import Bench
 
+pytestmark = pytest.mark.system
+
 #: Much longer than all that a test does; a test that ends does not wait for it.
 LONG = 300.0
 OTHERS = ("b", "c", "d", "e")

@@ -44,6 +44,7 @@ def test_table_reports_who_set_a_key_and_when(live: LiveEngine) -> None:
     assert len(row.split()) == 9
 
 
+@pytest.mark.system
 def test_key_of_hosts_exists_on_all_of_a_cluster_or_on_none(live: LiveEngine) -> None:
     assert refused(live, "define", "SAN", "--cluster", "blue", "--values", "north=1") == (
         "cluster blue: node-key-set-differs: SAN needs a value on every host: give south one, or all that"

@@ -73,6 +73,7 @@ def places(live: LiveEngine) -> set[tuple[str, str]]:
     return {(key["level"], key["resource"]) for key in live.data(0, "keys", "list")["keys"]}
 
 
+@pytest.mark.system
 def test_check_reports_them(serving: Starting, store: KeyStore) -> None:
     with serving(AFTER) as live:
         found = {one["where"]: one["codes"] for one in live.data(1, "keys", "check")["mistakes"]}
@@ -83,6 +84,7 @@ def test_check_reports_them(serving: Starting, store: KeyStore) -> None:
         assert "keys prune removes it" in live.run(1, "keys", "check")[0]
 
 
+@pytest.mark.system
 def test_prune_removes_them_and_what_their_vms_were_remembered_by(serving: Starting, store: KeyStore) -> None:
     with serving(AFTER) as live:
         before = places(live)

@@ -123,6 +123,7 @@ def test_only_sticky_keys_of_hosts_have_a_weight(serving: Serving) -> None:
         assert "node north: system key GEN: keys of hosts have no weight, unless they are sticky" in err
 
 
+@pytest.mark.system
 def test_concurrent_changes_leave_keys_on_all_hosts_or_none(serving: Serving, tmp_path: Path) -> None:
     """One removes the key from all hosts while another, to whom it was still there, changes it on one."""
     turns = 2

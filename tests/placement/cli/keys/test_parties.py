@@ -174,6 +174,7 @@ def test_the_tables_are_whole() -> None:
     assert {code for _, codes in JUDGED for code in codes} == CODES - {"node-key-set-differs"}
 
 
+@pytest.mark.system
 def test_every_cell_of_the_table_by_set(parties: Parties) -> None:
     for level, key_class in CELLS:
         key = Key(level, key_class, "G", weight=None if level == "node" else "5")
@@ -181,6 +182,7 @@ def test_every_cell_of_the_table_by_set(parties: Parties) -> None:
         assert parties.set(key) == refused, key
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("named", WITH_OR_WITHOUT)
 def test_every_cell_of_the_table_by_import(parties: Parties, named: bool) -> None:
     for level, key_class in CELLS:
@@ -189,6 +191,7 @@ def test_every_cell_of_the_table_by_import(parties: Parties, named: bool) -> Non
         assert parties.imported(key, named=named) == refused, key
 
 
+@pytest.mark.system
 def test_every_code_by_set(parties: Parties) -> None:
     for key, codes in JUDGED:
         if not key.sticky:  # which `keys set` cannot ask for
@@ -201,6 +204,7 @@ def test_every_code_by_define(parties: Parties) -> None:
             assert parties.define(key) == codes, key
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("named", WITH_OR_WITHOUT)
 def test_every_code_by_import(parties: Parties, named: bool) -> None:
     for key, codes in JUDGED:

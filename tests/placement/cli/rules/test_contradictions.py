@@ -110,6 +110,7 @@ def test_a_group_that_a_rule_contradicts_is_warned_of(live: LiveEngine) -> None:
     assert f"these hard rules cannot be satisfied together: {named}" in err
 
 
+@pytest.mark.system
 def test_without_or_tools_it_is_said_what_is_not_proven(tmp_path: Path) -> None:
     clash = rule("one-rack", "same_domain", "web1 web2 web3", cluster="c1", domains=(
         RuleDomain(name="r1", hosts=("h1", "h2")), RuleDomain(name="r2", hosts=("h3",)),

@@ -30,6 +30,7 @@ def test_values_fit_or_not_or_nobody_knows(regex: str, value: str, fits: bool | 
     assert matches(regex, value) is fits
 
 
+@pytest.mark.system
 def test_what_takes_too_long_is_for_the_engine_to_judge() -> None:
     check_value("limit", "a" * 60, ENDLESS, "--property")
     with pytest.raises(UserError, match="does not match"):

@@ -79,6 +79,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     made.server.close()
 
 
+@pytest.mark.system
 def test_keys_set_while_it_runs_make_it_read_what_they_refer_to(stage: Stage) -> None:
     with running(stage.file) as service:
         stage.set_key("server")

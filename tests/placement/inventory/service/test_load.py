@@ -50,6 +50,7 @@ def stir(stage: Stage, dice: random.Random) -> None:
             stage.engine.vms.stop(vm.id)
 
 
+@pytest.mark.system
 def test_however_much_happens_a_turn_costs_three_requests_and_a_minute_fewer_than_three_hundred(
     stage: Stage, asked: list[str]
 ) -> None:

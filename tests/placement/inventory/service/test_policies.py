@@ -56,6 +56,7 @@ def test_a_larger_reading_soon_after_a_change_does_not_bring_back_what_was(stage
     assert known_factor(stage) == 7
 
 
+@pytest.mark.system
 def test_a_cluster_that_changes_after_a_silence_does_not_bring_back_what_was(stage: Stage) -> None:
     stage.server.disturbances.add(Disturbance(path="/events", status=503, times=None))
     add_weight(stage, 7)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as limit
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from ovirt_placement.rules.placement_keys.placing import rank_hosts
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS
 from ovirt_placement.rules.verdict import Request
 from tests.builders import cluster, host, pending, vm
+from tests.examples import examples
 from tests.placement.rules.placement_keys.parts import key, keyed
 from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, OTHERS, worlds
 
@@ -72,6 +74,7 @@ def plain_table(table: HostTable) -> list[tuple[object, ...]]:
     ]
 
 
+@limit(max_examples=examples(40))
 @given(successions())
 def test_what_is_carried_on_is_what_is_added_up(succession: tuple[Snapshot, Snapshot]) -> None:
     before, after = succession

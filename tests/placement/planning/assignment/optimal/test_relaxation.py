@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 from ovirt_placement.model import Snapshot
@@ -30,6 +31,7 @@ def bound_of(cluster: Snapshot) -> Value:
     return relaxed(construction, NEVER).bound
 
 
+@pytest.mark.system
 @settings(max_examples=examples(150), deadline=None)
 @given(tiny_clusters())
 def test_no_end_is_better(cluster: Snapshot) -> None:
