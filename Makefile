@@ -34,7 +34,7 @@ export PYTHONDONTWRITEBYTECODE :=
 QUICK := not system and not nightly
 # Tests sync small files all the time: in memory, where there is room, none waits for a disk. Some are another user.
 IN_MEMORY := if [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" -gt 4000000 ] 2>/dev/null; then \
-	TMPDIR=$$(mktemp -d /dev/shm/ovirt-placement-tests-XXXXXX) && chmod 1777 $$TMPDIR && export TMPDIR \
+	TMPDIR=$$(mktemp -d /dev/shm/ovirt-XXXX) && chmod 1777 $$TMPDIR && export TMPDIR \
 	&& trap 'rm -rf $$TMPDIR' EXIT; fi
 # Tests by their marks, in one run: run-tests MARKS,ARGUMENTS
 run-tests = $(IN_MEMORY); $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1)" $(2)

@@ -63,6 +63,7 @@ def ha_check(engine: World, capsys: pytest.CaptureFixture[str], cluster: str) ->
     return found
 
 
+@pytest.mark.system
 def test_safe_is_a_vm_that_starts_again(engine: World, capsys: pytest.CaptureFixture[str]) -> None:
     found = ha_check(engine, capsys, "room")
     assert found["safe"] is True

@@ -91,6 +91,7 @@ def records(world: World) -> Iterator[Records]:
     found.store.close()
 
 
+@pytest.mark.system
 def test_it_follows_the_events_and_waits_for_no_cycle(world: World, records: Records) -> None:
     """In a dry run, which is the default, as well: it migrates nothing."""
     world.publish()

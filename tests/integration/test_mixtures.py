@@ -42,6 +42,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Sc
         yield Scene(one, publisher), Scene(two, publisher)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "seeds",
     [

@@ -83,6 +83,7 @@ def _alone(call: str, environment: dict[str, str]) -> Any:
     return ast.literal_eval(ended.stdout)
 
 
+@pytest.mark.system
 def test_new_processes_decide_by_the_published_keys(environment: dict[str, str]) -> None:
     with running_proxy(environment) as proxy:
         filtered: Any = proxy.runFilters(["PlacementKeyFilter"], HOSTS, "new", {})

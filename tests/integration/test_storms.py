@@ -27,6 +27,7 @@ def check(found: Figures) -> None:
     assert found.violated == 0
 
 
+@pytest.mark.system
 def test_more_starts_than_threads_while_nothing_is_fresh() -> None:
     """Each decision wants a newer snapshot, for which there is no thread."""
     storm = draw(24)

@@ -211,6 +211,7 @@ def start_as_reported(engine: Engine, foreseen: Course) -> None:
             engine.advance(A_MINUTE)
 
 
+@pytest.mark.system
 def test_some_come_true(tmp_path: Path) -> None:
     seen = Counter[str]()
     # The last is of a plan that HA reservation cuts off.

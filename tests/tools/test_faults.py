@@ -28,6 +28,7 @@ CASES = [
 ]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("name", "seed"), CASES)
 def test_all_four_invariants_hold_and_the_cluster_ends_repaired(name: str, seed: int, tmp_path: Path) -> None:
     with stage(tmp_path, drawn(seed)) as made:

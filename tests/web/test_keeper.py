@@ -43,6 +43,7 @@ def keeper(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     server.close()
 
 
+@pytest.mark.system
 def test_a_change_after_silence_is_known_at_once(engine: Engine, keeper: Keeper) -> None:
     async def follow() -> None:
         await until(lambda: keeper.view.known)

@@ -53,6 +53,7 @@ def shown() -> list[list[str]]:
     return [line.split()[1:] for line in lines if line.startswith("# ovirt-placement store")]
 
 
+@pytest.mark.system
 def test_the_way_there_and_back(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     keys = KeyStore(url, engine="default", patience_seconds=5)

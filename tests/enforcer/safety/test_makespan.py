@@ -120,6 +120,7 @@ def test_a_repair_of_238_migrations_takes_little_longer_than_its_busiest_host(tm
     assert log.last <= 1.3 * least
 
 
+@pytest.mark.system
 def test_thirty_pairs_are_parted_without_a_crowd(tmp_path: Path) -> None:
     before = pairs_that_must_part(1)
     log, after = carried_out(before, tmp_path, _WIDE, 1024.0, 2000.0)

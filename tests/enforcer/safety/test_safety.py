@@ -33,6 +33,7 @@ def judged(cases: Sequence[Case], folder: Path, seed: int) -> list[str]:
     return faults
 
 
+@pytest.mark.system
 def test_nothing_that_held_is_violated_and_the_end_is_repaired_or_cannot_be(tmp_path: Path) -> None:
     assert judged([drawn(number) for number in range(_FEW)], tmp_path, 0) == []
 

@@ -40,6 +40,7 @@ def drawn(seed: int, most_free_mb: int) -> Snapshot:
     )
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("seed", "most_free_mb"), [(1, 64000), (3, 20000)])
 def test_a_large_cluster_is_planned_step_by_step_within_seconds(seed: int, most_free_mb: int) -> None:
     state = drawn(seed, most_free_mb)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ..running import running, write_plugins
 from .watching import HEALTHY, HOSTS
 
@@ -22,6 +24,7 @@ class Exit:
 """
 
 
+@pytest.mark.system
 def test_more_than_select_knows(tmp_path: Path) -> None:
     folder = write_plugins(tmp_path / "plugins", closing=CLOSING, healthy=HEALTHY)
     with running(folder, shell=CROWDED) as proxy:

@@ -93,6 +93,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProxy]:
         yield started
 
 
+@pytest.mark.system
 def test_mutated_requests(proxy: RunningProxy) -> None:
     process = psutil.Process(proxy.process.pid)
     sizes: list[int] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import IntentState, Store
@@ -23,6 +25,7 @@ MUST_GO = snapshot(
 )
 
 
+@pytest.mark.system
 def test_what_went_is_followed_to_its_end_and_what_did_not_is_a_refusal(tmp_path: Path) -> None:
     engine = Engine.from_snapshot(MUST_GO, clock=START, settings=PROMPT)
     engine.faults.next_migrations(MigrationFault(refuse=True), vm_id="b")

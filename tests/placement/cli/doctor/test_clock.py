@@ -6,6 +6,8 @@ import time
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from ovirt_placement.answers.doctor.clock import Reading, is_simulated
 from ovirt_simulator.core.engine import Engine
 from tests.placement.cli.doctor.examining import EMPTY
@@ -26,6 +28,7 @@ def passing(engine: Engine, times: float) -> AbstractContextManager[None]:
     return repeating(pass_time, every=0.02)
 
 
+@pytest.mark.system
 def test_a_simulated_engine_s_fast_clock_is_reported_and_no_fault(starting: Starting) -> None:
     with (
         starting(EMPTY, clock=datetime.now(UTC) + timedelta(hours=1)) as live,

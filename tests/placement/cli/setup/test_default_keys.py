@@ -244,6 +244,7 @@ def test_a_vm_that_starts_takes_the_idle_host(starting: Starting) -> None:
         assert after.splitlines()[-1] == "Round 1 (above 80): h2."
 
 
+@pytest.mark.system
 def test_doctor_names_the_clusters_that_came_later(live: LiveEngine) -> None:
     def hints() -> list[str]:
         _, out, _ = live.outcome("doctor", "--json")

@@ -106,6 +106,7 @@ def remember_earlier_runs(world: World) -> None:
     store.close()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("extent", EXTENTS, ids=str)
 @pytest.mark.parametrize(
     "state",
@@ -138,6 +139,7 @@ def test_killed_at_any_point_the_cluster_ends_the_same(
             assert ended == expected, f"{point}\n{before}\n{after}"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("extent", EXTENTS, ids=str)
 def test_killed_at_any_point_the_keeper_remembers_the_same_once(extent: Extent, tmp_path: Path) -> None:
     with world(tmp_path / "undisturbed", RUNS) as undisturbed:
