@@ -27,7 +27,7 @@ _MOST_LINKS: Final = 40
 _FOLDER: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
-#: The user who ran this process, whoever it becomes.
+#: The user who ran this process, even when it has become another.
 CALLER: Final = os.getuid()
 #: What was opened before root became another user, by its path.
 _held: dict[str, int] = {}

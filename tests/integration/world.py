@@ -195,9 +195,9 @@ def running(
             str(time_scale),
         ]
         if proxy:
-            (folder / "proxy.toml").write_text(AT_ONCE)
+            (folder / "ovirt-scheduler-proxy.toml").write_text(AT_ONCE)
             listening = [_PROXY, "run", "--listen", "127.0.0.1:0", "--plugins", str(PLUGINS)]
-            listening += ["--config", str(folder / "proxy.toml")]
+            listening += ["--config", str(folder / "ovirt-scheduler-proxy.toml")]
             simulator += ["--proxy", address(processes.start(_PROXY, listening))]
         url = address(processes.start(_SIMULATOR, [*simulator, "--listen", "127.0.0.1:0"]))
         api = f"{url}/ovirt-engine/api"

@@ -54,6 +54,7 @@ def strangers(folder: Path) -> Iterator[str]:
         yield from (url for url in found if re.match(r"([a-z]+:)?//", url))
 
 
+@pytest.mark.system
 def test_mistakes_fail_the_build(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for name, text in MISTAKEN.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -45,7 +45,7 @@ LAZY = (
 
 
 def load(package: ModuleType) -> None:
-    """Whoever root becomes may not read the interpreter that the tests run by."""
+    """The user that root becomes may not read the interpreter that the tests run by."""
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         import_module(module.name)
 

@@ -29,7 +29,7 @@ OTHERS = (
     Case("ovirt-enforcer run", ()),
     Case("ovirt-placement-web run", ()),
 )
-#: Whoever root becomes starts another interpreter, which must not be root's alone.
+#: The user that root becomes starts another interpreter, which must not be root's alone.
 STARTS_INTERPRETERS = ("ovirt-enforcer run", "ovirt-placement-web run")
 INTERPRETER_IS_OPEN = all(folder.stat().st_mode & 0o001 for folder in Path(sys.executable).resolve().parents)
 MORE = ENFORCER + '[web]\nlisten = "127.0.0.1:0"\n'

@@ -70,6 +70,7 @@ def report(process: subprocess.Popen[str], word: str) -> None:
     assert process.stdout.readline() == "done\n"
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("program", [PLAIN, ASYNC])
 def test_a_loop_that_hangs_falls_silent_until_it_gets_on(program: str, tmp_path: Path) -> None:
     with systemd(tmp_path) as listening, running(program, listening.environment(0.15)) as process:
@@ -85,6 +86,7 @@ def test_a_loop_that_hangs_falls_silent_until_it_gets_on(program: str, tmp_path:
         assert process.wait(30) == 0
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("program", [PLAIN, ASYNC])
 def test_a_process_that_is_not_watched_gives_no_signs_of_life(program: str, tmp_path: Path) -> None:
     with systemd(tmp_path) as listening, running(program, listening.environment()) as process:

@@ -56,6 +56,7 @@ def members(page: Page, name: str) -> set[str]:
     return set(found.vms)
 
 
+@pytest.mark.system
 def test_a_change_is_foreseen_as_the_command_foresees_it_and_then_made_by_the_engine(
     page: Page, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,7 +5,7 @@ which we never do; but importing pandas takes longer than solving a small cluste
 plan`. OR-Tools' inner layer, `cp_model_helper`, needs no pandas either, but is another in each version.
 
 So the module is executed with an `import` of its own, in which `pandas` is a stand-in. No other module and no
-other thread sees it: `sys.modules` is left alone, whoever imports pandas gets it, and `cp_model` itself gets
+other thread sees it: `sys.modules` is left alone, what imports pandas gets it, and `cp_model` itself gets
 it as soon as it is asked for series.
 """
 

@@ -68,7 +68,7 @@ def believed(snapshot: Snapshot) -> Snapshot:
     """No host with more memory to hand out than the VMs there leave; one that reported more is marked.
 
     For some 14 s after its start the engine reports each host as if it were empty, until it counts its VMs
-    anew. What it reserves, which the API does not show, comes on top: the memory may still be less.
+    again. What it reserves, which the API does not show, comes on top: the memory may still be less.
     """
     percent = {cluster.id: cluster.memory_overcommit_percent for cluster in snapshot.clusters}
     hosts = tuple(

@@ -190,7 +190,7 @@ class Database:
             raise self._damaged(str(found).splitlines()[0])
 
     def begin_again(self, fill: Callable[[Connection], _Result]) -> _Result:
-        """Make the store anew with what `fill` writes, all of it or nothing; return what that returns.
+        """Make a new store with what `fill` writes, all of it or nothing; return what that returns.
 
         What stands in the place of an SQLite store, damaged or whole, is put aside, under its name with the
         date. Raises as `transaction` does.
@@ -199,12 +199,12 @@ class Database:
             if self._path is None:
                 found = self._made(self._engine, fill)
             else:
-                found = self._made_anew(self._path, fill)
+                found = self._made_again(self._path, fill)
         self._marker.set(writes=True)
         self._checked = False
         return found
 
-    def _made_anew(self, path: Path, fill: Callable[[Connection], _Result]) -> _Result:
+    def _made_again(self, path: Path, fill: Callable[[Connection], _Result]) -> _Result:
         """Make a file of its own, and let it take the place when it is whole."""
         new = path.with_name(f"{path.name}.new")
         aside = path.with_name(f"{path.name}.{datetime.now(UTC):%Y-%m-%dT%H-%M-%S.%fZ}")
@@ -285,7 +285,7 @@ class Database:
         except OSError as error:
             raise self._closed(path, error) from None
         if not stat.S_ISREG(found.st_mode):
-            raise UserError(f"store {self.name}: is no regular file: whoever put it there, remove it")
+            raise UserError(f"store {self.name}: is no regular file: remove it")
         return found.st_dev, found.st_ino
 
     def _check_place(self, present: _File) -> None:

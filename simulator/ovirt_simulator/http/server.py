@@ -49,7 +49,7 @@ class _Connection(HTTPConnection):
 
 
 class _Threads:
-    """What answers a server's requests: at most so many threads, each started when a request finds none free.
+    """What answers a server's requests: at most this many threads, started when a request finds none free.
 
     More requests wait in a queue without a limit. The methods are those that cheroot calls of its own pool.
     """

@@ -91,7 +91,7 @@ def test_only_the_engine_waits(late: RunningProxy) -> None:
     assert moments[0] >= LATE_SECONDS
 
 
-def test_the_metrics_say_when_the_engine_was_told(folder: Path) -> None:
+def test_the_metrics_say_when_the_engine_was_answered(folder: Path) -> None:
     def answered(proxy: RunningProxy) -> float:
         with urllib.request.urlopen(f"{proxy.url}metrics") as response:
             lines = response.read().decode().splitlines()

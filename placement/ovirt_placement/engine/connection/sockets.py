@@ -23,7 +23,7 @@ _EVENTS: Final = {
 class Sockets:
     """As the `pycurl.CurlMulti` that it stands for, with other ways to wait, and with another `info_read`.
 
-    curl's own `select` sees no descriptor from 1,024 on. So curl tells here what it waits for, and when it
+    curl's own `select` sees no descriptor from 1,024 on. So curl says here what it waits for, and when it
     wants to be called at the latest: https://curl.se/libcurl/c/curl_multi_socket_action.html.
     """
 

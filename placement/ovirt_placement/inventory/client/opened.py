@@ -44,7 +44,7 @@ class Opened:
         self.dropped = False
 
     def close(self) -> None:
-        """Log out of the engine and close the store; what is under way is broken off."""
+        """Log out of the engine and close the store; what is under way is ended."""
         self.reader.close()
         self.keys.close()
         self.intents.close()
@@ -54,7 +54,7 @@ class Opened:
 class OpenEngines:
     """What is open: for the settings that are in use, and for those that were used last.
 
-    Whoever goes on to use several settings in turn keeps them in use meanwhile.
+    Who goes on to use several settings in turn keeps them in use meanwhile.
     """
 
     def __init__(self) -> None:

@@ -130,6 +130,7 @@ def test_who_does_not_listen_is_away_and_got_no_request() -> None:
     assert not away.value.request_sent
 
 
+@pytest.mark.system
 def test_who_does_not_answer_is_away_and_may_have_got_the_request() -> None:
     with (
         silent_port() as port,

@@ -20,7 +20,7 @@ ANSWER_SECONDS = 0.1
 #: `select` takes no descriptor from 1,024 on; a request has some of its own, and curl one to be woken by.
 EDGES = (900, *range(1014, 1026), 2000)
 #: How much longer the requests of the full process may take, how many are timed together, and how often: the
-#: shortest time of each tells what they cost, however busy the machine is.
+#: shortest time of each is what they cost, however busy the machine is.
 MOST = 1.5
 REQUESTS = 4
 ROUNDS = 30

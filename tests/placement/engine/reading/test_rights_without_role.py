@@ -1,4 +1,4 @@
-"""Who has no role is told apart from whose token is void: the page names the role that is missing."""
+"""Who has no role is not taken for one whose token is void: the page names the role that is missing."""
 
 from __future__ import annotations
 

@@ -99,6 +99,7 @@ def test_keys_set_while_it_runs_make_it_read_what_they_refer_to(stage: Stage) ->
         ended(service)
 
 
+@pytest.mark.system
 def test_it_begins_with_what_the_keys_refer_to_that_were_set_before(stage: Stage) -> None:
     stage.set_key("customer")
     with running(stage.file) as service:
