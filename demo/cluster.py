@@ -13,6 +13,7 @@ from ovirt_placement.model import (
     Snapshot,
     Vm,
 )
+from ovirt_simulator.core.vm_memory import required_mb
 
 CLUSTER = "production"
 #: VMs that wait to be started, and what becomes of each.
@@ -104,7 +105,7 @@ def _cluster() -> Cluster:
 
 
 def _host(name: str, vms: dict[str, str | None]) -> Host:
-    used = sum(_memory_mb(vm) for vm, host in vms.items() if host == name)
+    used = sum(required_mb(_vm(vm, host)) for vm, host in vms.items() if host == name)
     return Host(
         id=name,
         name=name,

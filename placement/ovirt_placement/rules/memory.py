@@ -83,15 +83,18 @@ def believed(snapshot: Snapshot) -> Snapshot:
 def _believed(host: Host, percent: int, vms: Sequence[Vm]) -> Host:
     """A VM that is being launched counts as pending, and is deducted already.
 
-    A host that was never reached has no memory yet.
+    Doubtful is only more than the memory of VMs leaves: what they take besides is an estimate where devices
+    were not read. A host that was never reached has no memory yet.
     """
-    if not vms or not host.memory_mb:
+    counted = [vm for vm in vms if vm.status != "wait_for_launch"]
+    whole_mb = host.memory_mb * percent // 100
+    if (
+        not vms
+        or not host.memory_mb
+        or host.free_mb <= max(0, whole_mb - sum(vm.memory_mb for vm in counted))
+    ):
         return host
-    most_mb = host.memory_mb * percent // 100 - sum(
-        required_mb(vm) for vm in vms if vm.status != "wait_for_launch"
-    )
-    if host.free_mb <= max(0, most_mb):
-        return host
+    most_mb = whole_mb - sum(map(required_mb, counted))
     return replace(host, free_mb=max(0, most_mb), memory_uncounted=True)
 
 

@@ -108,7 +108,7 @@ def test_nothing_critical_is_ever_held_back() -> None:
     assert all(ABOUT[kind].severity not in (Severity.ERROR, Severity.ALERT) for kind in LIMITED)
     assert not [kind for kind in LIMITED if kind.value.startswith(("ha_", "engine_", "breaker"))]
     channel = Channel()
-    bench = Bench(channel)
+    bench = Bench(channel, most_waiting=10 * len(NoticeKind))
     critical = [kind for kind in NoticeKind if kind not in LIMITED]
     for _ in range(10):
         for kind in critical:

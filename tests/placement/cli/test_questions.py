@@ -162,7 +162,7 @@ def test_ha_check_names_hosts_and_vms_without_a_home(asking: Asking) -> None:
             "  web: south: only 100 MiB of its memory are not handed out yet",
             "Each start, and the migrations that follow:",
             "  ovirt-placement what-if --down north",
-            "Migrations that restore the reservation (docs/ha.md):",
+            "Migrations that restore the reservation, with [enforcer.ha] repair = true (docs/ha.md):",
             "  ovirt-enforcer plan",
         ],
     )
@@ -201,15 +201,17 @@ def test_ha_check_names_vms_that_it_is_not_about(asking: Asking) -> None:
         vm("v1", "h3", name="web", ha=True, status="unknown"),
         vm("v2", name="cache", ha=True),
     )
-    assert asking.verdicts(0, "ha-check", *parts) == (
-        [["blue", "1", "safe", "safe"]],
-        ["Not counted in cluster blue: web is unknown on east, which is error, cache is down"],
+    assert asking.verdicts(1, "ha-check", *parts) == (
+        [["blue", "1", "unsafe", "safe", "already: east"]],
+        [
+            "Lost in cluster blue until they run again:",
+            "  web is unknown on east, which is error: could start on north (ovirt-placement why web)",
+            "Not counted in cluster blue: cache is down",
+        ],
     )
-    (found,) = asking.data(0, "ha-check", *parts)["clusters"]
-    assert [(one["vm"], one["status"], one["host"], one["host_status"]) for one in found["outside"]] == [
-        ("v1", "unknown", "h3", "error"),
-        ("v2", "down", None, None),
-    ]
+    (found,) = asking.data(1, "ha-check", *parts)["clusters"]
+    assert [(one["vm"], one["status"], one.get("host")) for one in found["outside"]] == [("v2", "down", None)]
+    assert [one["vm"] for one in found["lost"]] == ["v1"]
 
 
 def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking: Asking) -> None:

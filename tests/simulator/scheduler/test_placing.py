@@ -158,8 +158,8 @@ def test_complaints_reach_the_administrator_and_the_result_counts(proxy: Proxy) 
     engine = start(proxy)
     assert placed(engine) == "h2"
     said = {event.code: event.description for event in engine.queries.events()}
-    assert said[9921] == "Running the external plugin 'AffinityFilter' failed: 'no snapshot'"
-    assert said[9922] == "External scheduler error, exception message: 'worker died'"
+    assert said[10500] == "Running the external scheduler plugin 'AffinityFilter' failed: 'no snapshot'"
+    assert said[10501] == "Running the external scheduler failed: 'worker died'"
 
 
 def test_complaints_without_a_code_are_not_heard(proxy: Proxy) -> None:

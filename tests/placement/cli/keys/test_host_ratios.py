@@ -14,9 +14,14 @@ from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.rules.placement_keys.parts import keyed, node_key
 
-#: 11000 of 12000 MiB are handed out on each: neither has room for another VM.
+#: 11000 of 12000 MiB are handed out on each: neither has room for another VM without contention.
 PARTS = (
-    cluster("c1", name="blue"),
+    cluster(
+        "c1",
+        name="blue",
+        memory_overcommit_percent=200,
+        scheduling_properties={"placement_memory_ratio": "1"},
+    ),
     host("h1", name="north", cluster="c1", memory_mb=12_000, memory_free_mb=50_000),
     host("h2", name="south", cluster="c1", memory_mb=12_000, memory_free_mb=50_000),
     vm("a", "h1", cluster="c1", memory_mb=11_000),

@@ -12,7 +12,7 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
 from ovirt_placement.engine.reading.by_id import reread_cluster, reread_hosts, reread_vms
 from ovirt_placement.engine.reading.policies import PolicyReader
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.reading.topology import read_as_reported, read_snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.generate import Sizes, generate
@@ -36,7 +36,7 @@ def simulated() -> Iterator[tuple[Server, EngineConnection]]:
 @pytest.mark.parametrize("count", [0, 1, 2, 12, 80, 101])
 def test_what_is_read_again_is_as_in_a_whole_reading(count: int) -> None:
     with simulated() as (_, connection):
-        whole = read_snapshot(connection)
+        whole = read_as_reported(connection, policies=PolicyReader())
         vms = {vm.id: vm for vm in whole.vms[:count]}
         hosts = {host.id: host for host in whole.hosts[:count]}
         assert reread_vms(connection, [*vms, "00000000-0000-0000-0000-000000000000"]) == vms

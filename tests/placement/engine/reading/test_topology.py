@@ -88,6 +88,7 @@ def expected_host(element: ET.Element) -> dict[str, Any]:
         "spm": element.findtext("spm/status") == "spm",
         "failover": False,
         "tags": [],
+        "memory_uncounted": False,
         "measured": False,
     }
 

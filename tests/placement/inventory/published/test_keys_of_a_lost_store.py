@@ -145,7 +145,7 @@ class TestFile:
             for _ in range(3):
                 assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == []
             log = ended(service)
-        assert log.count("file is not a database; decisions are made without them") == 1
+        assert log.count("is damaged (file is not a database)") == 1
         assert "Traceback" not in log
 
 
