@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace) -> int:
         server = msgspec.structs.replace(chosen.server, listen=options.listen)
         chosen = msgspec.structs.replace(chosen, server=server)
     record = settings.record_file(chosen.decisions, options.config)
-    identity.take(() if record is None else (record.parent,))
+    identity.become_owner(() if record is None else (record.parent,))
     service.run(chosen, record)
     return 0
 

@@ -114,7 +114,7 @@ def is_below(folder: Path, folders: Iterable[Path]) -> bool:
     return False
 
 
-def take(folders: Iterable[Path], files: Iterable[Path] = ()) -> None:
+def become_owner(folders: Iterable[Path], files: Iterable[Path] = ()) -> None:
     """Let root go on, for good, as the owner of the first of these folders that is not root's.
 
     The files are opened before, for `opened`; one that cannot be is reported by who reads it. Users other
@@ -132,7 +132,7 @@ def take(folders: Iterable[Path], files: Iterable[Path] = ()) -> None:
 def answer_as_owner(folders: Iterable[Path], answer: Callable[[], bytes]) -> bytes:
     """What a child process answers that has become the owner of the folders; this one stays who it is.
 
-    Raises `UserError` as `take`, or as the child does.
+    Raises `UserError` as `become_owner`, or as the child does.
     """
     found = _owner_of(folders)
     if found is None:

@@ -102,7 +102,7 @@ def test_what_was_opened_before_is_read_afterwards(tmp_path: Path) -> None:
     closed.chmod(0o600)
     child = os.fork()
     if child == 0:
-        identity.take([tmp_path / "a"], [closed])
+        identity.become_owner([tmp_path / "a"], [closed])
         read = [os.read(identity.opened(closed), 100) for _ in range(2)]
         os._exit(0 if (os.geteuid(), read) == (OWNER, [b"secret"] * 2) else 1)
     assert os.waitpid(child, 0)[1] == 0

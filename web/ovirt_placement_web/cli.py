@@ -48,7 +48,7 @@ def _command(arguments: Sequence[str] | None) -> int:
             raise
         raise UserError(f"{error}: the page needs pip install 'ovirt-placement[web]'") from None
     found = config.load(args.config)
-    identity.take(found.folders, found.files)
+    identity.become_owner(found.folders, found.files)
     serving.run(found)
     return 0
 

@@ -64,7 +64,7 @@ def become_services_user(args: argparse.Namespace) -> None:
     """Let root go on as the user of the services, whose folders the configuration names.
 
     The files that the command line and the configuration name are opened before. A command that sets
-    `remains_root` does this itself, for what needs it. Raises `UserError` as `identity.take`.
+    `remains_root` does this itself, for what needs it. Raises `UserError` as `identity.become_owner`.
     """
     if os.geteuid() != 0 or "config" not in args or "remains_root" in args:
         return
@@ -75,4 +75,4 @@ def become_services_user(args: argparse.Namespace) -> None:
     if args.config is None and Path(found.source).is_absolute():
         args.config = Path(found.source)  # it may be closed to that user
     named = [value for value in vars(args).values() if isinstance(value, Path)]
-    identity.take(found.folders, (*found.files, *named))
+    identity.become_owner(found.folders, (*found.files, *named))

@@ -102,7 +102,7 @@ def _make(args: argparse.Namespace, database: Database) -> None:
 def _backup(args: argparse.Namespace) -> int:
     found = config.load(args.config)
     if identity.is_below(args.file.parent, found.folders):
-        identity.take(found.folders, found.files)
+        identity.become_owner(found.folders, found.files)
     with _opened(args, create=False) as database:
         print(f"{args.file}: {counted(backup.write(database, args.file, found.folders), 'row')}")
     return 0

@@ -73,7 +73,7 @@ def examine(configuration: Config, proxy: str | None = None, *, report: bool = F
     as_caller.add("the system", lambda: platform.examine_platform(configuration, platform.ROOT))
     as_caller.add("hardening", lambda: hardening.examine_hardening(configuration, platform.ROOT))
     as_caller.add("the services' users", lambda: services.examine_services(configuration))
-    identity.take(configuration.folders, configuration.files)
+    identity.become_owner(configuration.folders, configuration.files)
     with connect(configuration.engine) as connection:
         examination.findings.extend(machine.examine_sections(configuration))
         examination.add("this machine", lambda: machine.examine_machine(configuration))
