@@ -97,6 +97,7 @@ def test_soft_affinity_starts_vms_on_one_host(engine: World) -> None:
     engine.until_called("runCostFunctions", 1, "together-a", "together-b", "together-c")
 
 
+@pytest.mark.system
 def test_soft_affinity_overflows_to_another_host_rather_than_fail(engine: World) -> None:
     assert engine.start("overflow-a") != engine.start("overflow-b")
 

@@ -78,7 +78,7 @@ def in_process(publisher: Publisher) -> Iterator[Publisher]:
 
 
 @settings(
-    max_examples=examples(60),
+    max_examples=examples(20),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(worlds(policies()))
@@ -103,6 +103,7 @@ def proxy(publisher: Publisher) -> Iterator[Any]:
         yield client
 
 
+@pytest.mark.system
 @settings(
     max_examples=examples(25),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -17,7 +17,9 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadGroupScheduling
 
+from tests.kit.leaks import Leaks
 from tests.kit.own_time import OwnTime
+from tests.kit.stores import Stores
 
 #: When no test begins any more, in seconds since 1970, if it is set.
 _UNTIL = float(os.environ.get("UNTIL", "inf"))
@@ -29,6 +31,8 @@ def install(config: pytest.Config) -> None:
     """Add what a run of the tests needs to pytest's plugins."""
     own_time = OwnTime()
     config.pluginmanager.register(own_time, "own-time")
+    config.pluginmanager.register(Leaks(), "leaks")
+    config.pluginmanager.register(Stores(), "stores")
     run = Worker(config, own_time) if hasattr(config, "workerinput") else Controller()
     config.pluginmanager.register(run, "run")
 

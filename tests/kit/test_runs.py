@@ -107,6 +107,27 @@ def test_fine_loads_something_once():
 def test_fine_of_another_suite():
     time.sleep(0.6)
 """
+_LEAKS = """
+import subprocess, threading
+
+KEPT = []
+
+def test_a_descriptor():
+    KEPT.append(open(__file__))
+
+def test_a_thread():
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+def test_a_process():
+    KEPT.append(subprocess.Popen(["sleep", "60"]))
+
+def test_nothing():
+    with open(__file__) as file:
+        file.read()
+    thread = threading.Thread(target=print)
+    thread.start()
+    thread.join()
+"""
 _TIMED = """
 import time
 import pytest
@@ -183,3 +204,9 @@ def test_a_run_ends_with_the_last_lines_of_what_failed(tmp_path: Path) -> None:
     (*_, end) = done.stdout.split("FAILED test_bad.py::test_it")
     assert "AssertionError" in end
     assert len(end.splitlines()) < 15
+
+
+def test_a_quick_test_that_leaves_something_behind_fails(tmp_path: Path) -> None:
+    done = run(tmp_path, leaks=_LEAKS)
+    failed = set(re.findall(r"^ERROR test_leaks.py::(\w+)", done.stdout, re.MULTILINE))
+    assert failed == {"test_a_descriptor", "test_a_thread", "test_a_process"}, done.stdout

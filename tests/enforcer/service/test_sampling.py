@@ -43,6 +43,7 @@ def verdict(state: ReservationState, survived: int, lost: int) -> ReservationVer
     )
 
 
+@pytest.mark.system
 def test_hours_of_an_enforcer_are_a_row_each(tmp_path: Path, clock: Clock) -> None:
     """In the first hour two VMs stand together that must be apart; once it enforces, they do not."""
     engine = Engine.from_snapshot(TOO_CLOSE, clock=START, settings=PROMPT)

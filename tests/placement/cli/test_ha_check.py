@@ -134,7 +134,12 @@ def test_domains_by_list_and_several_at_once(asking: Asking) -> None:
         ),
         ("", "--hosts nroth", 'no host "nroth"; did you mean "north"'),
         ("", "--hosts north --failures 2", "it takes no --failures"),
-        ("", "--scheduler tcp://127.0.0.1:1", "no Dask scheduler at tcp://127.0.0.1:1"),
+        pytest.param(
+            "",
+            "--scheduler tcp://127.0.0.1:1",
+            "no Dask scheduler at tcp://127.0.0.1:1",
+            marks=pytest.mark.system,
+        ),
     ],
 )
 def test_what_is_not_known_is_said(

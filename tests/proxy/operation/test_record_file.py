@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,21 @@ from ovirt_scheduler_proxy.operation import record_file
 from ovirt_scheduler_proxy.operation.record_file import RecordFile
 
 DAY = 24 * 3600.0
+
+
+_OPEN: list[RecordFile] = []
+
+
+def opened(path: Path, size: int, files: int, days: float) -> RecordFile:
+    _OPEN.append(RecordFile(path, size, files, days))
+    return _OPEN[-1]
+
+
+@pytest.fixture(autouse=True)
+def all_closed() -> Iterator[None]:
+    yield
+    while _OPEN:
+        _OPEN.pop().close()
 
 
 class Clocks:
@@ -60,7 +76,7 @@ def _age(file: Path) -> int:
 
 
 def test_a_full_file_makes_way_and_the_oldest_goes(path: Path, clocks: Clocks) -> None:
-    record = RecordFile(path, size=3 * (len(line(clocks)) + 1), files=2, days=8)
+    record = opened(path, size=3 * (len(line(clocks)) + 1), files=2, days=8)
     for number in range(10):
         record.write(line(clocks, number))
     assert numbers(path) == [3, 4, 5, 6, 7, 8, 9]
@@ -73,13 +89,13 @@ def test_a_full_file_makes_way_and_the_oldest_goes(path: Path, clocks: Clocks) -
 
 def test_lines_that_come_at_once_carry_no_file_beyond_its_size(path: Path, clocks: Clocks) -> None:
     size = 3 * (len(line(clocks)) + 1)
-    RecordFile(path, size, files=9, days=8).write("\n".join(line(clocks, number) for number in range(8)))
+    opened(path, size, files=9, days=8).write("\n".join(line(clocks, number) for number in range(8)))
     assert numbers(path) == list(range(8))
     assert all(file.stat().st_size <= size for file in path.parent.iterdir())
 
 
 def test_a_file_of_a_day_makes_way_and_what_is_older_than_kept_goes(path: Path, clocks: Clocks) -> None:
-    record = RecordFile(path, size=1 << 20, files=100, days=3)
+    record = opened(path, size=1 << 20, files=100, days=3)
     for number in range(12):
         written(record, path, clocks, number)
         clocks.goes(DAY / 2)
@@ -90,19 +106,19 @@ def test_a_file_of_a_day_makes_way_and_what_is_older_than_kept_goes(path: Path, 
 def test_another_process_goes_on_where_one_ended_and_knows_how_old_the_file_is(
     path: Path, clocks: Clocks
 ) -> None:
-    written(RecordFile(path, size=1 << 20, files=5, days=8), path, clocks, 1)
+    written(opened(path, size=1 << 20, files=5, days=8), path, clocks, 1)
     clocks.goes(DAY * 0.9)
-    RecordFile(path, size=1 << 20, files=5, days=8).write(line(clocks, 2))
+    opened(path, size=1 << 20, files=5, days=8).write(line(clocks, 2))
     assert not path.with_name("decisions.jsonl.1").exists()
     clocks.goes(DAY * 0.2)
-    RecordFile(path, size=1 << 20, files=5, days=8).write(line(clocks, 3))
+    opened(path, size=1 << 20, files=5, days=8).write(line(clocks, 3))
     assert numbers(path) == [1, 2, 3]
     assert path.with_name("decisions.jsonl.1").exists()
 
 
 @pytest.mark.parametrize("jump", [400 * DAY, -400 * DAY])
 def test_a_clock_that_is_set_deletes_nothing(path: Path, clocks: Clocks, jump: float) -> None:
-    record = RecordFile(path, size=1 << 20, files=100, days=3)
+    record = opened(path, size=1 << 20, files=100, days=3)
     for number in range(4):
         written(record, path, clocks, number)
         clocks.goes(DAY / 2)
@@ -119,7 +135,7 @@ def test_a_clock_that_is_set_deletes_nothing(path: Path, clocks: Clocks, jump: f
 
 def test_half_a_line_of_a_process_that_died_spoils_no_other(path: Path, clocks: Clocks) -> None:
     path.write_text('{"time":1790000000.0,"num')
-    RecordFile(path, size=1 << 20, files=5, days=8).write(line(clocks, 1))
+    opened(path, size=1 << 20, files=5, days=8).write(line(clocks, 1))
     assert path.read_text().splitlines() == ['{"time":1790000000.0,"num', line(clocks, 1)]
 
 
@@ -128,7 +144,7 @@ def test_a_full_disk_is_reported_once_and_so_is_its_end(
 ) -> None:
     caplog.set_level(logging.WARNING)
     path.symlink_to("/dev/full")
-    record = RecordFile(path, size=1 << 20, files=5, days=8)
+    record = opened(path, size=1 << 20, files=5, days=8)
     record.open()
     for number in range(3):
         record.write(line(clocks, number))
@@ -145,7 +161,7 @@ def test_a_folder_that_is_away_is_reported_and_used_once_it_is_there(
     path: Path, clocks: Clocks, caplog: pytest.LogCaptureFixture
 ) -> None:
     away = path.parent / "away" / path.name
-    record = RecordFile(away, size=1 << 20, files=5, days=8)
+    record = opened(away, size=1 << 20, files=5, days=8)
     record.open()
     assert "No such file or directory" in caplog.text
     away.parent.mkdir()
@@ -154,7 +170,7 @@ def test_a_folder_that_is_away_is_reported_and_used_once_it_is_there(
 
 
 def test_a_file_that_was_moved_away_is_made_again(path: Path, clocks: Clocks) -> None:
-    record = RecordFile(path, size=1 << 20, files=5, days=8)
+    record = opened(path, size=1 << 20, files=5, days=8)
     record.write(line(clocks, 1))
     path.rename(path.with_name("elsewhere"))
     record.write(line(clocks, 2))
@@ -164,7 +180,7 @@ def test_a_file_that_was_moved_away_is_made_again(path: Path, clocks: Clocks) ->
 def test_its_group_may_read_it_and_nobody_else(path: Path, clocks: Clocks) -> None:
     before = os.umask(0o027)  # that of the service
     try:
-        RecordFile(path, size=1 << 20, files=5, days=8).write(line(clocks))
+        opened(path, size=1 << 20, files=5, days=8).write(line(clocks))
     finally:
         os.umask(before)
     assert path.stat().st_mode & 0o777 == 0o640

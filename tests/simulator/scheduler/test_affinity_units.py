@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 from ovirt_simulator.scheduler import filters, weights
+from tests.examples import examples
 from tests.simulator.scheduler.clusters import questions
 from tests.simulator.scheduler.test_capacity import Question
 
@@ -29,6 +30,7 @@ def groups(state: Snapshot, vms: Sequence[Vm]) -> list[AffinityGroup]:
     return [group for group in state.affinity_groups if {vm.id for vm in vms} & set(group.vms)]
 
 
+@settings(max_examples=examples(60))
 @given(questions())
 def test_a_peer_that_runs_in_another_cluster_is_invisible_to_the_filter(question: Question) -> None:
     state, vms, hosts = question

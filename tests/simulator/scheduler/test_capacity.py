@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_simulator.scheduler import filters
 from ovirt_simulator.scheduler.ha_check import failed_hosts
 from tests import engine_memory
 from tests.builders import cluster, host, snapshot, vm
+from tests.examples import examples
 from tests.simulator.scheduler.clusters import questions, states
 
 Question = tuple[Snapshot, list[Vm], list[Host]]
@@ -61,6 +62,7 @@ def fits(snapshot: Snapshot, host: Host, vms: list[Vm]) -> bool:
     return needed + allocated <= host.free_mb
 
 
+@settings(max_examples=examples(60))
 @given(questions())
 def test_memory(question: Question) -> None:
     state, vms, hosts = question
@@ -68,6 +70,7 @@ def test_memory(question: Question) -> None:
     assert {one.id for one in hosts} - set(refused) == {one.id for one in hosts if fits(state, one, vms)}
 
 
+@settings(max_examples=examples(60))
 @given(questions())
 def test_cpus(question: Question) -> None:
     """No VM there, on its way there, or to be placed there, has more cores than the host has CPUs."""
@@ -105,6 +108,7 @@ def safe(state: Snapshot, failing: Host, up: list[Host]) -> bool:
     return True
 
 
+@settings(max_examples=examples(60))
 @given(states())
 def test_the_ha_check(state: Snapshot) -> None:
     for one in state.clusters:

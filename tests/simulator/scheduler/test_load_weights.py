@@ -6,11 +6,12 @@ from fractions import Fraction
 from math import floor
 from struct import pack, unpack
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_simulator.scheduler import load_weights
 from tests.engine_memory import taken_mb
+from tests.examples import examples
 from tests.simulator.scheduler.clusters import questions
 from tests.simulator.scheduler.test_capacity import Question, pending_on
 
@@ -37,6 +38,7 @@ def load(state: Snapshot, host: Host, vms: list[Vm]) -> int:
     return half_up((1000 if crowded else 1) * Fraction(total, cpus))
 
 
+@settings(max_examples=examples(60))
 @given(questions())
 def test_even_cpu(question: Question) -> None:
     state, vms, hosts = question
@@ -52,6 +54,7 @@ def single(number: float) -> float:
     return float(unpack("f", pack("f", number))[0])
 
 
+@settings(max_examples=examples(60))
 @given(questions())
 def test_even_memory(question: Question) -> None:
     """In single precision, as the engine reckons; a cluster of which one MiB is free divides by nothing."""
