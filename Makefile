@@ -19,7 +19,7 @@ URL ?=
 USER ?=
 ARGS ?=
 # Twice as many workers as cores, since tests wait more than they compute. One that dies or hangs ends the run.
-PYTEST_ARGS ?= -n $(shell expr 2 \* $$(nproc)) --dist loadgroup --max-worker-restart=0
+PYTEST_ARGS ?= -n $(shell expr 2 \* $$(nproc)) --max-worker-restart=0
 # The SQLite of EL8, and the tests that run under it; those of all that makes digests. An earlier release left
 # nothing in FIPS mode: it did not run there.
 OLD_SQLITE := .work/old-sqlite/libsqlite3.so.0
@@ -36,7 +36,7 @@ QUICK := not system and not nightly
 IN_MEMORY := if [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" -gt 4000000 ] 2>/dev/null; then \
 	TMPDIR=$$(mktemp -d /dev/shm/ovirt-XXXX) && chmod 1777 $$TMPDIR && export TMPDIR \
 	&& trap 'rm -rf $$TMPDIR' EXIT; fi
-# Tests by their marks, in one run: run-tests MARKS,ARGUMENTS
+# Tests by their marks, in one run, shared out by file or by group: run-tests MARKS,ARGUMENTS
 run-tests = $(IN_MEMORY); $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1)" $(2)
 # Some folders have none of a mark.
 OR_NONE := || [ $$? -eq 5 ]
@@ -56,23 +56,23 @@ screenshots: $(READY) ## take the pictures of README from the running page, by t
 	@$(BIN)/python -m demo.screenshots
 
 test: $(READY) ## the quick tests: rules, planning, parsing, answers, units, and each seam once
-	$(call run-tests,$(QUICK))
+	$(call run-tests,$(QUICK),--dist loadfile)
 
 test-system: $(READY) $(WHEELS) ## what is real: processes, servers, browsers, PostgreSQL, packages
-	$(call run-tests,system and not nightly)
+	$(call run-tests,system and not nightly,--dist loadgroup)
 
 test-nightly: test-long test-properties test-platforms mutations ## what takes long: soak, RPMs, foreign clients, properties, platforms, slips
 
 test-long: $(READY) $(WHEELS) ## the tests that are marked so, of some folders or all (ONLY="FOLDERS")
-	$(call run-tests,nightly,--timeout 1800 $(ONLY)) $(OR_NONE)
+	$(call run-tests,nightly,--dist loadgroup --timeout 1800 $(ONLY)) $(OR_NONE)
 
 test-properties: $(READY) ## the properties, with many more examples than make test draws (EXAMPLES=n, ONLY="FOLDERS")
-	export EXAMPLES=$(or $(EXAMPLES),1000); $(call run-tests,hypothesis and $(QUICK),--timeout 1800 $(ONLY)) $(OR_NONE)
+	export EXAMPLES=$(or $(EXAMPLES),1000); $(call run-tests,hypothesis and $(QUICK),--dist loadgroup --timeout 1800 $(ONLY)) $(OR_NONE)
 
 test-platforms: $(READY) $(OLD_SQLITE) ## what concerns them, under the SQLite of EL8, and with the digests refused that FIPS mode refuses
 	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -c 'import sqlite3; assert sqlite3.sqlite_version == "3.26.0"'
-	export LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE); $(call run-tests,$(QUICK),$(ON_THE_STORE))
-	export PYTHONPATH=tests/fips; $(call run-tests,$(QUICK),-k "not earlier_release" $(ON_DIGESTS))
+	export LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE); $(call run-tests,$(QUICK),--dist loadfile $(ON_THE_STORE))
+	export PYTHONPATH=tests/fips; $(call run-tests,$(QUICK),--dist loadfile -k "not earlier_release" $(ON_DIGESTS))
 
 mutations: $(READY) ## type slips into copies of the project; each must be noticed by a test (ONLY="WORDS" of their rooms)
 	$(IN_MEMORY); $(BIN)/python -m tests.mutations $(ONLY)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from xdist.scheduler import LoadGroupScheduling
+from xdist.scheduler import LoadFileScheduling, LoadGroupScheduling
 
 from tests.kit.leaks import Leaks
 from tests.kit.own_time import OwnTime
@@ -37,20 +37,26 @@ def install(config: pytest.Config) -> None:
     config.pluginmanager.register(run, "run")
 
 
-class ByFile(LoadGroupScheduling):  # type: ignore[misc]
-    """Gives the tests of a file, or of an `xdist_group`, to one worker, in the order of collection.
+class _Ending:
+    """Where a worker dies, nothing of what it had left is run.
 
-    xdist gives what a worker has left, when it dies, to others, and first of all the test by which it died:
-    https://github.com/pytest-dev/pytest-xdist/issues/1378. Here nothing of it runs any more.
+    xdist gives it to others, and first of all the test by which that one died:
+    https://github.com/pytest-dev/pytest-xdist/issues/1378.
     """
 
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.split("::", 1)[0]
-        return nodeid.rpartition("@")[2] if nodeid.rfind("@") > nodeid.rfind("]") else file
+    assigned_work: dict[Any, dict[str, dict[str, bool]]]
 
     def remove_node(self, node: Any) -> str | None:
         left = self.assigned_work.pop(node)
         return next((test for unit in left.values() for test, is_done in unit.items() if not is_done), None)
+
+
+class ByFile(_Ending, LoadFileScheduling):  # type: ignore[misc]
+    """Gives the tests of a file to one worker: many that take little time."""
+
+
+class ByGroup(_Ending, LoadGroupScheduling):  # type: ignore[misc]
+    """Gives tests to workers one by one, but all of an `xdist_group` to one: few that take long."""
 
 
 class Controller:
@@ -68,10 +74,9 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        if config.getoption("dist") != "loadgroup":
-            return None
         config.option.loadscopereorder = False  # workers have put them in order
-        return ByFile(config, log)
+        scheduler = {"loadfile": ByFile, "loadgroup": ByGroup}.get(config.getoption("dist"))
+        return None if scheduler is None else scheduler(config, log)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -115,16 +120,23 @@ class Worker:
         self._lock = os.open(config.workerinput["alone"], os.O_RDWR | os.O_CLOEXEC)
         self._own_time = own_time
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """What real clocks decide comes last; before that the largest files first, so all end together.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> Iterator[None]:
+        """What shares a fixture is a group. What real clocks decide comes last, and what is large first.
 
-        Where some may not run at all, they are left in the order that was asked for.
+        So all workers end together. Where some may not run at all, they stay in the order that was asked for.
         """
+        for item in items if config.getoption("loadgroup") else ():
+            if item.get_closest_marker("xdist_group") is None and _shares(item):
+                item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        result = yield
         size = Counter(map(_unit, items))
         if math.isinf(_UNTIL):
             items.sort(key=lambda item: (-size[_unit(item)], _unit(item)))
         items.sort(key=_is_timed)
+        return result
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self) -> None:
@@ -148,6 +160,12 @@ class Worker:
 
 def _is_timed(item: pytest.Item) -> bool:
     return item.get_closest_marker("timing") is not None
+
+
+def _shares(item: pytest.Item) -> bool:
+    """Whether it has a fixture that others of its file or class have as well."""
+    fixtures: dict[str, Any] = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
+    return any(one.scope in {"class", "module", "package"} for found in fixtures.values() for one in found)
 
 
 def _unit(item: pytest.Item) -> str:

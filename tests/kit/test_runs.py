@@ -173,10 +173,12 @@ def test_a_group_is_run_by_one_worker(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", [2, 4])
 @pytest.mark.parametrize("deed", [_KILLED, _HANGS], ids=["killed", "hangs"])
+@pytest.mark.parametrize("units", ["loadfile", "loadgroup"])
 def test_a_worker_that_is_lost_ends_the_run_with_the_name_of_its_test(
-    deed: str, workers: int, tmp_path: Path
+    deed: str, workers: int, units: str, tmp_path: Path
 ) -> None:
-    done = run(tmp_path, "-n", str(workers), "--timeout", "3", first=deed, second=deed, third=_FINE)
+    options = ("-n", str(workers), "--dist", units, "--timeout", "3")
+    done = run(tmp_path, *options, first=deed, second=deed, third=_FINE)
     assert done.returncode == 1, done.stdout + done.stderr
     *_, last = done.stdout.split("FAILED ")
     assert last.startswith(("test_first.py::test_it[17]", "test_second.py::test_it[17]"))
