@@ -56,10 +56,19 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def stored_priority(priority: float) -> float:
-    """A priority as the engine keeps it: rounded to 1e-7.
+    """A priority that the engine keeps as it is: rounded to 1e-7 until that changes nothing any more.
 
-    Raises `UserError` for what is no number, or too large. Source: AffinityGroup.setPriorityFromDouble.
+    Numbers above some 2e8 are not always the same when they come back. Raises `UserError` for what is no
+    number, or too large.
     """
+    stored = _rounded(priority)
+    while stored != priority:
+        priority, stored = stored, _rounded(stored)
+    return stored
+
+
+def _rounded(priority: float) -> float:
+    """Source: AffinityGroup.setPriorityFromDouble. Raises `UserError` as `stored_priority`."""
     steps = priority * _STEPS
     if not math.isfinite(priority) or abs(steps) >= _MOST_STEPS:
         raise UserError("a priority is a number, such as 1 or 2.5")

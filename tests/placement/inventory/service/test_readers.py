@@ -150,10 +150,12 @@ def look_for(config: Config, vm: str) -> Base:
     return read_base(config, 60.0, time.monotonic() + 30.0, vm=vm, patient=False)
 
 
-def until_known(config: Config, vm: str) -> Base:
+def until_known(config: Config, vm: str, *, listed: bool) -> Base:
     while True:
         with suppress(Awaited):
-            return look_for(config, vm)
+            base = look_for(config, vm)
+            if (vm in base.snapshot.vm_by_id) is listed:
+                return base
 
 
 def test_who_does_not_wait_for_a_vm_learns_at_once_that_it_is_awaited(
@@ -168,8 +170,8 @@ def test_who_does_not_wait_for_a_vm_learns_at_once_that_it_is_awaited(
             look_for(config, "new-vm")
         assert known.id in look_for(config, known.id).snapshot.vm_by_id
         hears.set()
-        assert until_known(config, "new-vm").snapshot.vm_by_id["new-vm"].name == known.name
-        assert "nobody" not in until_known(config, "nobody").snapshot.vm_by_id
+        assert until_known(config, "new-vm", listed=True).snapshot.vm_by_id["new-vm"].name == known.name
+        assert "nobody" not in until_known(config, "nobody", listed=False).snapshot.vm_by_id
         ended(service)
 
 
