@@ -201,9 +201,12 @@ def test_where_the_disk_is_full_is_said_and_once_there_is_room_the_store_works(
     led = f"'default', '{socket.gethostname()}-{enforcer}-0a1b2c3d', 1, 0.0, 15.0"
     execute(scene, f"INSERT INTO leases (engine, owner, epoch, expires, seconds) VALUES ({led})")
     fill(scene)
-    assert f"process {enforcer} runs and cannot write the store" in scene.said()["status"]
-    for name, said in scene.said().items():
-        assert _COMMAND.findall(said), (name, said)
+    said = scene.said()["status"]
+    # Where not even a reader finds room, the reason stands for what cannot be known.
+    assert f"process {enforcer} runs and cannot write the store" in said or "no room is left" in said
+    assert "no enforcer runs" not in said
+    for name, words in scene.said().items():
+        assert _COMMAND.findall(words), (name, words)
         (command,) = set(_COMMAND.findall(said))
         assert "no room is left on its file system" in said, name
         assert "no enforcer runs" not in said

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from ovirt_placement.model import state_file
@@ -61,18 +60,6 @@ def test_it_serves_its_state_and_ends_cleanly(state: Path) -> None:
             assert process.wait(20) == 0
             assert process.stdout is not None
             assert process.stdout.read() == ""
-
-
-@pytest.mark.system
-def test_it_has_as_many_request_threads_as_it_is_reported(state: Path) -> None:
-    counts = []
-    for number in ("1", "30"):
-        with running("--state", str(state), "--http-threads", number) as (process, url):
-            ask(f"{url}/simulator/state")
-            counts.append(psutil.Process(process.pid).num_threads())
-            process.terminate()
-            assert process.wait(20) == 0
-    assert counts[1] - counts[0] == 29
 
 
 def test_it_serves_a_recording() -> None:
