@@ -77,6 +77,7 @@ def in_process(publisher: Publisher) -> Iterator[Publisher]:
         logging.getLogger("ovirt_placement").setLevel(logging.NOTSET)
 
 
+@pytest.mark.system
 @settings(
     max_examples=examples(20),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -124,6 +124,7 @@ def test_each_level_of_a_vm_shows_what_is_in_force_and_what_that_overrides(page:
     assert re.search(r"cluster blue system GEN 1 50 overridden by vdc home", other)
 
 
+@pytest.mark.system
 def test_the_second_of_two_administrators_learns_what_has_changed(page: Page) -> None:
     ann, bob = page.session(), page.session()
     assert do(page, ann, "/keys/set", key("cluster", "red", "RACK", "1", "10")).status == 303

@@ -222,7 +222,7 @@ def moments(passed: list[str]) -> list[Point]:
     return found[found.index(Point("after INSERT INTO leases", 1)) :]
 
 
-@pytest.mark.system
+@pytest.mark.nightly  # each point takes a minute or more
 @pytest.mark.parametrize(
     ("database", "part"),
     # The points are the same: half of them with PostgreSQL.
