@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from ovirt_placement.model import AffinityGroup, Snapshot, Vm
 from ovirt_placement.rules.affinity import host_filter, vm_filter
-from ovirt_placement.rules.affinity.membership import hosts, members
+from ovirt_placement.rules.affinity.membership import groups_of, hosts, members
 from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.verdict import BalanceMove, Request
 
@@ -42,30 +43,28 @@ def choose_move(snapshot: Snapshot, moves: Iterable[BalanceMove]) -> BalanceMove
     first = None
     for move in moves:
         first = first or move
-        vm = snapshot.vm_by_id[move.vm]
-        if harmless := tuple(host for host in move.hosts if not _breaks_soft_group(snapshot, vm, host)):
+        if harmless := _harmless(snapshot, snapshot.vm_by_id[move.vm], move.hosts):
             return BalanceMove(move.vm, harmless)
     return first
 
 
-def _breaks_soft_group(snapshot: Snapshot, vm: Vm, host: str) -> bool:
-    """Whether a soft group of a VM would be violated on a host more than it is where the VM runs."""
-    groups = (group for group in snapshot.affinity_groups if vm.id in members(snapshot)[group.id])
-    return any(_worse(snapshot, group, vm, host) for group in groups)
+def _harmless(snapshot: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str, ...]:
+    """The targets on which no soft group of a VM would be violated more than it is where the VM runs."""
+    left = targets
+    for group in groups_of(snapshot).get(vm.id, ()):
+        if group.vms_rule.enabled and not group.vms_rule.enforcing:
+            peers = _peers_by_host(snapshot, group, vm)
+            sign = -1 if group.vms_rule.positive else 1
+            left = tuple(host for host in left if sign * peers[host] <= sign * peers[vm.host])
+        if group.hosts_rule.enabled and not group.hosts_rule.enforcing:
+            meant = hosts(snapshot)[group.id]
+            wanted = group.hosts_rule.positive
+            if (vm.host in meant) is wanted:
+                left = tuple(host for host in left if (host in meant) is wanted)
+    return left
 
 
-def _worse(snapshot: Snapshot, group: AffinityGroup, vm: Vm, host: str) -> bool:
-    if group.vms_rule.enabled and not group.vms_rule.enforcing:
-        there, here = (_peers(snapshot, group, vm, place) for place in (host, vm.host))
-        if there < here if group.vms_rule.positive else there > here:
-            return True
-    if group.hosts_rule.enabled and not group.hosts_rule.enforcing:
-        meant = hosts(snapshot)[group.id]
-        violated, before = ((place in meant) is not group.hosts_rule.positive for place in (host, vm.host))
-        return violated and not before
-    return False
-
-
-def _peers(snapshot: Snapshot, group: AffinityGroup, vm: Vm, host: str | None) -> int:
+def _peers_by_host(snapshot: Snapshot, group: AffinityGroup, vm: Vm) -> Counter[str | None]:
+    """How many other members of a group each host has, or is to have."""
     peers = (peer for peer in members(snapshot)[group.id] if peer != vm.id and peer in snapshot.vm_by_id)
-    return sum(host in destinations(snapshot, peer) for peer in peers)
+    return Counter(host for peer in peers for host in destinations(snapshot, peer))
