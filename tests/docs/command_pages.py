@@ -6,7 +6,8 @@ import argparse
 import configparser
 import os
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from unittest.mock import patch
 
 import shtab
@@ -25,35 +26,55 @@ HEAD = """\
 
 Made from the commands themselves (`make reference`); each says the same with `--help`.
 Exit statuses: [json.md](json.md#exit-statuses).
+
+## Options of many commands
+
+A command that has some of these names them below its own.
 """
+
+#: An option that means the same in this number of commands is explained once.
+_MANY = 5
 
 
 def commands_page() -> str:
-    parts = [HEAD]
+    all_of_them = [one for parser in PARSERS.values() for one in subcommands(parser)]
+    used = Counter(each for one in all_of_them for each in _rows(one) if each[0].startswith("-"))
+    # An option that means several things stands here with the most frequent one.
+    often = {called: row for (called, row), times in reversed(used.most_common()) if times >= _MANY}
+    common = set(often.values())
+    parts = [HEAD, *_table(sorted(common))]
     for parser in PARSERS.values():
         reported = summaries(parser)
         parts.append(f"## {parser.prog}\n\n{parser.description}\n")
-        parts += [_section(one, reported.get(one.prog, "")) for one in subcommands(parser)]
+        parts += [_section(one, reported.get(one.prog, ""), common) for one in subcommands(parser)]
     return "\n".join(parts)
 
 
-def _section(parser: argparse.ArgumentParser, summary: str) -> str:
+def _section(parser: argparse.ArgumentParser, summary: str, common: set[str]) -> str:
     lines = [f"### {parser.prog}", "", f"{(summary[:1].upper() + summary[1:])}.", ""]
     if parser.description:
         lines += [_escaped(parser.description.strip()), ""]
-    if rows := list(_rows(parser)):
-        lines += ["| argument | meaning |", "| --- | --- |", *rows, ""]
+    rows = list(_rows(parser))
+    lines += _table(row for _, row in rows if row not in common)
+    if shared := [f"`{called}`" for called, row in rows if row in common]:
+        lines += [f"[Also](#options-of-many-commands) {', '.join(shared)}.", ""]
     if parser.epilog:
         lines += ["```text", parser.epilog.strip(), "```", ""]
     return "\n".join(lines)
 
 
-def _rows(parser: argparse.ArgumentParser) -> Iterator[str]:
+def _table(rows: Iterable[str]) -> list[str]:
+    listed = list(rows)
+    return ["| argument | meaning |", "| --- | --- |", *listed, ""] if listed else []
+
+
+def _rows(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+    """Each argument as it is called with its row of the table."""
     for action in parser._actions:
         if isinstance(action, argparse._HelpAction):
             continue
         meaning = (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
-        yield f"| `{_called(action)}` | {_escaped(meaning).replace('|', chr(92) + '|')} |"
+        yield _called(action), f"| `{_called(action)}` | {_escaped(meaning).replace('|', chr(92) + '|')} |"
 
 
 def _called(action: argparse.Action) -> str:

@@ -25,7 +25,7 @@ def add_state(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print data for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
 
 
 def add_repair(parser: argparse.ArgumentParser) -> None:

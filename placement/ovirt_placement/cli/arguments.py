@@ -28,9 +28,7 @@ def add_change(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="check all, show what would be changed, and write nothing"
     )
-    parser.add_argument(
-        "--json", action="store_true", help="print JSON, with `changed`, `before` and `after` (docs/json.md)"
-    )
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
     parser.set_defaults(changes=True)
 
 

@@ -41,7 +41,7 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         help="answer for this cluster state file instead of the engine",
     )
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table (docs/json.md)")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
     parser.add_argument(
         "--stale",
         action="store_true",
