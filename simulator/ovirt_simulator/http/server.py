@@ -126,6 +126,14 @@ class _Listener(wsgi.Server):
         super().clear_stats()  # type: ignore[no-untyped-call]
         vars(logging)["statistics"].pop(f"Cheroot HTTPServer {id(self)}")
 
+    def serve(self) -> None:
+        """Serve in this thread alone: the base has another, which refuses connections and outlives `stop`."""
+        while self.ready:
+            try:
+                self._connections.run(self.expiration_interval)  # type: ignore[attr-defined]
+            except Exception:
+                self.error_log("a connection was not accepted", level=logging.ERROR, traceback=True)
+
     def process_conn(self, conn: HTTPConnection | _End) -> None:
         """Queue a connection for a thread once it brings something; one that is new may not do so yet."""
         if isinstance(conn, _End):
