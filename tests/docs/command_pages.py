@@ -34,6 +34,8 @@ A command that has some of these names them below its own.
 
 #: An option that means the same in this number of commands is explained once.
 _MANY = 5
+#: A command that shares this number of arguments with one before it refers to that one.
+_SHARED = 4
 
 
 def commands_page() -> str:
@@ -42,39 +44,62 @@ def commands_page() -> str:
     # An option that means several things stands here with the most frequent one.
     often = {called: row for (called, row), times in reversed(used.most_common()) if times >= _MANY}
     common = set(often.values())
-    parts = [HEAD, *_table(sorted(common))]
+    parts = [HEAD, *_list(sorted(common))]
+    before: list[argparse.ArgumentParser] = []
     for parser in PARSERS.values():
         reported = summaries(parser)
         parts.append(f"## {parser.prog}\n\n{parser.description}\n")
-        parts += [_section(one, reported.get(one.prog, ""), common) for one in subcommands(parser)]
+        for one in subcommands(parser):
+            parts.append(_section(one, reported.get(one.prog, ""), common, before))
+            before.append(one)
     return "\n".join(parts)
 
 
-def _section(parser: argparse.ArgumentParser, summary: str, common: set[str]) -> str:
-    lines = [f"### {parser.prog}", "", f"{(summary[:1].upper() + summary[1:])}.", ""]
-    if parser.description:
-        lines += [_escaped(parser.description.strip()), ""]
-    rows = list(_rows(parser))
-    lines += _table(row for _, row in rows if row not in common)
-    if shared := [f"`{called}`" for called, row in rows if row in common]:
-        lines += [f"[Also](#options-of-many-commands) {', '.join(shared)}.", ""]
+def _section(
+    parser: argparse.ArgumentParser, summary: str, common: set[str], before: list[argparse.ArgumentParser]
+) -> str:
+    """What it does, in its own words or else its parent's, its arguments, and examples."""
+    said = (parser.description or f"{summary[:1].upper()}{summary[1:]}.").strip()
+    lines = [f"### {parser.prog}", "", _escaped(said), ""]
+    rows = [each for each in _rows(parser) if each[1] not in common]
+    like = max(before, key=lambda other: len(_in_common(rows, other)), default=parser)
+    shared = _in_common(rows, like)
+    if like is parser or len(shared) < _SHARED:
+        shared = []
+    lines += _list(row for _, row in rows if row not in {row for _, row in shared})
+    if shared:
+        anchor = like.prog.lower().replace(" ", "-")
+        lines += [f"As of [{like.prog}](#{anchor}): {_named(called for called, _ in shared)}.", ""]
+    if also := [called for called, row in _rows(parser) if row in common]:
+        lines += [f"[Also](#options-of-many-commands) {_named(also)}.", ""]
     if parser.epilog:
-        lines += ["```text", parser.epilog.strip(), "```", ""]
+        lines += ["```text", parser.epilog.strip().removeprefix("examples:\n"), "```", ""]
     return "\n".join(lines)
 
 
-def _table(rows: Iterable[str]) -> list[str]:
+def _in_common(rows: Iterable[tuple[str, str]], other: argparse.ArgumentParser) -> list[tuple[str, str]]:
+    others = set(_rows(other))
+    return [each for each in rows if each in others]
+
+
+def _named(called: Iterable[str]) -> str:
+    """Options without their values, which stand where they are explained."""
+    return ", ".join(f"`{one.partition(' ')[0].rstrip(',')}`" for one in called)
+
+
+def _list(rows: Iterable[str]) -> list[str]:
     listed = list(rows)
-    return ["| argument | meaning |", "| --- | --- |", *listed, ""] if listed else []
+    return [*listed, ""] if listed else []
 
 
 def _rows(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
-    """Each argument as it is called with its row of the table."""
+    """Each argument as it is called with its line of the list."""
     for action in parser._actions:
         if isinstance(action, argparse._HelpAction):
             continue
         meaning = (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
-        yield _called(action), f"| `{_called(action)}` | {_escaped(meaning).replace('|', chr(92) + '|')} |"
+        called = _called(action)
+        yield called, f"- `{called}`: {_escaped(meaning)}" if meaning else f"- `{called}`"
 
 
 def _called(action: argparse.Action) -> str:

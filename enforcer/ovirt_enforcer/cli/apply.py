@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ovirt_enforcer.cli.arguments import add_config
 from ovirt_enforcer.on_request.orders import check_orders, order
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import config as configuration
@@ -18,7 +17,7 @@ from ovirt_placement.answers.approvals import ApprovalChangeDocument, approval_c
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import text
-from ovirt_placement.cli.arguments import add_change, add_command
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
@@ -30,12 +29,11 @@ from ovirt_service.errors import UserError
 _MOST_MIB = 64
 
 DESCRIPTION = """\
-Have a plan carried out by the running enforcer, in place of plans of its own, as far as gates let it. The
-mode must be approve or enforce. Nothing is done if the cluster has changed beneath the plan.
+Ask the running enforcer to execute this plan instead of its own; gates still apply. The mode must be approve
+or enforce. Nothing is done if the cluster has changed since.
 """
 
 EXAMPLES = """\
-  ovirt-enforcer apply plan.json
   ovirt-enforcer apply plan.json --yes     # from a script: asks nothing
 """
 
@@ -43,7 +41,7 @@ EXAMPLES = """\
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(commands, "apply", summary, DESCRIPTION, run, EXAMPLES)
     parser.add_argument("file", type=Path, metavar="PLAN.json", help="what plan --json has printed, or -")
-    parser.add_argument("--yes", action="store_true", help="do not ask whether it is meant")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     add_change(parser)
     add_config(parser)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_enforcer.cli.arguments import add_config
 from ovirt_enforcer.on_request.orders import obstacle
 from ovirt_enforcer.on_request.settings_in_force import settings_in_force
 from ovirt_enforcer.settings import Mode
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.approvals import approval_change
-from ovirt_placement.cli.arguments import add_change, add_command
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened, stored
@@ -19,8 +18,7 @@ from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
 from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
-Let the running enforcer carry out a plan that waits in mode approve: this plan and no other, for as long as
-approval_hours says.
+Approve a plan that waits in mode approve: this plan only, for approval_hours.
 """
 
 EXAMPLES = """\
@@ -40,7 +38,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], su
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("plan", nargs="?", metavar="PLAN", help="the id of the plan, as --list prints it")
-    what.add_argument("--list", action="store_true", help="print the plans that wait")
+    what.add_argument("--list", action="store_true", help="list the plans that wait")
     add_change(parser)
     add_config(parser)
 

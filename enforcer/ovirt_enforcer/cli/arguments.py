@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
 
-from ovirt_placement.cli.question import PATIENCE_SECONDS
+from ovirt_placement.cli import question
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.problem.build_problem import Repair
 
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def add_config(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", type=Path, metavar="FILE", help="the configuration to read")
-
-
 def add_state(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--state", type=Path, metavar="FILE", help="a cluster state file in place of an engine"
-    )
-    parser.set_defaults(stale=False, timeout=PATIENCE_SECONDS)
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
+    question.add_state(parser)
+    parser.set_defaults(stale=False, timeout=question.PATIENCE_SECONDS)
 
 
 def add_repair(parser: argparse.ArgumentParser) -> None:
@@ -48,8 +37,7 @@ def add_return(parser: argparse.ArgumentParser) -> None:
         type=_back,
         choices=tuple(Return),
         default=Return.NONE,
-        help="which VMs go back to their hosts in the end: none (default), ruled (those of soft rules that"
-        " were satisfied), or all",
+        help="which VMs go back in the end: none (default), ruled (of satisfied soft rules), or all",
     )
 
 

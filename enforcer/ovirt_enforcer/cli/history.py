@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from ovirt_enforcer.cli import history_actions, history_views
-from ovirt_enforcer.cli.arguments import add_config, add_json, duration
+from ovirt_enforcer.cli.arguments import duration
 from ovirt_enforcer.cli.documents import MeasuredMigration, PlanDecided
 from ovirt_enforcer.history.selecting import Subject, Wanted, about, migrations_about, narrowed
 from ovirt_enforcer.history.superseding import FoldedPlans, folded, superseded
@@ -17,7 +17,7 @@ from ovirt_enforcer.history.text import folded_text, migration_text, plan_text
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.finding import find
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Vm
@@ -27,14 +27,11 @@ _DAY_SECONDS = 24 * 3600.0
 
 
 DESCRIPTION = """\
-Show what happened lately: totals and a line a day; with --plans, or about a VM, host or affinity group, each
-plan with its steps, what held them back, what became of their migrations, and whether what they were to
-repair is satisfied; with --trend, how each cluster developed; with --who, who approved, applied, paused or
-resumed what, ran setup, or changed placement keys, rules and affinity groups. See docs/enforcer/history.md.
+Show totals and a line for each day; with --plans, or for a VM, host or group, plans with their steps and
+results; with --trend, trends; with --who, what users did. See docs/enforcer/history.md.
 """
 
 EXAMPLES = """\
-  ovirt-enforcer history
   ovirt-enforcer history --plans --since 2h
   ovirt-enforcer history --vm web1 --since 7d --json
   ovirt-enforcer history --trend --cluster production --since 90d
@@ -51,22 +48,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], su
         EXAMPLES,
     )
     asked = parser.add_mutually_exclusive_group()
-    asked.add_argument(
-        "name", nargs="?", default="", metavar="VM|GROUP", help="plans that concern it (name or id)"
-    )
-    asked.add_argument("--vm", metavar="VM", help="plans that concern this VM (name or id)")
-    asked.add_argument("--host", metavar="HOST", help="migrations from and to this host (name or id)")
+    asked.add_argument("name", nargs="?", default="", metavar="VM|GROUP", help="plans about it")
+    asked.add_argument("--vm", metavar="VM", help="plans about this VM")
+    asked.add_argument("--host", metavar="HOST", help="migrations from and to this host")
     asked.add_argument("--trend", action="store_true", help="violations, migrations and HA margins as a plot")
     asked.add_argument("--who", action="store_true", help="what people did: who, where and when")
     parser.add_argument("--plans", action="store_true", help="each plan with its steps")
-    parser.add_argument("--all", action="store_true", help="superseded plans with their steps, too")
-    parser.add_argument("--cluster", metavar="CLUSTER", help="only this cluster (name or id)")
+    parser.add_argument("--all", action="store_true", help="also the steps of superseded plans")
+    parser.add_argument("--cluster", metavar="CLUSTER", help="only this cluster, by name or id; else all")
     parser.add_argument(
         "--since",
         type=duration,
         metavar="TIME",
-        help="how far back, as 90s, 15m, 2h or 7d (default: 7d, plans 1d, trends 30d; plans are kept for"
-        " 30 days, what days and trends consist of for 400)",
+        help="how far back: 90s, 15m, 2h, 7d (default: 7d, plans 1d, trends 30d)",
     )
     add_config(parser)
     add_json(parser)

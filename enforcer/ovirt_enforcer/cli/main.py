@@ -24,31 +24,25 @@ _SUBCOMMANDS = {
     ),
     "simulate-policy": Subcommand(
         "ovirt_enforcer.cli.simulate_policy",
-        "let rules, scheduling policy and enforcer act on each other, and name a loop if there is one",
+        "simulate rules, scheduling policy and enforcer together, and find loops",
     ),
     "make-room": Subcommand(
-        "ovirt_enforcer.cli.make_room", "say which migrations let a VM start that fits nowhere"
+        "ovirt_enforcer.cli.make_room", "show which migrations let a VM start that fits nowhere"
     ),
     "maintenance": Subcommand(
         "ovirt_enforcer.cli.maintenance.command",
         "take hosts out for maintenance with every rule satisfied all the time",
     ),
-    "apply": Subcommand("ovirt_enforcer.cli.apply", "have a plan carried out that was looked at"),
-    "approve": Subcommand(
-        "ovirt_enforcer.cli.approve", "let a plan be carried out that waits for a person's word"
-    ),
-    "refuse": Subcommand("ovirt_enforcer.cli.refuse", "have a plan wait no more for a person's word"),
-    "pause": Subcommand(
-        "ovirt_enforcer.cli.pause", "let nothing be migrated any more, from the next step on", "add_pause"
-    ),
+    "apply": Subcommand("ovirt_enforcer.cli.apply", "ask the enforcer to execute a plan"),
+    "approve": Subcommand("ovirt_enforcer.cli.approve", "approve a plan that waits"),
+    "refuse": Subcommand("ovirt_enforcer.cli.refuse", "refuse a plan that waits"),
+    "pause": Subcommand("ovirt_enforcer.cli.pause", "begin no further migration", "add_pause"),
     "resume": Subcommand(
         "ovirt_enforcer.cli.pause", "end a pause, or that of the breaker after failures", "add_resume"
     ),
-    "history": Subcommand(
-        "ovirt_enforcer.cli.history", "show what happened lately, why, and what it brought"
-    ),
+    "history": Subcommand("ovirt_enforcer.cli.history", "show what happened, why, and the results"),
     "why-not": Subcommand("ovirt_enforcer.cli.why_not", "show why a VM that violates a rule was not moved"),
-    "undo": Subcommand("ovirt_enforcer.cli.undo", "say which migrations would undo what a plan has done"),
+    "undo": Subcommand("ovirt_enforcer.cli.undo", "show which migrations would undo a plan"),
 }
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_enforcer.cli.arguments import add_config, add_json, add_state
+from ovirt_enforcer.cli.arguments import add_state
 from ovirt_enforcer.on_request.documents import RoomFound
 from ovirt_enforcer.on_request.room import room_for
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.plans.text import steps_text
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import read_state, show_json
 from ovirt_placement.model.amounts import counted
 
@@ -22,13 +22,12 @@ _SECONDS = 30.0
 
 
 DESCRIPTION = """\
-Say which migrations of other VMs let a VM start that no host takes now, and on which host; migrate nothing.
-Exit status: 0 it can start as things are, 3 after these migrations, 4 no way was found.
+Show which migrations let a VM start that no host accepts now; migrate nothing.
+Exit status: 0 it can start now, 3 after these migrations, 4 no way was found.
 """
 
 EXAMPLES = """\
   ovirt-enforcer make-room db1
-  ovirt-enforcer make-room db1 --state cluster.json --json
 """
 
 

@@ -8,12 +8,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from ovirt_enforcer.cli.arguments import add_config
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.pauses import PausesChangeDocument
-from ovirt_placement.cli.arguments import add_change, add_command
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show, show_json
 from ovirt_placement.cli.store import opened, stored
@@ -41,7 +40,7 @@ _EVERYWHERE: Final = _Where(ALL_CLUSTERS, "")
 
 
 PAUSE = """\
-Let the enforcer begin no migration any more, in one cluster or in all. What is under way already goes on.
+Begin no further migration, in one cluster or in all. Migrations under way continue.
 """
 
 PAUSE_EXAMPLES = """\
@@ -54,26 +53,23 @@ End a pause, and reset the failure counter of the breaker.
 """
 
 RESUME_EXAMPLES = """\
-  ovirt-enforcer resume
   ovirt-enforcer resume --cluster blue
 """
 
 
 def add_pause(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     pausing = add_command(commands, "pause", summary, PAUSE, _run_pause, PAUSE_EXAMPLES)
-    pausing.add_argument("--cluster", metavar="CLUSTER", help="only there, by name or id; else everywhere")
+    pausing.add_argument("--cluster", metavar="CLUSTER", help="only this cluster, by name or id; else all")
     pausing.add_argument("--reason", metavar="TEXT", default="", help="shown by status and history")
-    pausing.add_argument("--hours", type=_hours, metavar="N", help="for so long; else until resume")
-    pausing.add_argument("--list", action="store_true", help="say what is paused, and pause nothing")
+    pausing.add_argument("--hours", type=_hours, metavar="N", help="for N hours; else until resume")
+    pausing.add_argument("--list", action="store_true", help="list the pauses, and pause nothing")
     add_change(pausing)
     add_config(pausing)
 
 
 def add_resume(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     resuming = add_command(commands, "resume", summary, RESUME, _run_resume, RESUME_EXAMPLES)
-    resuming.add_argument(
-        "--cluster", metavar="CLUSTER", help="that of this cluster, by name or id; else that of all"
-    )
+    resuming.add_argument("--cluster", metavar="CLUSTER", help="only this cluster, by name or id; else all")
     add_change(resuming)
     add_config(resuming)
 

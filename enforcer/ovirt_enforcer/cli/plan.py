@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterable
 
 from ovirt_enforcer import configured
-from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
+from ovirt_enforcer.cli.arguments import add_deadline, add_repair, add_state
 from ovirt_enforcer.cli.asking import asked
 from ovirt_enforcer.on_request.planning import planned
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.plans.records import plans_record
 from ovirt_placement.answers.plans.text import text
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import add_cluster, clusters_of, show_json
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
@@ -31,15 +31,13 @@ _SECONDS = {StrategyName.OPTIMAL: 27.0, StrategyName.GREEDY: 5.0, StrategyName.R
 
 
 DESCRIPTION = """\
-Show for each cluster the migrations that would repair its violated rules, in order, and why. Migrate nothing.
+Show the migrations that would repair violated rules, in order, and why; migrate nothing.
 Exit status: 0 no rule is violated, 3 the plan repairs all, 4 some rules remain violated.
 """
 
 EXAMPLES = """\
-  ovirt-enforcer plan --cluster blue
-  ovirt-enforcer plan --json > plan.json             # for ovirt-enforcer apply
   ovirt-enforcer plan --state cluster.json --repair hard,soft
-  ovirt-enforcer plan --strategy random --seed 47    # the plan again that says "random, seed 47"
+  ovirt-enforcer plan --json > plan.json             # for ovirt-enforcer apply
 """
 
 
@@ -60,16 +58,16 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], su
         "--strategy",
         type=_strategy,
         choices=tuple(StrategyName),
-        help="how to plan (default: as configured, else optimal where OR-Tools is installed, else greedy)",
+        help="default: as configured, else optimal if OR-Tools is installed, else greedy",
     )
     parser.add_argument(
         "--seed",
         type=_seed,
         metavar="N",
-        help="draw as the plan did that says this seed (default: draw again); only with the strategy random",
+        help="of the strategy random: repeat the plan with this seed",
     )
     add_repair(parser)
-    add_deadline(parser, "how long planning may take (default: as configured, else 27 if optimal, 5 if not)")
+    add_deadline(parser, "the time limit (default: as configured, else 27 if optimal, 5 if not)")
 
 
 def run(args: argparse.Namespace) -> int:

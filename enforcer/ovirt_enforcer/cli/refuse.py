@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 
 from ovirt_enforcer.cli.approve import why_not
-from ovirt_enforcer.cli.arguments import add_config
 from ovirt_enforcer.on_request.settings_in_force import settings_in_force
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.approvals import refusal_change
-from ovirt_placement.cli.arguments import add_change, add_command
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
@@ -18,8 +17,8 @@ from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
 
 DESCRIPTION = """\
-Have a plan wait no more in mode approve: it is not carried out, and not offered again for as long as
-approval_hours says, unless its cluster needs another one. What was approved of already is not taken back.
+Refuse a plan that waits in mode approve: it is not offered again for approval_hours, unless its cluster needs
+another plan.
 """
 
 EXAMPLES = """\
@@ -37,7 +36,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], su
         EXAMPLES,
     )
     parser.add_argument("plan", metavar="PLAN", help="the id of the plan, as approve --list prints it")
-    parser.add_argument("--reason", metavar="TEXT", default="", help="why, for those who read the history")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="shown by history")
     add_change(parser)
     add_config(parser)
 

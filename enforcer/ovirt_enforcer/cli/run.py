@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_enforcer.cli.arguments import add_config
 from ovirt_enforcer.service import process
 from ovirt_placement import config as configuration
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.arguments import add_command, add_config
 
 DESCRIPTION = """\
-Run the service in the foreground: look at each cluster, and do of its plan what the mode and the gates let it
-do. Nothing is migrated in mode observe, which is the default. See docs/enforcer.md.
+Run the service in the foreground. By default (mode observe) nothing is migrated. See docs/enforcer.md.
 """
 
 EXAMPLES = """\
-  ovirt-enforcer run
   ovirt-enforcer run --config /etc/ovirt-placement/east.toml
 """
 

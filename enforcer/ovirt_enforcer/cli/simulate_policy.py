@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
+from ovirt_enforcer.cli.arguments import add_deadline, add_repair, add_state
 from ovirt_enforcer.cli.asking import asked
 from ovirt_enforcer.policy_simulation import report
 from ovirt_enforcer.policy_simulation.course import SimulationOutcome
 from ovirt_enforcer.policy_simulation.data import simulations_data
 from ovirt_enforcer.policy_simulation.simulation import simulate
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import add_cluster, clusters_of, show_json
 from ovirt_placement.planning.deadline import Deadline
 
@@ -22,14 +22,13 @@ _SECONDS = 60.0
 
 
 DESCRIPTION = """\
-Let the enforcer, the engine's own enforcement and the balance of the policy move VMs in turn, on paper, until
-nobody moves any more. See docs/enforcer/simulate-policy.md.
-Exit status: 0 all clusters settle, 3 there is a loop, 4 nobody knows whether one settles.
+Simulate enforcer, engine and scheduling policy until no VM moves any more. See
+docs/enforcer/simulate-policy.md.
+Exit status: 0 all clusters settle, 3 there is a loop, 4 undecided.
 """
 
 EXAMPLES = """\
   ovirt-enforcer simulate-policy --cluster blue
-  ovirt-enforcer simulate-policy --state cluster.json --json
 """
 
 
@@ -47,7 +46,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], su
     add_cluster(parser)
     add_json(parser)
     add_repair(parser)
-    add_deadline(parser, f"how long each cluster may take (default: {_SECONDS:g})")
+    add_deadline(parser, f"the time limit for each cluster (default: {_SECONDS:g})")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,6 @@ import argparse
 from ovirt_placement.cli.status import add_status
 
 EXAMPLES = """\
-  ovirt-enforcer status
   ovirt-enforcer status --watch 10
 """
 

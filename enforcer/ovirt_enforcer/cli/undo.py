@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from ovirt_enforcer.cli.arguments import add_config, add_json
 from ovirt_enforcer.on_request.documents import PlansBack
 from ovirt_enforcer.on_request.undoing import moved_by, way_back
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.plans.text import step_text
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.model.amounts import counted
@@ -23,13 +22,11 @@ UNDOES_ALL = 3
 SOMETHING_STAYS = 4
 
 DESCRIPTION = """\
-Say which migrations would undo what a plan has done. Nothing is migrated: `ovirt-enforcer apply` carries
-out what --json prints.
+Show which migrations would undo a plan; migrate nothing. `ovirt-enforcer apply` executes what --json prints.
 Exit status: 0 there is nothing to undo, 3 the migrations undo all, 4 something stays as it is.
 """
 
 EXAMPLES = """\
-  ovirt-enforcer undo 4f2a
   ovirt-enforcer undo 4f2a --json > back.json
 """
 
@@ -43,7 +40,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], su
         run,
         EXAMPLES,
     )
-    parser.add_argument("plan", metavar="PLAN", help="its id, as history shows it, or how the id begins")
+    parser.add_argument("plan", metavar="PLAN", help="its id, or the beginning of it")
     add_config(parser)
     add_json(parser)
 

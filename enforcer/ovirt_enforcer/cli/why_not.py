@@ -6,14 +6,13 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from ovirt_enforcer.cli.arguments import add_config, add_json
 from ovirt_enforcer.history.why_not import KnownHistory, text, why_not
 from ovirt_enforcer.on_request.of_engine import of_engine
 from ovirt_enforcer.on_request.question import Asked
 from ovirt_enforcer.recorded_settings import recorded_settings
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.finding import find
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.model import Vm
@@ -26,12 +25,11 @@ _DAY_SECONDS = 24 * 3600.0
 
 
 DESCRIPTION = """\
-Show which rules a VM violates, and for each why it is not repaired yet: a gate, a plan, a failed migration.
+Show which rules a VM violates, and why each is not repaired yet: a gate, a plan, a failed migration.
 """
 
 EXAMPLES = """\
   ovirt-enforcer why-not web1
-  ovirt-enforcer why-not web1 --json
 """
 
 

@@ -25,11 +25,13 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 
 def add_change(parser: argparse.ArgumentParser) -> None:
     """Add what every command has that changes something: `--dry-run`, and `--json`."""
-    parser.add_argument(
-        "--dry-run", action="store_true", help="check all, show what would be changed, and write nothing"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
+    parser.add_argument("--dry-run", action="store_true", help="check, show the change, and write nothing")
+    add_json(parser)
     parser.set_defaults(changes=True)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
 
 
 def add_command(

@@ -12,26 +12,21 @@ from ovirt_placement.inventory import Measured
 from ovirt_placement.model.names import named_groups
 
 DESCRIPTION = """\
-List conflicts among affinity groups by the engine's types, and test whether all hard affinity groups,
-placement rules and placement keys of a cluster can be satisfied together at all: if not, the smallest set
-that cannot is named. See docs/rules.md and docs/placement-rules.md.
+List conflicts among affinity groups, and test whether all hard groups, placement rules and placement keys
+of a cluster can be satisfied together; if not, name the smallest set that cannot. See docs/rules.md.
 The exit status is 1 if there is any conflict, or if the test could not be finished.
 """
 
 EXAMPLES = """\
-  ovirt-placement conflicts --cluster blue
-  ovirt-placement conflicts --group web-apart      # what stands against this group
-  ovirt-placement conflicts --state cluster.json --json
+  ovirt-placement conflicts --group web-apart
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(subparsers, "conflicts", summary, DESCRIPTION, run, EXAMPLES)
     add_cluster(parser)
-    parser.add_argument("--vm", metavar="VM", help="only those with this VM, by name or id")
-    parser.add_argument(
-        "--group", metavar="GROUP", help="only those with this affinity group or placement rule"
-    )
+    parser.add_argument("--vm", metavar="VM", help="only of this VM")
+    parser.add_argument("--group", metavar="GROUP", help="only of this affinity group or placement rule")
     add_question(parser)
 
 

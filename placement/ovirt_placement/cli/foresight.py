@@ -24,8 +24,7 @@ def add_foresight(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--what-if",
         action="store_true",
-        help="write nothing; show which running VMs would violate it, the migrations that it would cost, how"
-        " many failed hosts would be survived, and what speaks against it (docs/what-if.md)",
+        help="write nothing; show the effect: violations, migrations, survived failures (docs/what-if.md)",
     )
     add_fail_if(parser, "write nothing, and exit with status 3, if any of these is true")
     parser.set_defaults(known_age_seconds=None)  # a change is judged by what is fresh
@@ -48,7 +47,7 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
         type=_repair,
         default="hard",
         metavar="hard,soft",
-        help="the rules that migrations are counted for, as ovirt-enforcer is set to repair them; else hard",
+        help="the rules whose repair is counted; else hard",
     )
 
 

@@ -16,16 +16,9 @@ from ovirt_service import tables
 from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
-Say of each cluster with HA reservation, or of the one named, whether every highly available VM would be
-started again if this many hosts failed together, and which sets of hosts must not fail. Safe means that there
-is an order of starts of which each passes every filter that is known, the engine's and ours. The
-result of the engine's own check is shown next to it: it counts the memory that VMs use. Exact, or
-"unknown": see docs/rules.md. A VM that crashed, is unknown or stands on a host that does not answer is lost
-until it runs, and nothing is safe before. Memory use counts where it is known: `ovirt-placement snapshot
---statistics`. The exit status is 1 unless all are safe.
-
-Failure domains (a rack, a power feed) stand in the configuration, under [ha]: see docs/ha.md. With --json
-each failing host or domain that is survived comes with a home for every VM, in the order of the starts.
+Show for each cluster with HA reservation, or the one named, whether every highly available VM would restart
+if hosts or failure domains failed, and which failures would not be survived. See docs/ha.md.
+The exit status is 1 unless all are safe.
 """
 
 EXAMPLES = """\
@@ -48,23 +41,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         "--failures",
         type=positive,
         metavar="X",
-        help="how many hosts, or domains, fail together; of hosts, else what each cluster is set to; else 1",
+        help="how many hosts or domains fail together; else as each cluster is set, else 1",
     )
     what = parser.add_mutually_exclusive_group()
+    what.add_argument("--hosts", metavar="HOST,...", help="only the failure of these hosts together")
     what.add_argument(
-        "--hosts", metavar="HOST,...", help="only the failure of all these hosts together, by name or id"
+        "--domain", action="append", metavar="DOMAIN", help="only this failure domain; repeatable"
     )
-    what.add_argument(
-        "--domain", action="append", metavar="DOMAIN", help="only this failure domain; may be repeated"
-    )
-    what.add_argument("--domains", action="store_true", help="all failure domains, each fails whole")
+    what.add_argument("--domains", action="store_true", help="all failure domains")
     parser.add_argument(
         "--steps",
         type=positive,
         metavar="N",
         default=DEFAULT_STEPS,
-        help="how much work by each measure: a set of hosts that is looked at takes a step, and one for each"
-        f" of its VMs; else {DEFAULT_STEPS}",
+        help=f"the limit of work: a step for each set of hosts and for each of its VMs; else {DEFAULT_STEPS}",
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(

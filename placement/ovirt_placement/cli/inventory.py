@@ -8,16 +8,12 @@ from ovirt_placement import config
 from ovirt_placement.cli.arguments import add_command, add_config
 
 DESCRIPTION = """\
-Follow the engine's events, read again what they speak of, and publish what is known for all processes of
-this machine: the plugins of the scheduler proxy, the enforcer, and other commands.
-
-It prints one line once the first snapshot is published. When the engine is away it says so once on standard
-error and goes on when the engine is back. SIGTERM ends it and removes what it published.
+Follow the engine's events, and publish its state for the plugins, the enforcer and the commands of this
+machine, until SIGTERM. See docs/inventory.md.
 """
 
 
 EXAMPLES = """\
-  ovirt-placement inventory run
   ovirt-placement inventory run --config /etc/ovirt-placement/east.toml
 """
 

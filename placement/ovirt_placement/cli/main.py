@@ -35,7 +35,7 @@ _SUBCOMMANDS = {
         "ovirt_placement.cli.ha_check", "whether highly available VMs survive failing hosts"
     ),
     "what-if": Subcommand(
-        "ovirt_placement.cli.what_if", "what would come of maintenance, failing hosts, new ones, new VMs"
+        "ovirt_placement.cli.what_if", "predict the effect of maintenance, failures, new hosts and new VMs"
     ),
     "keys": Subcommand("ovirt_placement.cli.keys.command", "placement keys, and how they place a VM"),
     "groups": Subcommand(

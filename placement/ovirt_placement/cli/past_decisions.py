@@ -34,30 +34,30 @@ def add_past(parser: argparse.ArgumentParser) -> None:
         const=1,
         type=positive,
         metavar="N",
-        help="what the proxy answered last about the VM, or the last N times (default: 1)",
+        help="the last N decisions about the VM (default: 1)",
     )
     which.add_argument(
         "--at",
         type=_moment,
         metavar="TIME",
-        help='what it answered next to that moment: 02:13, "yesterday 02:13", 2026-01-31T02:13+01:00',
+        help='the decisions around that time: 02:13, "yesterday 02:13", 2026-01-31T02:13+01:00',
     )
     which.add_argument(
         "--refused",
         action="store_true",
-        help="each start or migration that was refused, of the VM or of all",
+        help="starts and migrations that were refused",
     )
     parser.add_argument(
         "--since",
         type=_since,
         metavar="TIME",
-        help=f"with --refused: how far back, as 12h or 3d, or a moment as that of --at (default: {_WEEK})",
+        help=f"with --refused: 12h, 3d, or a time as of --at (default: {_WEEK})",
     )
     parser.add_argument(
         "--decisions",
         type=Path,
         metavar="FILE",
-        help="with these: the proxy's record, where its configuration in /etc does not say it",
+        help="the proxy's record, if not where its configuration says",
     )
 
 

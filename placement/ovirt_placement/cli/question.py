@@ -18,7 +18,7 @@ from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.freshness import dated, known_state
 from ovirt_placement.answers.sentences import MOST_NAMES
-from ovirt_placement.cli.arguments import add_config
+from ovirt_placement.cli.arguments import add_config, add_json
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot, state_file
 from ovirt_service import tables
@@ -34,18 +34,13 @@ _log = logging.getLogger(__name__)
 
 def add_question(parser: argparse.ArgumentParser) -> None:
     """Add `--state`, `--config`, `--json`, `--stale`, `--timeout` and `--all`."""
-    parser.add_argument(
-        "--state",
-        type=Path,
-        metavar="FILE",
-        help="answer for this cluster state file instead of the engine",
-    )
+    add_state(parser)
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
+    add_json(parser)
     parser.add_argument(
         "--stale",
         action="store_true",
-        help="answer by what the inventory knew last, however old, when the engine is away; its age is shown",
+        help="when the engine is away, answer by the last known state, however old",
     )
     parser.add_argument(
         "--timeout",
@@ -56,6 +51,15 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="all rows and names, however many")
     parser.set_defaults(answers=True, known_age_seconds=None)
+
+
+def add_state(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--state",
+        type=Path,
+        metavar="FILE",
+        help="answer for this cluster state file instead of the engine",
+    )
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:

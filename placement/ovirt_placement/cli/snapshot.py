@@ -19,14 +19,12 @@ from ovirt_service.legible import escaped
 _log = logging.getLogger(__name__)
 
 DESCRIPTION = """\
-Read an engine, and the store for placement keys, and print that placement state as a cluster state file to
-standard output: for a what-if question (--state FILE of the other commands), a simulation, or a bug report.
-The user needs no more than the role ReadOnlyAdmin. See docs/state-file.md for the format.
+Print the engine's state, with the placement keys of the store, as a cluster state file
+(docs/state-file.md): for --state of other commands, the simulator, or a bug report.
 """
 
 
 EXAMPLES = """\
-  ovirt-placement snapshot > cluster.json
   ovirt-placement snapshot --statistics --devices > cluster.json
 """
 
@@ -38,17 +36,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         "--state",
         type=Path,
         metavar="FILE",
-        help="check this state file and print it again, in place of an engine's",
+        help="check this state file and print it again",
     )
     parser.add_argument(
         "--statistics",
         action="store_true",
-        help="also how busy hosts and VMs are; costs the engine one look-up for each of them",
+        help="also the load of hosts and VMs: one request for each",
     )
     parser.add_argument(
         "--devices",
         action="store_true",
-        help="also tags, disks, network interfaces and owners; costs the engine several look-ups for each VM",
+        help="also tags, disks, network interfaces and owners: several requests for each VM",
     )
 
 

@@ -17,15 +17,13 @@ from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, seconds, show, show_json
 
 DESCRIPTION = """\
-Show the health in one word with its reasons: the rules of each cluster that are violated and its HA
-reservation; the enforcer's mode, leader, pauses, plans that wait and migrations of the last 24 hours; and how
-fresh all this is. When the engine is away, what was known last, with its age. The exit status is 0 if
-healthy, 3 if degraded (hard rules are violated, or nothing repairs them), and 1 if unhealthy (the engine is
-away, a section of the configuration is wrong, or highly available VMs would not all restart).
+Show the health in one word with its reasons: rules, HA reservation, enforcer, and how old the state is.
+The exit status is 0 if healthy, 3 if degraded (hard rules are violated, or nothing repairs them), and 1 if
+unhealthy (the engine is away, a section of the configuration is wrong, or highly available VMs would not
+all restart).
 """
 
 EXAMPLES = """\
-  ovirt-placement status
   ovirt-placement status --watch
   ovirt-placement status --json --timeout 5      # for a monitor
 """
@@ -51,7 +49,7 @@ def add_status(
         const=5.0,
         type=seconds,
         metavar="SECONDS",
-        help="show it every SECONDS until interrupted (default: 5)",
+        help="repeat every SECONDS until interrupted (default: 5)",
     )
     add_question(parser)
 

@@ -30,18 +30,16 @@ and stand still until it is restored, or made again by `init`.
 """
 
 BACKUP = """\
-Write all that the store holds, of all engines, into a new file that only its owner may read. The services
-may run meanwhile. A backup is restored by the release that wrote it.
+Write the store, of all engines, into a new file, while the services run. The release that wrote it can
+restore it.
 """
 
 RESTORE = """\
-Bring back what a backup holds, all of it or nothing. Stop the services before, and start them afterwards:
-what was under way then is looked for in the engine.
+Restore a backup, all of it or nothing. Stop the services first.
 """
 
 INIT = """\
-Make an empty store where there was one before and is none now. All that it held is forgotten: migrations
-under way, cooldowns, placement keys. Restore a backup instead if there is one.
+Make a lost store again, empty: open migrations, cooldowns and placement keys are forgotten.
 """
 
 
@@ -74,7 +72,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
     reading = add_command(
         actions, "restore", "bring back what a backup holds", RESTORE, _restore, RESTORE_EXAMPLES
     )
-    reading.add_argument("--replace", action="store_true", help="forget what the store holds now")
+    reading.add_argument("--replace", action="store_true", help="replace what the store holds now")
     for action in (writing, reading):
         action.add_argument("file", type=Path, metavar="FILE", help="the backup")
         add_config(action)

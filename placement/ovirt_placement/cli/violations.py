@@ -12,8 +12,7 @@ from ovirt_placement.inventory import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel
 
 DESCRIPTION = """\
-List the affinity groups that running VMs violate, hard ones first, with where each member runs; VMs that
-stand wrong have a *. Groups that share VMs and must run together are listed as one.
+List the affinity groups that running VMs violate, hard ones first; VMs that violate the rule are marked *.
 The exit status is 1 if there is any.
 """
 
@@ -26,9 +25,9 @@ EXAMPLES = """\
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(subparsers, "violations", summary, DESCRIPTION, run, EXAMPLES)
     add_cluster(parser)
-    parser.add_argument("--vm", metavar="VM", help="only those with this VM, by name or id")
-    parser.add_argument("--host", metavar="HOST", help="only those with a VM on this host")
-    parser.add_argument("--group", metavar="GROUP", help="only those of this affinity group")
+    parser.add_argument("--vm", metavar="VM", help="only of this VM")
+    parser.add_argument("--host", metavar="HOST", help="only of VMs on this host")
+    parser.add_argument("--group", metavar="GROUP", help="only of this affinity group")
     add_question(parser)
 
 

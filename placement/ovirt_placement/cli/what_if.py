@@ -15,11 +15,9 @@ from ovirt_placement.rules.mobility import LEAVABLE
 from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
-Say what would happen if hosts went into maintenance, if hosts failed, if there were more hosts, or if more
-VMs started: which migrations empty a host without violating a rule, how long they take and which VMs cannot
-leave; where each VM would start by our placement, which rules would be violated then and which migrations
-repair that, and how many hosts may fail before and after. New hosts are there first, then hosts are emptied,
-then hosts fail, then new VMs start. See docs/what-if.md.
+Predict the effect of maintenance, host failures, new hosts and new VMs, in the order new hosts, maintenance,
+failures, new VMs: migrations, violated rules, starts, and how many host failures are survived before and
+after. See docs/what-if.md.
 The exit status is 3 if a condition of --fail-if is true.
 """
 EXAMPLES = """\
@@ -46,16 +44,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
     parser.add_argument(
         "--maintenance",
         metavar="HOST,...",
-        help="these hosts are emptied by migrations and go into maintenance, by name or id",
+        help="these hosts go into maintenance",
     )
-    parser.add_argument("--down", metavar="HOST,...", help="these hosts fail, by name or id")
+    parser.add_argument("--down", metavar="HOST,...", help="these hosts fail")
     parser.add_argument(
         "--add-host",
         metavar="like=HOST[*N]",
         type=_like,
         action="append",
         default=[],
-        help="this many hosts more, empty and as large as this one, in its cluster; repeatable",
+        help="add N empty hosts like this one to its cluster; repeatable",
     )
     parser.add_argument(
         "--vm",
@@ -63,7 +61,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         type=_like,
         action="append",
         default=[],
-        help="this many VMs more like this one, in the same affinity groups and labels, start; repeatable",
+        help="start N VMs like this one, with its groups and labels; repeatable",
     )
     add_fail_if(parser, "exit with status 3 if any of these is true")
     add_repair(parser)

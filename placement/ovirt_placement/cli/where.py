@@ -17,23 +17,19 @@ from ovirt_placement.cli.question import add_question, read_state, show, show_an
 from ovirt_service import tables
 
 DESCRIPTION = """\
-List the hosts that `ovirt-placement why` accepts for a VM, from best to worst by our weights: the rank that
-each gives (0 is best; a weight that gives 0 to all is left out), and the points that the engine's selector
-makes of them with the policy's factors.
-The engine's own weights (CPU, memory, ...) and other sites' units are not reckoned with. Where the cluster's
-policy enables the units of placement keys, also what keys say: their nearness, the scores and the round.
-Below stand the hosts that are refused, by the engine's own filters or by our units.
+List the hosts that accept a VM, from best to worst by our weights: the rank by each weight (0 is best) and
+the points with the policy's factors. The engine's own weights and other sites' units are not included.
+Refused hosts follow.
 """
 
 EXAMPLES = """\
-  ovirt-placement where web1
-  ovirt-placement where web1 --state cluster.json --all
+  ovirt-placement where web1 --all
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(subparsers, "where", summary, DESCRIPTION, run, EXAMPLES)
-    parser.add_argument("vm", metavar="VM", help="its name or id")
+    parser.add_argument("vm", metavar="VM", help="by name or id")
     add_question(parser)
     columns.add_placement_keys(parser)
 

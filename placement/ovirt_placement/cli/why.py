@@ -17,17 +17,9 @@ from ovirt_placement.inventory import Measured
 from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
-Say of each host of the VM's cluster whether it may take the VM now, and why not: its status, free memory,
-pinning and hard affinity as the engine's own filters judge them, and hard affinity as our units do. The last
-column shows whose verdict it is; the engine's own filters are taken to stand in the policy. Where the policy
-enables the units of placement keys, also what keys say: their nearness, the scores and the round.
-Of many hosts those that are refused stand in the table, and the others below; --all lists each. Of a highly
-available VM it is shown when it would restart if its host failed.
-
-Of the past, from the scheduler proxy's record of decisions and the engine's events: with --last, what the
-proxy answered last about the VM; with --at, next to a moment; with --refused, each start or migration of the
-last week that was refused, of the VM or of all. Each with the reason for each host, and, where all were
-refused, what would have let the VM start.
+Show for each host of the VM's cluster whether it may take the VM now, and why not, by the engine's filters
+and by ours (docs/rules.md). With --last, --at or --refused, show what the scheduler proxy decided in the
+past, from its record and the engine's events (docs/proxy.md).
 """
 
 EXAMPLES = """\
@@ -40,11 +32,11 @@ EXAMPLES = """\
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = add_command(subparsers, "why", summary, DESCRIPTION, run, EXAMPLES)
-    parser.add_argument("vm", metavar="VM", nargs="?", help="its name or id; with --refused, else all")
+    parser.add_argument("vm", metavar="VM", nargs="?", help="by name or id; with --refused, else all")
     parser.add_argument("host", metavar="HOST", nargs="?", help="only this host, by name or id")
     add_question(parser)
     parser.add_argument(
-        "--fail-if-refused", action="store_true", help="exit with status 1 if no host may take the VM"
+        "--fail-if-refused", action="store_true", help="exit with status 1 if no host accepts the VM"
     )
     columns.add_placement_keys(parser)
     past_decisions.add_past(parser)

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_enforcer.cli.arguments import add_config
 from ovirt_enforcer.on_request.maintenance_runs import ORDERS, RunOrder
 from ovirt_placement.answers.maintenance_runs import runs_change
-from ovirt_placement.cli.arguments import add_change, add_command
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
@@ -30,15 +29,14 @@ class _Command(NamedTuple):
 _COMMANDS = (
     _Command(
         "pause",
-        "begin nothing new in a run",
-        "Let nothing new begin in a run until it is resumed. What is under way in the engine goes on.\n",
+        "pause a run",
+        "Pause a run. Operations already started in the engine continue.\n",
     ),
-    _Command("resume", "let a run go on", "Let a run go on that is paused.\n"),
+    _Command("resume", "resume a run", "Resume a paused run.\n"),
     _Command(
         "stop",
         "end a run",
-        "End a run: no other host is begun. A host that is being emptied works on with the VMs that it has,\n"
-        "and is named; one that is in maintenance is brought up first.\n",
+        "End a run: no other host begins; a host in maintenance is activated first.\n",
     ),
 )
 
@@ -54,7 +52,7 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
             run,
             f"  ovirt-enforcer maintenance {command.name}\n",
         )
-        parser.add_argument("run_id", nargs="?", metavar="RUN", help="its id, where several are under way")
+        parser.add_argument("run_id", nargs="?", metavar="RUN", help="its id, if several are under way")
         add_change(parser)
         add_config(parser)
 

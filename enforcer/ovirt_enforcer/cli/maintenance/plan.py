@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ovirt_enforcer import configured
-from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_return, add_state, duration
+from ovirt_enforcer.cli.arguments import add_deadline, add_return, add_state, duration
 from ovirt_enforcer.cli.asking import asked
 from ovirt_enforcer.on_request.maintenance_plan import HOST_SECONDS, maintenance_options
 from ovirt_enforcer.on_request.question import Asked
@@ -21,7 +21,7 @@ from ovirt_placement.answers.maintenance import (
     maintenance_record,
 )
 from ovirt_placement.answers.maintenance_text import maintenance_text
-from ovirt_placement.cli.arguments import add_command, positive
+from ovirt_placement.cli.arguments import add_command, add_config, add_json, positive
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.deadline import Deadline
@@ -38,27 +38,23 @@ _SECONDS = 27.0
 _PLAN_SHARE = 0.5
 
 DESCRIPTION = """\
-Say in which rounds hosts can be taken out for maintenance, which migrations empty them, in which order, and
-what stands in the way of the others; migrate nothing. In every state on the way every hard rule is satisfied
-that is now, and highly available VMs survive as many failures. Fewest rounds come first, then fewest
-migrations: VMs go once, to hosts that are done.
+Plan in which rounds hosts can be taken out for maintenance, with the migrations that empty them and what
+blocks the others; migrate nothing. See docs/enforcer/maintenance.md.
 Exit status: 0 every host gets a round, 4 some host gets none.
 """
 
 EXAMPLES = """\
   ovirt-enforcer maintenance plan node1 node2 node3
-  ovirt-enforcer maintenance plan --cluster blue --at-once 2
-  ovirt-enforcer maintenance plan --cluster blue --pareto
-  ovirt-enforcer maintenance plan --cluster blue --stop db1 --state cluster.json --json
+  ovirt-enforcer maintenance plan --cluster blue --at-once 2 --stop db1
 """
 
 
 def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(
-        actions, "plan", "say in which rounds hosts can be taken out", DESCRIPTION, run, EXAMPLES
+        actions, "plan", "plan in which rounds hosts can be taken out", DESCRIPTION, run, EXAMPLES
     )
     parser.add_argument("hosts", nargs="*", metavar="HOST", help="hosts by name or id")
-    parser.add_argument("--cluster", metavar="CLUSTER", help="all hosts of a cluster, by name or id")
+    parser.add_argument("--cluster", metavar="CLUSTER", help="all hosts of this cluster")
     parser.add_argument(
         "--at-once", type=positive, default=1, metavar="N", help="how many hosts may be out at once; else 1"
     )
@@ -67,7 +63,7 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         action="append",
         default=[],
         metavar="VM",
-        help="a VM that may be stopped, and started again afterwards, if it cannot leave; repeatable",
+        help="stop this VM, and start it again, if it cannot migrate; repeatable",
     )
     add_return(parser)
     parser.add_argument(
@@ -75,12 +71,12 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         type=duration,
         default=HOST_SECONDS,
         metavar="TIME",
-        help="how long a host is out, such as 20m or 1h; else 30m",
+        help="how long a host is out; else 30m",
     )
     parser.add_argument(
         "--pareto",
         action="store_true",
-        help="what more hosts at once come to, too: fewer rounds against fewer migrations",
+        help="also show plans with more hosts at once",
     )
     add_config(parser)
     add_state(parser)

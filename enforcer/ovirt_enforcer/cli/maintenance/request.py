@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Final
 
-from ovirt_enforcer.cli.arguments import add_config, add_return, duration
+from ovirt_enforcer.cli.arguments import add_return, duration
 from ovirt_enforcer.cli.maintenance import status
 from ovirt_enforcer.on_request.maintenance_runs import (
     RunMeant,
@@ -20,7 +20,7 @@ from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.maintenance_runs import run_lines, runs_change, runs_document
-from ovirt_placement.cli.arguments import add_change, add_command
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
@@ -41,37 +41,32 @@ from ovirt_service.errors import UserError
 _SECONDS: Final = 30.0
 
 DESCRIPTION = """\
-Have the running enforcer take hosts of a cluster out for maintenance, one after another: mark the host,
-migrate its VMs by plan, deactivate it when it is empty, upgrade it in maintenance, activate it, look at it
-while it soaks. The next begins only when the last is up and all is as it was. A host that does not come back
-ends the run. The mode must be approve or enforce.
-Exit status, with --follow: 0 all hosts are done, 4 the run has ended before its time.
+Ask the running enforcer to empty, upgrade and activate hosts, one after another.
+The mode must be approve or enforce. See docs/enforcer/maintenance.md.
+Exit status, with --follow: 0 all hosts are done, 4 the run ended early.
 """
 
 EXAMPLES = """\
   ovirt-enforcer maintenance run node1 node2 --follow
-  ovirt-enforcer maintenance run --cluster blue --work command
-  ovirt-enforcer maintenance run --cluster blue --return all
-  ovirt-enforcer maintenance run node3 --stop db1      # db1 cannot migrate: stop it, and start it again
+  ovirt-enforcer maintenance run --cluster blue --work command --return all
 """
 
 
 def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(actions, "run", "take hosts out, one after another", DESCRIPTION, run, EXAMPLES)
     parser.add_argument("hosts", nargs="*", metavar="HOST", help="hosts by name or id")
-    parser.add_argument("--cluster", metavar="CLUSTER", help="all hosts of a cluster that are up")
+    parser.add_argument("--cluster", metavar="CLUSTER", help="all hosts of this cluster that are up")
     parser.add_argument(
         "--work",
         type=Work,
         choices=list(Work),
         default=Work.UPGRADE,
-        help="what is done with a host in maintenance: the engine's upgrade (default), the configured"
-        " command, or nothing",
+        help="what is done in maintenance: the engine's upgrade (default), your command, or nothing",
     )
     parser.add_argument(
         "--in-order",
         action="store_true",
-        help="take the hosts as they are given; else in the order of maintenance plan, if all get a round",
+        help="take the hosts in the order given; else as maintenance plan orders them",
     )
     parser.add_argument("--no-reboot", action="store_true", help="upgrade hosts without a restart")
     parser.add_argument(
@@ -79,24 +74,24 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         action="append",
         default=[],
         metavar="VM",
-        help="a VM that may be stopped, and started again afterwards, if it cannot migrate; repeatable",
+        help="stop this VM, and start it again, if it cannot migrate; repeatable",
     )
     parser.add_argument(
         "--soak",
         type=duration,
         default=60.0,
         metavar="TIME",
-        help="how long a host is looked at once it is up, such as 5m (default: 60s)",
+        help="how long a host is observed once it is up (default: 60s)",
     )
     parser.add_argument(
         "--failures",
         type=int,
         default=0,
         metavar="N",
-        help="how many hosts may fail to become empty before the run ends (default: 0)",
+        help="how many hosts may fail before the run ends (default: 0)",
     )
     add_return(parser)
-    parser.add_argument("--follow", action="store_true", help="print what happens until the run has ended")
+    parser.add_argument("--follow", action="store_true", help="show its progress until it ends")
     add_change(parser)
     add_config(parser)
 

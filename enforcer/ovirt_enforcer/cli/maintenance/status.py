@@ -6,9 +6,8 @@ import argparse
 import time
 from typing import Final
 
-from ovirt_enforcer.cli.arguments import add_config, add_json
 from ovirt_placement.answers.maintenance_runs import MaintenanceRunsDocument, run_lines, runs_document
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import stored
 from ovirt_placement.store.maintenance import MaintenanceStore
@@ -20,22 +19,19 @@ ENDED_EARLY: Final = 4
 _LOOK_SECONDS: Final = 2.0
 
 DESCRIPTION = """\
-Say how far maintenance runs are: those that are under way and the last of each cluster, or the one named.
-Exit status: 0, or with --follow 4 if the run has ended before its time.
+Show the progress of the runs under way and of the last run of each cluster, or of one run.
+Exit status: 0, or with --follow 4 if the run ended early.
 """
 
 EXAMPLES = """\
-  ovirt-enforcer maintenance status
   ovirt-enforcer maintenance status 3f09aa --follow
 """
 
 
 def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(
-        actions, "status", "say how far runs are, and what they wait for", DESCRIPTION, run, EXAMPLES
-    )
+    parser = add_command(actions, "status", "show the progress of runs", DESCRIPTION, run, EXAMPLES)
     parser.add_argument("run_id", nargs="?", metavar="RUN", help="the id of a run")
-    parser.add_argument("--follow", action="store_true", help="print what happens until the run has ended")
+    parser.add_argument("--follow", action="store_true", help="show its progress until it ends")
     add_json(parser)
     add_config(parser)
 

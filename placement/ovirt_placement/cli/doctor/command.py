@@ -5,20 +5,18 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement import config
-from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import show_json
 
 DESCRIPTION = """\
-Look for what is not right with the engine, the proxy, the scheduling policies and this machine, and say of
-each thing what to do about it; and which parts could not be examined, or are not in use. Nothing is changed,
-but for the event that --event adds. See docs/doctor.md. The exit status is 0 if no problem was found, 1 if
-one was, 2 if the configuration is at fault.
+Check the engine, the proxy, the scheduling policies and this machine, and report each problem with its
+remedy. See docs/doctor.md. The exit status is 0 if no problem was found, 1 if one was, 2 if the
+configuration is at fault.
 """
 
 
 EXAMPLES = """\
   ovirt-placement doctor
-  ovirt-placement doctor --proxy http://127.0.0.1:18781 --json
 """
 
 
@@ -27,16 +25,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
     parser.add_argument(
         "--proxy",
         metavar="URL",
-        help="where the scheduler proxy listens, which is asked for its units; else where the configuration"
-        " of a proxy on this machine says",
+        help="the scheduler proxy's address; else as configured on this machine",
     )
     parser.add_argument(
         "--event",
         action="store_true",
-        help="report meaningless rules to the engine, as one event a day and cluster",
+        help="report rules without meaning as events of the engine, one a day and cluster",
     )
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
+    add_json(parser)
     parser.set_defaults(answers=True, remains_root=True)  # what only root may look at is looked at first
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ovirt_placement.cli.arguments import add_change, add_command, add_config
+from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
 from ovirt_placement.cli.foresight import add_foresight
 from ovirt_placement.cli.groups import apply, change, export, listing, lost
 from ovirt_placement.cli.question import add_cluster, add_question
@@ -13,36 +13,31 @@ from ovirt_placement.cli.question import add_cluster, add_question
 DESCRIPTION = "Look at the engine's affinity groups and change them. See docs/groups.md."
 
 LIST = """\
-List affinity groups: all of them, those of a cluster, or those that a VM belongs to, itself or by a label.
-Running members are listed with their host, and each group with whether it is violated now, by the rules that
-"violations" asks. Of many groups the violated ones come first; --all lists each with all members.
+List affinity groups, violated ones first, with the hosts of running members. Of many, --all lists each with
+all members.
 """
 ADD = """\
-Add an affinity group. What the engine would refuse is refused before it is asked, with the reason; of what
-it would let through although it cannot be meant, you are warned.
+Add an affinity group. What the engine would refuse is refused with the reason.
 """
 EDIT = """\
-Change an affinity group: what is not named stays. The engine checks the whole group again; a group that
-holds what it would refuse (members of other clusters, say) can only be changed if that goes too, or with
---unchecked.
+Change an affinity group: what is not given stays. The engine checks the whole group again.
 """
 IMPORT = """\
-Make affinity groups what a YAML file says: each that it lists is added, or changed to be as it stands there;
-others stay. They are sent in an order in which the engine accepts all of them. If it would refuse one in any
-order, nothing is sent.
+Add or change affinity groups as a YAML file says; others stay. If the engine would refuse one, nothing is
+sent.
 """
 APPLY = """\
-As import; afterwards the clusters of the file have its groups and no others: what it lacks is removed there.
-Other clusters are left alone. A second run changes nothing.
+As import, but also remove groups that the file lacks from the clusters that it names.
 """
 EXPORT = """\
-Print all affinity groups as YAML (with --json as JSON), as `groups import` and `groups apply` read them.
+Print affinity groups as YAML (with --json as JSON), as `groups import` and `groups apply` read them.
 """
-REMOVE = "Remove an affinity group, whatever its members."
+REMOVE = """\
+Remove an affinity group.
+"""
 LOST = """\
-List of which affinity groups and labels VMs were members before they changed their cluster: the engine
-takes them out of all, without a notice. ovirt-enforcer records that list. An entry goes when the VM is
-a member again of a group or label of that name, and with --forget.
+List the affinity groups and labels that VMs lost by a change of cluster, as ovirt-enforcer recorded them.
+An entry goes when the VM is a member of a group or label of that name again, and with --forget.
 """
 
 LIST_EXAMPLES = """\
@@ -63,22 +58,20 @@ IMPORT_EXAMPLES = """\
   ovirt-placement groups import groups.yaml --dry-run
 """
 APPLY_EXAMPLES = """\
-  ovirt-placement groups apply groups.yaml --dry-run
   ovirt-placement groups apply groups.yaml --fail-if 'violated,moves>5'
 """
 EXPORT_EXAMPLES = """\
   ovirt-placement groups export --cluster blue > groups.yaml
 """
 LOST_EXAMPLES = """\
-  ovirt-placement groups lost
   ovirt-placement groups lost --forget web1
 """
 
 _MEMBERS = (
-    ("vm", "VM", "a VM, by name or id"),
-    ("host", "HOST", "a host, by name or id"),
-    ("vm-label", "LABEL", "an affinity label whose VMs belong to the group"),
-    ("host-label", "LABEL", "an affinity label whose hosts belong to the group"),
+    ("vm", "VM", "a VM"),
+    ("host", "HOST", "a host"),
+    ("vm-label", "LABEL", "a label of VMs"),
+    ("host-label", "LABEL", "a label of hosts"),
 )
 
 
@@ -99,14 +92,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
     removing = add_command(
         actions, "remove", "remove an affinity group", REMOVE, change.remove, REMOVE_EXAMPLES
     )
-    removing.add_argument("group", metavar="GROUP", help="its name or id")
+    removing.add_argument("group", metavar="GROUP", help="by name or id")
     add_foresight(removing)
     _add_connection(removing)
     _add_files(actions)
     losing = add_command(
         actions, "lost", "what VMs lost when they changed their cluster", LOST, lost.run, LOST_EXAMPLES
     )
-    losing.add_argument("--forget", metavar="VM", help="forget what this VM lost, by name or id")
+    losing.add_argument("--forget", metavar="VM", help="forget what this VM lost")
     _add_connection(losing)
 
 
@@ -124,21 +117,21 @@ def _add_files(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     add_cluster(exporting)
     add_config(exporting)
-    exporting.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
+    add_json(exporting)
 
 
 def _add_listing(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
-    parser.add_argument("--vm", metavar="VM", help="only groups that this VM belongs to, by name or id")
-    parser.add_argument("--host", metavar="HOST", help="only those that list this host, or have a VM on it")
-    parser.add_argument("--group", metavar="GROUP", help="only this one, by name or id")
-    parser.add_argument("--violated", action="store_true", help="only those that are violated now")
+    parser.add_argument("--vm", metavar="VM", help="only groups of this VM")
+    parser.add_argument("--host", metavar="HOST", help="only groups that list this host, or have a VM on it")
+    parser.add_argument("--group", metavar="GROUP", help="only this group")
+    parser.add_argument("--violated", action="store_true", help="only violated groups")
     add_question(parser)
 
 
 def _add_adding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="unique over all clusters")
-    parser.add_argument("--cluster", metavar="CLUSTER", required=True, help="its cluster, by name or id")
+    parser.add_argument("--cluster", metavar="CLUSTER", required=True, help="by name or id")
     _add_rules(parser)
     for option, metavar, meaning in _MEMBERS:
         parser.add_argument(f"--{option}", metavar=metavar, action="append", default=[], help=meaning)
@@ -147,7 +140,7 @@ def _add_adding(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_editing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("group", metavar="GROUP", help="its name or id")
+    parser.add_argument("group", metavar="GROUP", help="by name or id")
     parser.add_argument("--name", metavar="NAME", help="a new name")
     _add_rules(parser)
     for verb in ("add", "remove"):
@@ -158,7 +151,7 @@ def _add_editing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unchecked",
         action="store_true",
-        help="change members one by one, which the engine does not check: neither clusters nor conflicts",
+        help="change members one by one, which the engine does not check",
     )
     add_foresight(parser)
     _add_connection(parser)
@@ -167,7 +160,7 @@ def _add_editing(parser: argparse.ArgumentParser) -> None:
 def _add_rules(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--description", metavar="TEXT")
     parser.add_argument(
-        "--priority", type=float, metavar="NUMBER", help="higher matters more among soft rules"
+        "--priority", type=float, metavar="NUMBER", help="of a soft rule; larger matters more"
     )
     for what, meanings in (
         ("vms", "positive: its VMs run together; negative: apart"),
@@ -178,7 +171,7 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
             f"--{what}-enforcing",
             action=argparse.BooleanOptionalAction,
             default=None,
-            help="whether that must be so (hard), or should (soft)",
+            help="hard, or soft",
         )
 
 

@@ -11,7 +11,7 @@ def add_placement_keys(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--placement-keys",
         action="store_true",
-        help="reckon with placement keys although the cluster's policy does not enable their units",
+        help="apply placement keys even if the cluster's policy lacks their units",
     )
 
 

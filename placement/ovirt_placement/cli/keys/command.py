@@ -19,51 +19,42 @@ Set placement keys, which draw VMs to some hosts and keep them off others, and l
 docs/placement-keys.md.
 """
 LIST = """\
-List all placement keys, or some of them: the class (system: the operator's; be: a billing entity's;
-customer), what each is set on, who set it and when.
+List placement keys: the class (system: the operator's; be: a billing entity's; customer), what each is set
+on, who set it and when.
 """
 DEFINE = """\
-Give every host of a cluster a value for a key, in place of those that it has. A key of hosts exists on all of
-a cluster or on none. The keys of hosts are the operator's.
+Set or replace a key on every host of a cluster: a host key exists on all hosts of a cluster or on none.
 """
 SET = """\
-Set a key on one object of a level, in place of the one that stands there. What may not be set there is
-refused with a code and the reason. On a host a key has no weight, and must be defined for its cluster.
+Set or replace a key on one object. On a host it has no weight, and must be defined for the cluster first.
 """
 UNSET = """\
-Remove a key from one object, or a key of hosts from all hosts of a cluster.
+Remove a key from one object, or a host key from all hosts of a cluster.
 """
 EXPORT = """\
 Print all keys as YAML (with --json as JSON), as `keys import` reads it.
 """
 IMPORT = """\
-Set the keys of a YAML file, in place of those that stand there; others stay unless you say --replace. If one
-of them may not be set, none is.
+Set the keys of a YAML file: all or none. Other keys stay, unless --replace is given.
 """
 PRUNE = """\
-Remove the keys of objects that the engine has no more: clusters, hosts, VMs, data centers, networks, vNIC
-profiles, and disks and NICs that no VM has. Templates, quotas and the like are not listed. What is
-remembered of VMs that are gone (sticky copies) goes at once, too; by itself it goes after a week.
+Remove the keys of clusters, hosts, VMs, data centers, networks, vNIC profiles, disks and NICs that the engine
+no longer has, and the sticky copies of VMs that are gone (otherwise removed after a week).
 """
 CHECK = """\
-List the mistakes: keys that placements ignore, properties of VMs that are no keys, hosts that lack keys of
-their cluster, keys of objects that are gone. No mistake ever stops a VM from starting. The exit status is 1
-if there is any.
+List keys that are ignored, and why: mistakes, hosts that lack a key of their cluster, objects that are gone.
+The exit status is 1 if there is any.
 """
 SHOW = """\
-Show the compiled keys of a VM, with the level that each comes from and what it hides there, or of a host: its
-own, those computed for it, and those that the VMs on it brought.
+Show the compiled keys of a VM, with the level of each and what it hides, or all keys of a host.
 """
 EXPLAIN = """\
-Take a VM through all steps of its placement and say of each host of its cluster how near its keys come, its
-score, its round, what the customer's keys make of it, and which host is chosen: of those that all other
-filters accept.
+Show how keys place a VM, host by host: nearness, score, round, customer's score, and the chosen host.
 """
 
 
 LIST_EXAMPLES = """\
-  ovirt-placement keys list
-  ovirt-placement keys list --json
+  ovirt-placement keys list --on cluster blue
 """
 DEFINE_EXAMPLES = """\
   ovirt-placement keys define rack --cluster blue --values node1=1 node2=2 --default 0
@@ -80,22 +71,19 @@ EXPORT_EXAMPLES = """\
   ovirt-placement keys export > keys.yaml
 """
 IMPORT_EXAMPLES = """\
-  ovirt-placement keys import keys.yaml
   ovirt-placement keys import keys.yaml --replace
 """
 PRUNE_EXAMPLES = """\
   ovirt-placement keys prune --dry-run
 """
 CHECK_EXAMPLES = """\
-  ovirt-placement keys check
   ovirt-placement keys check --keys keys.yaml      # before they are imported
 """
 SHOW_EXAMPLES = """\
   ovirt-placement keys show web1
 """
 EXPLAIN_EXAMPLES = """\
-  ovirt-placement keys explain web1
-  ovirt-placement keys explain web1 --stay --all
+  ovirt-placement keys explain web1 --stay
 """
 
 
@@ -141,7 +129,7 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
     explaining.add_argument(
         "--stay",
         action="store_true",
-        help="of a running VM, also judge the host that it runs on, as if it were not there",
+        help="also judge the host on which the VM runs, as if it were not there",
     )
     exporting = add_command(actions, "export", "print all keys as YAML", EXPORT, _export, EXPORT_EXAMPLES)
     for parser in (listed, checking, showing, explaining, exporting):
@@ -151,10 +139,12 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
 def _add_define(parser: argparse.ArgumentParser) -> None:
     _add_name(parser)
     parser.add_argument("--cluster", metavar="CLUSTER", required=True, help="by name or id")
-    parser.add_argument("--values", metavar="HOST=VALUE", nargs="+", default=[], help="what hosts are given")
-    parser.add_argument("--default", metavar="VALUE", help="what all hosts that are not named are given")
+    parser.add_argument("--values", metavar="HOST=VALUE", nargs="+", default=[], help="the values of hosts")
+    parser.add_argument("--default", metavar="VALUE", help="the value of all other hosts")
     parser.add_argument(
-        "--sticky", metavar="WEIGHT", help="VMs that start on a host take a copy of this weight"
+        "--sticky",
+        metavar="WEIGHT",
+        help="VMs that start on a host copy its value, with this weight",
     )
     add_foresight(parser)
     _add_connection(parser)
@@ -163,7 +153,7 @@ def _add_define(parser: argparse.ArgumentParser) -> None:
 def _add_set(parser: argparse.ArgumentParser) -> None:
     _add_name(parser)
     parser.add_argument("value", metavar="VALUE", help="a number")
-    parser.add_argument("weight", metavar="WEIGHT", nargs="?", help="a number; not for keys of hosts")
+    parser.add_argument("weight", metavar="WEIGHT", nargs="?", help="a number; not for host keys")
     _add_on(parser, required=True)
     _add_setter(parser, default="operator")
     add_foresight(parser)
@@ -174,7 +164,7 @@ def _add_unset(parser: argparse.ArgumentParser) -> None:
     _add_name(parser)
     where = parser.add_mutually_exclusive_group(required=True)
     _add_on(where)
-    where.add_argument("--cluster", metavar="CLUSTER", help="a key of hosts, from all hosts of this cluster")
+    where.add_argument("--cluster", metavar="CLUSTER", help="from all hosts of this cluster")
     _add_setter(parser, default="operator")
     add_foresight(parser)
     _add_connection(parser)
@@ -185,7 +175,7 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replace",
         action="store_true",
-        help="remove all keys that the file lacks (with --as, of that class)",
+        help="remove all keys that the file lacks (with --as, only of that class)",
     )
     _add_setter(parser, default=None)
     add_foresight(parser)
@@ -193,7 +183,7 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="of the key; one that begins with - goes last, after --")
+    parser.add_argument("name", metavar="NAME", help="the key; one that begins with - goes last, after --")
 
 
 def _add_on(parser: argparse._ActionsContainer, *, required: bool = False) -> None:
@@ -202,7 +192,7 @@ def _add_on(parser: argparse._ActionsContainer, *, required: bool = False) -> No
         nargs=2,
         metavar=("LEVEL", "RESOURCE"),
         required=required,
-        help=f"what it is set on: a level ({', '.join(SETTABLE)}) and the name or id of what stands there",
+        help=f"a level ({', '.join(SETTABLE)}) and the name or id of an object",
     )
 
 

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--on",
         nargs="+",
         metavar=("LEVEL", "RESOURCE"),
-        help="only keys of this level, and of this object if one is named",
+        help="only keys of this level, or of this object",
     )
 
 

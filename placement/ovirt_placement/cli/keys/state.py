@@ -38,7 +38,7 @@ def add_key_state(parser: argparse.ArgumentParser) -> None:
         "--keys",
         type=Path,
         metavar="FILE",
-        help="as if the keys of this YAML file were set, and no others: to try them",
+        help="try the keys of this YAML file in place of all others",
     )
 
 

@@ -17,7 +17,7 @@ _NUMBERS = {
     "most": "the most VMs, vCPUs or MiB",
     "least": "the least number of failure domains",
     "max_skew": "by how many VMs failure domains may differ",
-    "min_domains": "with fewer failure domains than these, the emptiest counts as empty",
+    "min_domains": "with fewer failure domains, the emptiest counts as empty",
 }
 
 
@@ -29,15 +29,14 @@ def add_fields(parser: argparse.ArgumentParser, *, required: bool) -> None:
         "--other-vms",
         metavar="VM",
         nargs="+",
-        help="the second set, of a rule between two; of restart_after, the VMs that restart first",
+        help="the second set of a rule between two; of restart_after, those that restart first",
     )
     parser.add_argument("--hosts", metavar="HOST", nargs="+", help="hosts, named in the same ways")
     parser.add_argument(
         "--domain-tags",
         metavar="PREFIX",
         nargs="+",
-        help="failure domains: host tags that begin with these; a new rule that needs domains and is given"
-        " none has those of the configuration",
+        help="failure domains: host tags with these prefixes; else those of the configuration",
     )
     parser.add_argument(
         "--domain",
@@ -61,13 +60,11 @@ def add_fields(parser: argparse.ArgumentParser, *, required: bool) -> None:
         "--in-the-end",
         dest="continuous",
         action="store_false",
-        help="migrations may break it for a while: the enforcer repairs it",
+        help="migrations may violate it for a while",
     )
     enabled = parser.add_mutually_exclusive_group()
     enabled.add_argument("--enable", dest="enabled", action="store_true", default=None, help="the default")
-    enabled.add_argument(
-        "--disable", dest="enabled", action="store_false", help="it stands, and asks nothing"
-    )
+    enabled.add_argument("--disable", dest="enabled", action="store_false", help="keep it without effect")
 
 
 _FIELDS = (

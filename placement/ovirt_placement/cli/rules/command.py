@@ -17,35 +17,32 @@ Placement rules ask what no affinity group can: a limit of VMs per host or per f
 spread, exclusive hosts, licences; and which VMs restart after which others. See docs/placement-rules.md.
 """
 LIST = """\
-List the placement rules, who changed each last and when, and whether it is satisfied.
+List the placement rules: whether each is satisfied, and who changed it last and when.
 """
 SHOW = """\
-Show rules with all that is known of each: the VMs and hosts that it means now, its failure domains, and which
-VMs break it.
+Show rules with their VMs, hosts, failure domains, and the VMs that violate them.
 """
 CHECK = """\
-Say what is wrong with the rules that stand, or with those of a file as if they did: what a kind lacks, words
-that name nothing, and rules that no placement can satisfy. The exit status is 1 if there is anything.
+List mistakes of the rules, or of those of a file: missing fields, names that match nothing, rules that no
+placement can satisfy. The exit status is 1 if there is any.
 """
 ADD = """\
-Add a rule. It is refused if it could not be in force, if it names what is not there, or if no placement can
-satisfy it.
+Add a rule. A rule with mistakes, or that no placement can satisfy, is refused.
 """
 EDIT = """\
-Change a rule: what is not given stays as it is.
+Change a rule: what is not given stays.
 """
 REMOVE = """\
 Remove rules.
 """
 EXPORT = """\
-Print all rules as YAML (with --json as JSON), as `rules import` and `rules apply` read it.
+Print rules as YAML (with --json as JSON), as `rules import` and `rules apply` read them.
 """
 IMPORT = """\
-Write the rules of a YAML file, in place of those of the same names; others stay.
+Add or replace the rules of a YAML file; others stay.
 """
 APPLY = """\
-Make the rules what a YAML file says: rules that it lacks are removed, and those that are the same stay as
-they are. A second run changes nothing.
+As import, but also remove the rules that the file lacks.
 """
 
 
@@ -94,7 +91,7 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
 
 def _add_writing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--force", action="store_true", help="also write what names nothing or cannot be satisfied"
+        "--force", action="store_true", help="also write rules with mistakes, or that cannot be satisfied"
     )
     add_foresight(parser)
     add_config(parser)
@@ -103,13 +100,11 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
 
 LIST_EXAMPLES = """\
   ovirt-placement rules list
-  ovirt-placement rules list --state cluster.json
 """
 SHOW_EXAMPLES = """\
   ovirt-placement rules show web
 """
 CHECK_EXAMPLES = """\
-  ovirt-placement rules check
   ovirt-placement rules check rules.yaml      # before they are applied
 """
 ADD_EXAMPLES = """\
@@ -130,6 +125,5 @@ IMPORT_EXAMPLES = """\
   ovirt-placement rules import rules.yaml --dry-run
 """
 APPLY_EXAMPLES = """\
-  ovirt-placement rules apply rules.yaml --dry-run
   ovirt-placement rules apply rules.yaml --fail-if 'moves>5,failures<1'
 """

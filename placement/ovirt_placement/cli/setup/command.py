@@ -11,12 +11,8 @@ from ovirt_placement.cli.question import show_json
 from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
-Make a scheduling policy with the units of ovirt-placement, or bring one up to date, and let clusters use it.
-A new policy has the filters and weights of the engine's policy none, our filters and weights next to its own
-for affinity and HA reservation, and our balance. What is there already is left alone, so that a second run
-changes nothing. A policy that an earlier release made, with our weights in place of the engine's, gets the
-engine's again. With --undo, take our units out again and give back what was before.
-The user needs to be a SuperUser. See docs/setup.md.
+Make or update a scheduling policy with our units, and let clusters use it; with --undo, give back what was
+before. A second run changes nothing. The user needs to be a SuperUser. See docs/setup.md.
 """
 
 
@@ -32,21 +28,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
     parser.add_argument(
         "--all-policies",
         action="store_true",
-        help="all policies that clusters use; of the engine's own, which are locked, a copy that they use"
-        " from then on; with --undo, all that setup changed",
+        help="all policies that clusters use, or copies of locked ones; with --undo, all that changed",
     )
     parser.add_argument(
         "--undo",
         action="store_true",
-        help="take our units out, and give back what was before: the engine's weights with their factors, and"
-        " the policy that each cluster had",
+        help="take our units out, and give back the engine's units and each cluster's policy",
     )
     parser.add_argument(
         "--cluster",
         metavar="CLUSTER",
         action="append",
         default=[],
-        help="a cluster that is to use it, by name or id; repeatable",
+        help="a cluster that is to use the policy; repeatable",
     )
     parser.add_argument(
         "--factor",
@@ -54,8 +48,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         type=_factor,
         action="append",
         default=[],
-        help="how much a weight counts; repeatable; that of a weight of ours is also that of the engine's"
-        " next to it, unless you name that as well; else what is there, at first that of the engine's weight",
+        help="the factor of a weight of ours and, unless named, of the engine's next to it; repeatable",
     )
     parser.add_argument(
         "--property",
@@ -63,19 +56,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         type=_property,
         action="append",
         default=[],
-        help="a parameter of a unit, for the policy and the clusters named; repeatable",
+        help="a unit's parameter, for the policy and the clusters; repeatable",
     )
     parser.add_argument(
         "--placement-keys",
         action="store_true",
-        help="also the units of placement keys, and for the clusters of the policy the special keys #RAM"
-        " (weight 40), #CPU (30) and #LOAD (30), where none of them is set",
+        help="also the units of placement keys, and weights for the special keys if none is set",
     )
     parser.add_argument(
         "--ha-admission",
         choices=("hard", "soft"),
-        help="also the unit that refuses starts which take the room of an HA reservation (hard), or that"
-        " makes them the last choice (soft)",
+        help="also HA admission control: refuse (hard) or avoid (soft) starts that endanger restarts",
     )
     add_foresight(parser)
     add_config(parser)
