@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from demo import cluster
-from ovirt_enforcer.gates.catalogue import GATES
+from ovirt_enforcer.gates.admission import GATES
 
 #: Why each waiting VM goes where it goes. The engine's own filter looks at direct peers only.
 PURPOSE = {

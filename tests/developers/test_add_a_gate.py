@@ -13,7 +13,7 @@ pytestmark = pytest.mark.system
 
 PAGE = walk_through.read("add-a-gate.md")
 GATE, TEST = "enforcer/ovirt_enforcer/gates/stays.py", "tests/enforcer/gates/test_stays.py"
-CATALOGUE = "enforcer/ovirt_enforcer/gates/catalogue.py"
+CATALOGUE = "enforcer/ovirt_enforcer/gates/admission.py"
 #: Its own, and those that ask all gates of a cluster with nothing special about it.
 TESTS = (
     TEST,

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ovirt_enforcer.cli import main
-from ovirt_enforcer.gates.catalogue import GATES
+from ovirt_enforcer.gates.admission import GATES
 from tests.paths import CHECKOUT
 
 FOLDER = CHECKOUT / "docs" / "enforcer"

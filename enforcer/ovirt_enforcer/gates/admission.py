@@ -1,4 +1,4 @@
-"""The one place that admits migrations and actions on hosts: every gate of the catalogue must be open."""
+"""The one place that admits migrations and actions on hosts: every gate must be open."""
 
 from __future__ import annotations
 
@@ -11,19 +11,52 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ovirt_enforcer.gates.approval import ApprovalGate
-from ovirt_enforcer.gates.breaker import BreakerGate
-from ovirt_enforcer.gates.catalogue import GATES
-from ovirt_enforcer.gates.gate import Facts, Gate
-from ovirt_enforcer.gates.host_action import HostAction
-from ovirt_enforcer.gates.mode import ModeGate
-from ovirt_enforcer.gates.remembered import Remembered
+from ovirt_enforcer.gates.gate import Facts, Gate, HostAction, Remembered
+from ovirt_enforcer.gates.limits import LIMITS, BreakerGate, CooldownGate, JustMovedGate, VmHourLimitGate
+from ovirt_enforcer.gates.people import (
+    ApprovalGate,
+    ExclusionGate,
+    HoldGate,
+    ModeGate,
+    PauseGate,
+    TimeWindowsGate,
+)
+from ovirt_enforcer.gates.state import (
+    BackupGate,
+    ClusterUpgradeGate,
+    HostEmptyGate,
+    HostMaintenanceGate,
+    LegalityGate,
+    MovementGate,
+)
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.inventory.client.intents import with_intents
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.rules.memory import promised_mb
 from ovirt_placement.store.intents import Intent, IntentState
+
+#: In the order in which they are asked: the first that is closed says why.
+GATES: Final[tuple[Gate, ...]] = (
+    ModeGate(),
+    PauseGate(),
+    ExclusionGate(),
+    ClusterUpgradeGate(),
+    HostMaintenanceGate(),
+    HostEmptyGate(),
+    TimeWindowsGate(),
+    BreakerGate(),
+    HoldGate(),
+    ApprovalGate(),
+    MovementGate(),
+    *LIMITS,
+    CooldownGate(),
+    JustMovedGate(),
+    VmHourLimitGate(),
+    BackupGate(),
+    LegalityGate(),
+)
+
 
 #: Without this no `Admitted` can be made, and it does not leave this file.
 _KEY: Final = object()

@@ -1,23 +1,160 @@
-"""What a gate is: it answers None, or a sentence that says why something must not be done now."""
+"""What a gate is and judges by: it answers None, or a sentence that says why a thing must not be done now."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from math import inf
-from typing import ClassVar, final
+from typing import Final, final
 
-from ovirt_enforcer.gates.history import asked
-from ovirt_enforcer.gates.host_action import HostAction
-from ovirt_enforcer.gates.movement import Movement, movements
-from ovirt_enforcer.gates.remembered import Remembered
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.plan import Plan, Step
-from ovirt_placement.store.intents import Intent
+from ovirt_placement.store.approvals import Approval
+from ovirt_placement.store.causes import REFUSALS, Cause
+from ovirt_placement.store.intents import Intent, IntentKind, IntentState
+from ovirt_placement.store.pauses import Pause
+
+HOUR_SECONDS: Final = 3600.0
+
+_TITLES: Final = {
+    IntentKind.DEACTIVATE_HOST: "deactivation of host {host}",
+    IntentKind.UPGRADE_HOST: "upgrade of host {host}",
+    IntentKind.ACTIVATE_HOST: "activation of host {host}",
+    IntentKind.STOP_VM: "shutdown of {vm} for the maintenance of host {host}",
+    IntentKind.START_VM: "start of {vm} after the maintenance of host {host}",
+    IntentKind.RUN_COMMAND: "command for host {host}",
+    IntentKind.MIGRATE_VM: "migration of {vm} to {host}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HostAction:
+    """One action; of kind `MIGRATE_VM`, which asks the engine for nothing, it is to empty the host."""
+
+    kind: IntentKind
+    host: str
+    #: The VM that is stopped or started for it.
+    vm: str = ""
+
+
+def title(kind: IntentKind, vm: str, host: str) -> str:
+    """What an action is called, by the names of VM and host."""
+    return _TITLES[kind].format(vm=vm, host=host)
+
+
+def asked(intents: Iterable[Intent]) -> tuple[Intent, ...]:
+    """Those that the engine was asked for, perhaps without a trace: all others count for no gate."""
+    return tuple(intent for intent in intents if intent.cause is not Cause.NEVER_ASKED)
+
+
+def refused(intent: Intent) -> bool:
+    """Whether the engine refused it: no migration took place, and another target may do."""
+    return intent.state is IntentState.FAILED and intent.cause in REFUSALS
+
+
+def failed(intent: Intent) -> bool:
+    """Whether a migration began and came to nothing."""
+    return intent.state is IntentState.FAILED and not refused(intent)
+
+
+def by_vm(intents: Iterable[Intent]) -> Mapping[str, Sequence[Intent]]:
+    """The intents of each VM, in the order given."""
+    found = defaultdict(list)
+    for intent in intents:
+        found[intent.vm].append(intent)
+    return found
+
+
+def begun_within(intents: Iterable[Intent], seconds: float) -> int:
+    """How many migrations began so lately; what was refused began none."""
+    return sum(begun_ago(intent) < seconds for intent in intents if not refused(intent))
+
+
+def seconds_until_fewer(intents: Iterable[Intent], seconds: float, limit: int) -> float:
+    """How long until fewer began so lately, where they are as many as a limit allows; else infinite."""
+    ages = [begun_ago(intent) for intent in intents if not refused(intent) and begun_ago(intent) < seconds]
+    return seconds - max(ages) if len(ages) >= limit else inf
+
+
+def fits(count: int, more: int, limit: int) -> bool:
+    """Whether this many more may join those that count already.
+
+    A group that the engine moves at once cannot be halved: where it alone is more than the limit, it passes
+    while nothing else counts.
+    """
+    return count == 0 or count + more <= limit
+
+
+def begun_ago(intent: Intent) -> float:
+    return max(0.0, intent.age_seconds + intent.updated - intent.created)
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """A VM on its way to a host."""
+
+    vm: str
+    cluster: str
+    #: None for a start.
+    source: str | None
+    #: None where it is not known: of others' migrations the REST API does not show it.
+    targets: tuple[str, ...]
+    #: Whether the enforcer asked for it.
+    ours: bool
+    #: Whether it is only expected, after a decision that the engine has not shown yet.
+    expected: bool = False
+
+    @property
+    def migrates(self) -> bool:
+        """Whether it leaves a host; a start does not."""
+        return self.source is not None
+
+
+def movements(snapshot: Snapshot, open_intents: Sequence[Intent]) -> tuple[Movement, ...]:
+    """All that moves now: every VM once, as ours where it is."""
+    own = {intent.vm: intent for intent in open_intents}
+    ours = (
+        Movement(intent.vm, intent.cluster, intent.source, (intent.target,), ours=True)
+        for intent in own.values()
+    )
+    others = (_of_others(snapshot, vm) for vm in _moving(snapshot) if vm.id not in own)
+    return (*ours, *others)
+
+
+def _moving(snapshot: Snapshot) -> Iterator[Vm]:
+    return (vm for vm in snapshot.vms if vm.status == "migrating" or vm.id in snapshot.pending_hosts)
+
+
+def _of_others(snapshot: Snapshot, vm: Vm) -> Movement:
+    targets = tuple(host for host in snapshot.pending_hosts.get(vm.id, ()) if host != vm.host)
+    expected = vm.status != "migrating" and vm.id in snapshot.unconfirmed
+    return Movement(vm.id, vm.cluster, vm.host, targets, ours=False, expected=expected)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What gates know besides settings, snapshot and what is under way; ages are those of the reading."""
+
+    #: Migrations whose end is known, the oldest first, as far back as `Gates.reach_seconds` says.
+    history: tuple[Intent, ...] = ()
+    #: Pauses that are in force.
+    pauses: tuple[Pause, ...] = ()
+    #: The approval of each cluster that has one.
+    approvals: tuple[Approval, ...] = ()
+    #: In how many cycles each rule was seen violated, the last among them, by its key
+    #: (`gates.people.rule_key`).
+    violated_cycles: Mapping[str, int] = field(default_factory=dict)
+    #: How many seconds ago somebody had migrations resumed, by cluster; the empty name is for all.
+    resumed: Mapping[str, float] = field(default_factory=dict)
+    #: Ids of VMs that bear the tag `exclude_tag`: snapshots have no tags of VMs.
+    tagged_vms: frozenset[str] = frozenset()
+    #: Correlation ids of the upgrades that are maintenance runs of ours.
+    own_upgrades: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -58,7 +195,7 @@ class Gate(ABC):
     """One reason to hold back."""
 
     #: A short word for it, the same whatever the sentence says.
-    name: ClassVar[str]
+    name: str
 
     @abstractmethod
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
@@ -87,6 +224,25 @@ class Gate(ABC):
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         """How far back the history must go for this gate."""
         return 0.0
+
+
+class ClusterGate(Gate):
+    """A gate that holds all of a cluster."""
+
+    #: Actions that it does not hold.
+    at_any_time: Collection[IntentKind] = ()
+
+    @abstractmethod
+    def why_cluster_closed(self, facts: Facts, cluster: str) -> str | None:
+        """Why nothing is to be done in the cluster now; None if something may be."""
+
+    @final
+    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        return self.why_cluster_closed(facts, cluster)
+
+    @final
+    def why_action_closed(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
+        return None if action.kind in self.at_any_time else self.why_cluster_closed(facts, cluster)
 
 
 class VmGate(Gate):

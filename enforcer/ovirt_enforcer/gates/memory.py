@@ -7,10 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ovirt_enforcer.gates.admission import Gates
-from ovirt_enforcer.gates.approval import moves
-from ovirt_enforcer.gates.history import HOUR_SECONDS
-from ovirt_enforcer.gates.hold import rule_key
-from ovirt_enforcer.gates.remembered import Remembered
+from ovirt_enforcer.gates.gate import HOUR_SECONDS, Remembered
+from ovirt_enforcer.gates.people import moves, rule_key
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import text

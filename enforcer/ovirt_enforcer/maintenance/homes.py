@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ovirt_enforcer.gates.hold import rule_key
+from ovirt_enforcer.gates.people import rule_key
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.model.names import vm_name

@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol
 
 from ovirt_enforcer.actions.host.executor import ActionTask, HostExecutor
 from ovirt_enforcer.gates.admission import Closed, Gates
-from ovirt_enforcer.gates.hold import rule_key
-from ovirt_enforcer.gates.host_action import HostAction
+from ovirt_enforcer.gates.gate import HostAction
+from ovirt_enforcer.gates.people import rule_key
 from ovirt_enforcer.maintenance.commands import CommandKind, Commands
 from ovirt_enforcer.maintenance.decision import (
     Ask,

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.gates.gate import Remembered
 from ovirt_enforcer.gates.memory import Memory
-from ovirt_enforcer.gates.remembered import Remembered
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection

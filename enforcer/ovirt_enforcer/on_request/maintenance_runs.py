@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ovirt_enforcer import configured
-from ovirt_enforcer.gates.hold import rule_key
+from ovirt_enforcer.gates.people import rule_key
 from ovirt_enforcer.on_request.orders import check_acts, check_running
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.answers.maintenance import maintenance_record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ovirt_enforcer.gates.approval import moves
+from ovirt_enforcer.gates.people import moves
 from ovirt_enforcer.on_request.settings_in_force import settings_in_force
 from ovirt_enforcer.settings import Mode
 from ovirt_placement import inventory

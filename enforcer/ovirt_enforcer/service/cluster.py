@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from ovirt_enforcer.actions.migrate_vm.executor import MigrationTask, Stale
 from ovirt_enforcer.actions.migrate_vm.under_way import UnderWay
 from ovirt_enforcer.gates.admission import Admitted, Closed
-from ovirt_enforcer.gates.approval import ApprovalGate
-from ovirt_enforcer.gates.legality import LegalityGate
+from ovirt_enforcer.gates.people import ApprovalGate
+from ovirt_enforcer.gates.state import LegalityGate
 from ovirt_enforcer.retry_state import RetryState
 from ovirt_enforcer.service.last_plan import LastPlan
 from ovirt_enforcer.service.look import Look

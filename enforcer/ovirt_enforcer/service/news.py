@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ovirt_enforcer.gates.breaker import BreakerGate
+from ovirt_enforcer.gates.limits import BreakerGate
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notice import Notice
 from ovirt_enforcer.notifications.notifications import Notifications

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ovirt_enforcer.gates.history import HOUR_SECONDS
+from ovirt_enforcer.gates.gate import HOUR_SECONDS
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.planning.plan import Plan

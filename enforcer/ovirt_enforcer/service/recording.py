@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ovirt_enforcer import audit
-from ovirt_enforcer.gates.history import refused
+from ovirt_enforcer.gates.gate import refused
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.gates.admission import Admitted, Closed, Gates
-from ovirt_enforcer.gates.remembered import Remembered
+from ovirt_enforcer.gates.gate import Remembered
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.intents import Intent, IntentState

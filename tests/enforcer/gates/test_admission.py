@@ -19,10 +19,9 @@ import pytest
 import ovirt_enforcer
 from ovirt_enforcer import gates as room
 from ovirt_enforcer.actions.migrate_vm.executor import MigrationTask
-from ovirt_enforcer.gates.admission import Admitted, Closed, Gates
-from ovirt_enforcer.gates.catalogue import GATES
-from ovirt_enforcer.gates.gate import Gate
-from ovirt_enforcer.gates.remembered import Remembered
+from ovirt_enforcer.gates.admission import GATES, Admitted, Closed, Gates
+from ovirt_enforcer.gates.gate import Gate, Remembered
+from ovirt_enforcer.gates.limits import LIMITS
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.store.intents import IntentState
 from tests.builders import CLUSTER, cluster, host, snapshot, vm
@@ -96,8 +95,9 @@ def test_every_gate_stands_in_the_catalogue_once() -> None:
         for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
         if issubclass(kind, Gate) and not inspect.isabstract(kind)
     }
-    assert sorted(map(_name, GATES)) == sorted(kind.name for kind in found)
-    assert len(set(map(_name, GATES))) == len(GATES)
+    assert {type(gate) for gate in GATES} == found
+    assert set(LIMITS) <= set(GATES)
+    assert len({gate.name for gate in GATES}) == len(GATES)
 
 
 def test_nothing_but_the_gates_can_make_an_admitted_step() -> None:
@@ -123,10 +123,6 @@ def test_only_what_takes_an_admitted_step_asks_the_engine_for_a_migration() -> N
     assert isinstance(annotation, ast.Name)
     assert annotation.id == MigrationTask.__name__
     assert get_type_hints(MigrationTask)["admitted"] is Admitted
-
-
-def _name(gate: Gate) -> str:
-    return gate.name
 
 
 def _users_of(name: str) -> Iterator[tuple[str, ast.FunctionDef]]:

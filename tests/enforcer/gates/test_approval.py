@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.gates.approval import moves
+from ovirt_enforcer.gates.people import moves
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import Approval

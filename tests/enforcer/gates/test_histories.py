@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.gates.cooldown import CooldownGate
-from ovirt_enforcer.gates.gate import Facts
-from ovirt_enforcer.gates.history import begun_ago, begun_within, seconds_until_fewer
-from ovirt_enforcer.gates.remembered import Remembered
+from ovirt_enforcer.gates.gate import Facts, Remembered, begun_ago, begun_within, seconds_until_fewer
+from ovirt_enforcer.gates.limits import CooldownGate
 from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import CLUSTER, snapshot

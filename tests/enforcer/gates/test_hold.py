@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_enforcer.gates.hold import rule_key
+from ovirt_enforcer.gates.people import rule_key
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.rules.violations import find_violations
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm

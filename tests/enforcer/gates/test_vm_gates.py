@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ovirt_enforcer.gates.admission import Gates
-from ovirt_enforcer.gates.history import HOUR_SECONDS
+from ovirt_enforcer.gates.gate import HOUR_SECONDS
 from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import snapshot

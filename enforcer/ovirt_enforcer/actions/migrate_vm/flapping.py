@@ -12,7 +12,7 @@ from math import inf
 from typing import Final
 
 from ovirt_enforcer.actions.migrate_vm.fingerprint import digest
-from ovirt_enforcer.gates.history import by_vm
+from ovirt_enforcer.gates.gate import by_vm
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
 from ovirt_placement.store.intents import Intent, IntentState

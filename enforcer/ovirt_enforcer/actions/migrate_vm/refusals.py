@@ -12,7 +12,7 @@ from math import inf
 from typing import Final
 
 from ovirt_enforcer.actions.migrate_vm.fingerprint import digest
-from ovirt_enforcer.gates.history import asked, by_vm, refused
+from ovirt_enforcer.gates.gate import asked, by_vm, refused
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Rejection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name

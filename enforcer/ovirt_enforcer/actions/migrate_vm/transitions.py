@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from ovirt_enforcer.gates.host_action import title
+from ovirt_enforcer.gates.gate import title
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.store.intents import ImpossibleTransition, Intent, Store

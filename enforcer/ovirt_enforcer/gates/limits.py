@@ -1,0 +1,335 @@
+"""How many migrations are too many: limits, and pauses after failures or after a migration."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import takewhile
+from math import inf
+from typing import Final
+
+from ovirt_enforcer.gates.gate import (
+    HOUR_SECONDS,
+    Facts,
+    Gate,
+    VmGate,
+    begun_ago,
+    begun_within,
+    by_vm,
+    failed,
+    fits,
+    refused,
+    seconds_until_fewer,
+)
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import host_name
+from ovirt_placement.planning.plan import Plan, Step
+from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.pauses import ALL_CLUSTERS
+from ovirt_service.back_off import BackOff
+
+#: A setting and its value, the place that it limits, how many migrations are under way there and would join.
+_UnderWay = tuple[str, int, str, int, int]
+
+
+@dataclass(frozen=True)
+class AtOnceGate(Gate):
+    """Closed while as many migrations are under way as a setting allows."""
+
+    name: str
+    count: Callable[[Facts, str, Step], Iterable[_UnderWay]]
+
+    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        for setting, most, place, count, more in self.count(facts, cluster, step):
+            if not fits(count, more, most):
+                return f"migrations under way {place}: {count}, and {setting} lets no more join"
+        return None
+
+
+@dataclass(frozen=True)
+class PeriodGate(Gate):
+    """Closed after as many migrations began in a cluster within a period as a setting allows."""
+
+    name: str
+    setting: str
+    most: Callable[[EnforcerSettings], int]
+    period: str
+    period_seconds: Callable[[EnforcerSettings], float]
+
+    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        count = begun_within(facts.begun_in(cluster), self.period_seconds(facts.settings))
+        if fits(count, len(step.vms), self.most(facts.settings)):
+            return None
+        return f"migrations {self.period}: {count}, and {self.setting} lets no more follow"
+
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        period_seconds, limit = self.period_seconds(facts.settings), self.most(facts.settings)
+        return seconds_until_fewer(facts.begun_in(cluster), period_seconds, limit)
+
+    def reach_seconds(self, settings: EnforcerSettings) -> float:
+        return self.period_seconds(settings)
+
+
+def _under_way_in_engine(facts: Facts, cluster: str, step: Step) -> Iterator[_UnderWay]:
+    """Of the whole engine: its migrations share networks and threads."""
+    count = sum(movement.migrates for movement in facts.movements)
+    yield "migrations_at_once", facts.settings.migrations_at_once, "in the engine", count, len(step.vms)
+
+
+def _under_way_in_cluster(facts: Facts, cluster: str, step: Step) -> Iterator[_UnderWay]:
+    count = sum(movement.migrates and movement.cluster == cluster for movement in facts.movements)
+    most = facts.settings.cluster_migrations_at_once
+    yield "cluster_migrations_at_once", most, "here", count, len(step.vms)
+
+
+def _under_way_on_hosts(facts: Facts, cluster: str, step: Step) -> Iterator[_UnderWay]:
+    """From each host that the step leaves, and to its target: a host carries them all."""
+    settings, names = facts.settings, facts.snapshot
+    for source, more in Counter(step.sources).items():
+        count = sum(movement.source == source for movement in facts.movements)
+        yield (
+            "host_migrations_out",
+            settings.host_migrations_out,
+            f"from {host_name(source, names)}",
+            count,
+            more,
+        )
+    count = sum(step.target in movement.targets for movement in facts.movements if movement.migrates)
+    yield (
+        "host_migrations_in",
+        settings.host_migrations_in,
+        f"to {host_name(step.target, names)}",
+        count,
+        len(step.vms),
+    )
+
+
+LIMITS: Final[tuple[Gate, ...]] = (
+    AtOnceGate("engine_at_once", _under_way_in_engine),
+    AtOnceGate("cluster_at_once", _under_way_in_cluster),
+    AtOnceGate("host_at_once", _under_way_on_hosts),
+    # As many as this, then the enforcer reads again whether they help.
+    PeriodGate(
+        "cluster_cycle_limit",
+        "cluster_migrations_per_cycle",
+        lambda settings: settings.cluster_migrations_per_cycle,
+        "within this cycle",
+        lambda settings: settings.interval_seconds,
+    ),
+    # A net below the repair of a cluster, should it ever go round in circles.
+    PeriodGate(
+        "cluster_limit",
+        "cluster_migrations_per_hour",
+        lambda settings: settings.cluster_migrations_per_hour,
+        "in the last hour",
+        lambda settings: HOUR_SECONDS,
+    ),
+)
+
+
+class VmHourLimitGate(VmGate):
+    """Holds a VM that was migrated often: one more migration does not repair what asks for it again."""
+
+    name = "vm_limit"
+
+    def frozen(self, facts: Facts) -> Mapping[str, str]:
+        counts = {vm: begun_within(intents, HOUR_SECONDS) for vm, intents in by_vm(facts.begun).items()}
+        return {
+            vm: f"migrated {counted(count, 'time')} in the last hour, as often as"
+            " vm_migrations_per_hour allows"
+            for vm, count in counts.items()
+            if count >= facts.settings.vm_migrations_per_hour
+        }
+
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        limit = facts.settings.vm_migrations_per_hour
+        of_vms = by_vm(facts.begun_in(cluster)).values()
+        return min((seconds_until_fewer(begun, HOUR_SECONDS, limit) for begun in of_vms), default=inf)
+
+    def reach_seconds(self, settings: EnforcerSettings) -> float:
+        return HOUR_SECONDS
+
+
+#: The longest cooldown is this many times the first.
+_LONGEST: Final = 16
+#: This many of the longest cooldowns are looked back upon: a VM that keeps failing must not begin again.
+_COOLDOWNS_REMEMBERED: Final = 8
+
+
+class CooldownGate(VmGate):
+    """Holds a VM whose migration failed, longer with each failure in a row.
+
+    A refusal is none: the engine let nothing begin, and another target may do.
+    """
+
+    name = "cooldown"
+
+    def frozen(self, facts: Facts) -> Mapping[str, str]:
+        return {last.vm: _why_cooling(facts, last, cooldown) for last, cooldown in _cooling(facts)}
+
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        ends = (pause - last.age_seconds for last, pause in _cooling(facts) if last.cluster == cluster)
+        return min(ends, default=inf)
+
+    def reach_seconds(self, settings: EnforcerSettings) -> float:
+        return settings.cooldown_seconds * _LONGEST * _COOLDOWNS_REMEMBERED
+
+
+def _cooling(facts: Facts) -> Iterator[tuple[Intent, float]]:
+    """The last migration of each VM that is held, with how long it is."""
+    first = facts.settings.cooldown_seconds
+    pauses = BackOff(first, first * _LONGEST)
+    for intents in by_vm(intent for intent in facts.history if not refused(intent)).values():
+        cooldown = pauses.pause_after(sum(1 for _ in takewhile(failed, reversed(intents))))
+        if intents[-1].age_seconds < cooldown:
+            yield intents[-1], cooldown
+
+
+def _why_cooling(facts: Facts, last: Intent, cooldown: float) -> str:
+    target = host_name(last.target, facts.snapshot)
+    return f"its migration to {target} failed ({last.reason}); the cooldown is {cooldown:.0f} s"
+
+
+class JustMovedGate(VmGate):
+    """Holds a VM that was migrated a moment ago: its guest and its peers have only just come to rest.
+
+    A plan that parks a VM, to free the way for others, may take it on at once.
+    """
+
+    name = "just_moved"
+
+    def frozen(self, facts: Facts) -> Mapping[str, str]:
+        seconds = facts.settings.cooldown_after_success_seconds
+        return {
+            done.vm: f"it came to {host_name(done.target, facts.snapshot)} less than {seconds:.0f} s ago"
+            for done in _just_moved(facts)
+            if not _goes_on(done, facts.plan)
+        }
+
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        seconds = facts.settings.cooldown_after_success_seconds
+        ends = (seconds - done.age_seconds for done in _just_moved(facts) if done.cluster == cluster)
+        return min(ends, default=inf)
+
+    def reach_seconds(self, settings: EnforcerSettings) -> float:
+        return settings.cooldown_after_success_seconds
+
+
+def _just_moved(facts: Facts) -> Iterator[Intent]:
+    """The migrations that VMs have come to rest by only just."""
+    begun = by_vm(intent for intent in facts.history if not refused(intent))
+    for *_, last in begun.values():
+        if (
+            last.state is IntentState.DONE
+            and last.age_seconds < facts.settings.cooldown_after_success_seconds
+        ):
+            yield last
+
+
+def _goes_on(done: Intent, plan: Plan | None) -> bool:
+    """Whether the plan that moved a VM moves it on from there."""
+    of_vm = [
+        (step.sources[step.vms.index(done.vm)], step.target)
+        for step in (plan.steps if plan is not None else ())
+        if done.vm in step.vms
+    ]
+    return (done.source, done.target) in of_vm and any(source == done.target for source, _ in of_vm)
+
+
+#: This many of the longest pauses are looked back upon: a cluster that keeps failing must not begin again.
+_PAUSES_REMEMBERED: Final = 4
+
+
+class BreakerGate(Gate):
+    """Closed for a while after many failures in a cluster: more migrations repair no cause of failure.
+
+    Afterwards one migration is let through. If it fails, the breaker opens again, for twice as long; once one
+    has succeeded, all is as before. All of this follows from the history: a restart changes nothing.
+    """
+
+    name = "breaker"
+
+    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        return self.why_open(facts, cluster)
+
+    def why_open(self, facts: Facts, cluster: str) -> str | None:
+        """Why nothing is migrated in a cluster for now; None if something may be."""
+        trips = _trips(facts, cluster)
+        if not trips.in_a_row:
+            return None
+        pause = _pause(facts, trips)
+        if trips.last_ago < pause:
+            return (
+                f"{counted(trips.failures, 'migration')} failed here of late, the last for this reason:"
+                f" {trips.reason}; the next is tried {pause:.0f} s after that, or after ovirt-enforcer resume"
+            )
+        if any(one.cluster == cluster and begun_ago(one) < trips.last_ago for one in facts.open_intents):
+            return "migrations failed here of late, and the one that tries whether they do still is under way"
+        return None
+
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        trips = _trips(facts, cluster)
+        left = _pause(facts, trips) - trips.last_ago
+        return left if left > 0 else inf
+
+    def reach_seconds(self, settings: EnforcerSettings) -> float:
+        return settings.breaker_seconds + settings.breaker_pause_seconds * _LONGEST * _PAUSES_REMEMBERED
+
+
+@dataclass(slots=True)
+class _Trips:
+    """What the history of a cluster comes to, read from its begin."""
+
+    #: How often the breaker opened since a migration last succeeded.
+    in_a_row: int = 0
+    #: How many seconds ago it did last.
+    last_ago: float = inf
+    #: How many failures made it, and how the last one read.
+    failures: int = 0
+    reason: str | None = None
+    #: How long ago migrations failed that have not opened it, by the request: a group fails as one.
+    recent: dict[str, float] = field(default_factory=dict)
+
+    def add(self, intent: Intent, settings: EnforcerSettings) -> None:
+        """Take the next migration that ended; one that began before the breaker opened says nothing new."""
+        ago = intent.age_seconds
+        if begun_ago(intent) > self.last_ago:
+            return
+        if intent.state is IntentState.DONE:
+            self.in_a_row, self.last_ago = 0, inf
+            return
+        within = settings.breaker_seconds
+        self.recent = {request: then for request, then in self.recent.items() if then - ago < within}
+        self.recent[intent.correlation_id.partition("-")[0]] = ago
+        if self.in_a_row or len(self.recent) >= settings.breaker_failures:
+            self.failures = self.failures + 1 if self.in_a_row else len(self.recent)
+            self.in_a_row += 1
+            self.last_ago, self.reason, self.recent = ago, intent.reason, {}
+
+
+def _pause(facts: Facts, trips: _Trips) -> float:
+    first = facts.settings.breaker_pause_seconds
+    return BackOff(first, first * _LONGEST).pause_after(trips.in_a_row)
+
+
+def _trips(facts: Facts, cluster: str) -> _Trips:
+    trips = _Trips()
+    for intent in _ended_since_resumed(facts, cluster):
+        trips.add(intent, facts.settings)
+    return trips
+
+
+def _ended_since_resumed(facts: Facts, cluster: str) -> Iterable[Intent]:
+    """What ended in a cluster since somebody last had it resumed, in the order in which it ended."""
+    known = facts.snapshot.cluster_by_id[cluster]
+    since = min(facts.remembered.resumed.get(key, inf) for key in (ALL_CLUSTERS, cluster, known.name))
+    ended = (
+        intent
+        for intent in facts.history
+        if intent.cluster == cluster
+        and intent.age_seconds < since
+        and (intent.state is IntentState.DONE or failed(intent))
+    )
+    return sorted(ended, key=lambda intent: -intent.age_seconds)

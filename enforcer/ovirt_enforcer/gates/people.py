@@ -1,0 +1,360 @@
+"""What people asked for: modes, pauses, exclusions, approvals, patience with a rule, and time windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import chain
+from math import inf
+from typing import Final, TypeVar
+
+from ovirt_enforcer.gates.gate import HOUR_SECONDS, ClusterGate, Facts, Gate, HostAction, begun_ago
+from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_enforcer.windows import Window
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.model.names import group_name
+from ovirt_placement.planning.plan import Plan, Step, StepPurpose
+from ovirt_placement.rules.violations import Violation
+from ovirt_placement.store.approvals import Approval, ApprovedMove
+from ovirt_placement.store.intents import IntentKind
+from ovirt_placement.store.pauses import ALL_CLUSTERS
+
+#: Stands for all that are not named.
+ALL_OTHERS: Final = "*"
+_Value = TypeVar("_Value")
+
+
+def named(names: Collection[str], identity: str, name: str) -> bool:
+    """Whether a list of names and ids has this one."""
+    return identity in names or name in names
+
+
+def value_of(values: Mapping[str, _Value], identity: str, name: str) -> _Value | None:
+    """What a table says of this one: by its id, by its name, or as of all that are not named."""
+    return values.get(identity, values.get(name, values.get(ALL_OTHERS)))
+
+
+def plain_group_name(group: str, snapshot: Snapshot) -> str:
+    """The bare name of an affinity group, or of a legacy label; its id where it is gone."""
+    known = snapshot.group_by_id.get(group) or snapshot.label_by_id.get(group)
+    return known.name if known else group
+
+
+def group_ids(snapshot: Snapshot) -> tuple[str, ...]:
+    """All that a step can repair by name: affinity groups, and legacy labels that act as some."""
+    return (*snapshot.group_by_id, *(label.id for label in snapshot.affinity_labels if label.implicit))
+
+
+#: Why nothing is to be done for a group; None if something may.
+WhyNot = Callable[[str], str | None]
+
+
+def why_for_nothing(step: Step, plan: Plan | None, why_not: WhyNot) -> str | None:
+    """Why a step is not to be taken, if some groups are not to be repaired.
+
+    It is not taken if it repairs such a group itself. A step that only makes room is not taken if all that it
+    makes room for is such.
+    """
+    own = step.repairs or step.groups
+    if own:
+        return _first_reason(own, why_not)
+    answers = [_first_reason(later.repairs or later.groups, why_not) for later in _served(step, plan)]
+    return next(iter(answers), None) if all(answer is not None for answer in answers) else None
+
+
+def _first_reason(groups: tuple[str, ...], why_not: WhyNot) -> str | None:
+    return next((reason for group in groups if (reason := why_not(group)) is not None), None)
+
+
+def _served(step: Step, plan: Plan | None) -> Iterator[Step]:
+    """The steps that repair something and wait for this one, or for one that does."""
+    if plan is None or step not in plan.steps:
+        return
+    reached = {plan.steps.index(step)}
+    for place, later in enumerate(plan.steps):
+        if not reached.isdisjoint(later.after):
+            reached.add(place)
+            if later.repairs or later.groups:
+                yield later
+
+
+#: From the strictest.
+_STRICT_FIRST: Final = (Mode.OBSERVE, Mode.APPROVE, Mode.ENFORCE)
+
+
+def why_as_strict(facts: Facts, cluster: str, step: Step, mode: Mode) -> str | None:
+    """What makes a step's mode as strict as this one, or stricter; None if nothing does."""
+    strict = why_cluster_as_strict(facts, cluster, mode)
+    if strict is not None:
+        return strict
+    return why_for_nothing(step, facts.plan, lambda group: why_group_as_strict(facts, group, mode))
+
+
+def why_cluster_as_strict(facts: Facts, cluster: str, mode: Mode) -> str | None:
+    """The same of a cluster, whatever is done there."""
+    if _as_strict(facts.settings.mode, mode):
+        return f"ovirt-enforcer is in {facts.settings.mode} mode"
+    name = facts.snapshot.cluster_by_id[cluster].name
+    of_cluster = value_of(facts.settings.clusters, cluster, name)
+    if of_cluster is not None and _as_strict(of_cluster, mode):
+        return f"cluster {name} is in mode {of_cluster}"
+    return None
+
+
+def why_group_as_strict(facts: Facts, group: str, mode: Mode) -> str | None:
+    """The same of a group by itself, whatever its cluster's mode."""
+    own = value_of(facts.settings.groups, group, plain_group_name(group, facts.snapshot))
+    if own is None or not _as_strict(own, mode):
+        return None
+    return f"{group_name(group, facts.snapshot)} is in mode {own}"
+
+
+def _as_strict(mode: Mode, other: Mode) -> bool:
+    return _STRICT_FIRST.index(mode) <= _STRICT_FIRST.index(other)
+
+
+_OBSERVES = 'ovirt-enforcer is in observe mode: nothing is migrated; set mode = "enforce" in [enforcer]'
+
+
+class ModeGate(Gate):
+    """Closed in mode observe: nothing is migrated before the configuration says so."""
+
+    name = "mode"
+
+    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        if facts.settings.mode is Mode.OBSERVE:
+            return _OBSERVES
+        return why_as_strict(facts, cluster, step, Mode.OBSERVE)
+
+    def why_action_closed(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
+        if facts.settings.mode is Mode.OBSERVE:
+            return _OBSERVES
+        return why_cluster_as_strict(facts, cluster, Mode.OBSERVE)
+
+    def held_groups(self, facts: Facts) -> Mapping[str, str]:
+        """Groups that are only observed while others of their cluster are repaired.
+
+        Where all of a cluster is observed, its plans show what would be done.
+        """
+        return {
+            group: reason
+            for group in (group_ids(facts.snapshot) if facts.settings.mode is not Mode.OBSERVE else ())
+            if (reason := why_group_as_strict(facts, group, Mode.OBSERVE)) is not None
+        }
+
+
+class PauseGate(ClusterGate):
+    """Closed while somebody had migrations paused, in the cluster or in all of them."""
+
+    name = "pause"
+
+    def why_cluster_closed(self, facts: Facts, cluster: str) -> str | None:
+        # What was set while the engine was away may have the cluster's name in place of its id.
+        here = (ALL_CLUSTERS, cluster, facts.snapshot.cluster_by_id[cluster].name)
+        pauses = (pause for pause in facts.remembered.pauses if pause.cluster in here)
+        return next((pause.sentence for pause in pauses), None)
+
+
+class ExclusionGate(Gate):
+    """Leaves alone what was opted out: VMs, hosts in both directions, and groups, by list or by tag."""
+
+    name = "exclusion"
+
+    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        vms = (vm for vm in map(facts.snapshot.vm_by_id.get, step.vms) if vm is not None)
+        hosts = (host for host in map(facts.snapshot.host_by_id.get, (*step.sources, step.target)) if host)
+        reasons = chain((_why_vm(facts, vm) for vm in vms), (_why_host(facts, host) for host in hosts))
+        if (reason := next(filter(None, reasons), None)) is not None:
+            return reason
+        return why_for_nothing(step, facts.plan, lambda group: _why_group(facts, group))
+
+    def why_action_closed(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
+        vm = facts.snapshot.vm_by_id.get(action.vm)
+        host = facts.snapshot.host_by_id.get(action.host)
+        return (vm and _why_vm(facts, vm)) or (host and _why_host(facts, host)) or None
+
+    def frozen(self, facts: Facts) -> Mapping[str, str]:
+        return dict(_excluded_vms(facts))
+
+    def frozen_hosts(self, facts: Facts) -> Mapping[str, str]:
+        return {host.id: why for host in facts.snapshot.hosts if (why := _why_host(facts, host)) is not None}
+
+    def held_groups(self, facts: Facts) -> Mapping[str, str]:
+        groups = group_ids(facts.snapshot)
+        return {group: why for group in groups if (why := _why_group(facts, group)) is not None}
+
+
+def _excluded_vms(facts: Facts) -> Iterator[tuple[str, str]]:
+    for host in facts.snapshot.hosts:
+        if (reason := _why_host(facts, host)) is not None:
+            yield from ((vm.id, reason) for vm in facts.snapshot.vms_of_host.get(host.id, ()))
+    for vm in facts.snapshot.vms:
+        if (reason := _why_vm(facts, vm)) is not None:
+            yield vm.id, reason
+
+
+def _why_vm(facts: Facts, vm: Vm) -> str | None:
+    if named(facts.settings.exclude_vms, vm.id, vm.name):
+        return f"{vm.name} is among exclude_vms"
+    tag = facts.settings.exclude_tag
+    if vm.id in facts.remembered.tagged_vms or tag in vm.tags:
+        return f"{vm.name} bears the tag {tag}"
+    return None
+
+
+def _why_host(facts: Facts, host: Host) -> str | None:
+    if named(facts.settings.exclude_hosts, host.id, host.name):
+        return f"host {host.name} is among exclude_hosts"
+    tag = facts.settings.exclude_tag
+    return f"host {host.name} bears the tag {tag}" if tag in host.tags else None
+
+
+def _why_group(facts: Facts, group: str) -> str | None:
+    if named(facts.settings.exclude_groups, group, plain_group_name(group, facts.snapshot)):
+        return f"{group_name(group, facts.snapshot)} is among exclude_groups"
+    return None
+
+
+#: What waits is approved of by this.
+COMMAND: Final = "ovirt-enforcer approve"
+
+
+class ApprovalGate(Gate):
+    """Closed in mode approve, until a person approves of the plan: of this one, and of no other.
+
+    An approval is used up step by step. What is left of the plan that was approved of must be what is left
+    of the plan that is to be carried out. Where the cluster changed beneath it, so that another plan was
+    made, that one waits.
+    """
+
+    name = "approval"
+
+    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        strict = why_as_strict(facts, cluster, step, Mode.APPROVE)
+        if strict is None or empties(step, facts):
+            return None
+        plan = facts.plan or Plan(cluster=cluster, strategy="", steps=(step,))
+        wanted = f'{strict}: "{COMMAND} {plan.id}" lets it'
+        approval = next((one for one in facts.remembered.approvals if one.cluster == cluster), None)
+        if approval is None:
+            return wanted
+        if approval.age_seconds >= facts.settings.approval_hours * HOUR_SECONDS:
+            return f"the approval of plan {approval.plan} by {approval.set_by} has expired; {wanted}"
+        left = _left(approval.moves, approval, facts)
+        if not left:
+            return wanted
+        if left != _left(moves(plan), approval, facts) or _move(step) not in left:
+            return f"plan {approval.plan} was approved of, and the cluster has changed since; {wanted}"
+        return None
+
+    def reach_seconds(self, settings: EnforcerSettings) -> float:
+        return settings.approval_hours * HOUR_SECONDS
+
+
+def empties(step: Step, facts: Facts) -> bool:
+    """Whether it takes VMs off a host whose maintenance a person has requested: that is their word."""
+    draining = facts.snapshot.draining_hosts
+    return step.purpose is StepPurpose.MAINTENANCE and all(host in draining for host in step.sources)
+
+
+def moves(plan: Plan) -> tuple[ApprovedMove, ...]:
+    """What a plan does, as it is approved of."""
+    return tuple(map(_move, plan.steps))
+
+
+def _move(step: Step) -> ApprovedMove:
+    return ApprovedMove(step.vms, step.sources, step.target)
+
+
+def _left(planned: Iterable[ApprovedMove], approval: Approval, facts: Facts) -> frozenset[ApprovedMove]:
+    """Those moves that were not asked for since the approval."""
+    used = {
+        (intent.vm, intent.source, intent.target)
+        for intent in (*facts.history, *facts.open_intents)
+        if begun_ago(intent) < approval.age_seconds
+    }
+    return frozenset(move for move in planned if not _used(move, used))
+
+
+def _used(move: ApprovedMove, used: set[tuple[str, str | None, str]]) -> bool:
+    return any((vm, source, move.target) in used for vm, source in zip(move.vms, move.sources, strict=True))
+
+
+class HoldGate(Gate):
+    """Closed until a rule was violated in some cycles: much repairs itself, or is still being changed."""
+
+    name = "hold"
+
+    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        if facts.settings.hold_cycles == 1:
+            return None
+        cycles = _cycles_of_groups(facts.remembered.violated_cycles)
+        return why_for_nothing(step, facts.plan, lambda group: _why_held(facts, group, cycles.get(group, 0)))
+
+    def held_groups(self, facts: Facts) -> Mapping[str, str]:
+        cycles = _cycles_of_groups(facts.remembered.violated_cycles)
+        return {
+            group: reason
+            for group, count in cycles.items()
+            if (reason := _why_held(facts, group, count)) is not None
+        }
+
+
+def rule_key(violation: Violation) -> str:
+    """What identifies a violated rule from one cycle to the next: its groups, and which half it is."""
+    hardness = "hard" if violation.hard else "soft"
+    return " ".join((violation.constraint.family, hardness, *sorted(violation.groups)))
+
+
+def _cycles_of_groups(violated: Mapping[str, int]) -> Mapping[str, int]:
+    """The cycles of the rule of each group that has been violated longest."""
+    longest: dict[str, int] = {}
+    for key, cycles in violated.items():
+        for group in key.split(" ")[2:]:
+            longest[group] = max(cycles, longest.get(group, 0))
+    return longest
+
+
+def _why_held(facts: Facts, group: str, cycles: int) -> str | None:
+    wanted = facts.settings.hold_cycles
+    if cycles >= wanted:
+        return None
+    return f"{group_name(group, facts.snapshot)} was violated in {cycles} of {wanted} cycles (hold_cycles)"
+
+
+class TimeWindowsGate(ClusterGate):
+    """Closed outside of the windows of a cluster, where it has any, and within a blackout of it."""
+
+    name = "windows"
+    # A host that is out of service is brought back at any time.
+    at_any_time = (IntentKind.ACTIVATE_HOST, IntentKind.START_VM)
+
+    def why_cluster_closed(self, facts: Facts, cluster: str) -> str | None:
+        here = facts.snapshot.cluster_by_id[cluster]
+        for blackout in _windows_of(here, facts.settings.blackouts):
+            if blackout.contains(facts.now):
+                return f"it is within the blackout {_window_text(blackout)}"
+        opening = _opening(facts, here)
+        if opening is None:
+            return None
+        return f"it is outside of the windows; the next one opens at {opening.isoformat(' ', 'minutes')}"
+
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        opening = _opening(facts, facts.snapshot.cluster_by_id[cluster])
+        return inf if opening is None else opening.timestamp() - facts.now.timestamp()
+
+
+def _opening(facts: Facts, cluster: Cluster) -> datetime | None:
+    """When the next window of a cluster opens; None if one is open, or there is none."""
+    windows = tuple(_windows_of(cluster, facts.settings.windows))
+    if not windows or any(window.contains(facts.now) for window in windows):
+        return None
+    return min((window.next_start(facts.now) for window in windows), key=lambda at: at.timestamp())
+
+
+def _windows_of(cluster: Cluster, windows: Sequence[Window]) -> Iterator[Window]:
+    return (each for each in windows if not each.clusters or named(each.clusters, cluster.id, cluster.name))
+
+
+def _window_text(window: Window) -> str:
+    return f'"{window.start}" for {window.hours:g} h ({window.time_zone})'
