@@ -43,7 +43,7 @@ class Server(_Section, frozen=True):
     #: Addresses and networks that may connect, besides this machine itself.
     allowed_clients: tuple[str, ...] = ()
     #: Users of this machine that may call, besides root and the proxy's own: names or numbers.
-    allowed_users: tuple[str, ...] = ("ovirt",)
+    allowed_users: tuple[str, ...] = ("ovirt", "ovirt-placement", "ovirt-placement-web")
     #: Further names that the Host header may have, besides localhost and the listen address.
     allowed_hosts: tuple[str, ...] = ()
     #: With as many, an idle one is closed for the next, first one that never called, or the next waits. An

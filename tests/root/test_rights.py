@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ovirt_placement.store.pauses import PauseStore
 from tests.placement.cli.changing_stage import Stage
 from tests.placement.cli.live_engine import Starting
 from tests.placement.cli.test_changing_commands import CASES, ENFORCER, STATE, Case
+from tests.proxy.running import running, write_plugins
 from tests.root.conftest import GROUP, OWNER, Root, close_to_others
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("root")]
@@ -74,6 +76,38 @@ def test_what_root_does_in_a_folder_of_its_own_is_seen(
     with starting(STATE, more=MORE) as live:
         assert traced_root.run("ovirt-enforcer", "pause", "--config", str(live.config)) == 0
     assert any("store.db" in line for line in roots_doings(traced_root, tmp_path))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_proxy_runs_even_if_it_does_not_answer_the_services_user(
+    root: Root, starting: Starting, tmp_path: Path, named: bool
+) -> None:
+    """Root asks it as that user, who is not the one that a proxy of an installation knows by name."""
+    services = tmp_path / "services"
+    services.mkdir()
+    users = f"[server]\nallowed_users = {[str(OWNER)] if named else []}\n"
+    plugins = write_plugins(
+        tmp_path / "plugins", units="class Keep:\n    def do_filter(self, hosts, vm, args): 0\n"
+    )
+    with starting(STATE) as live, running(plugins, config=users) as proxy:
+        live.config.write_text(live.config.read_text().replace(f"{tmp_path}", f"{services}"))
+        close_to_others(live, services)
+        config = ("--json", "--config", str(live.config))
+        root.run("ovirt-placement", "doctor", "--proxy", proxy.url, *config)
+        doctor, _ = json.JSONDecoder().raw_decode(root.said)  # warnings follow
+        settings = tmp_path / "proxy.toml"
+        settings.write_text(f'[server]\nlisten = "127.0.0.1:{proxy.port}"\n')
+        root.run("ovirt-placement", "status", *config, OVIRT_SCHEDULER_PROXY_CONFIG=str(settings))
+        status, _ = json.JSONDecoder().raw_decode(root.said)
+    assert "proxy_not_reached" not in {one["kind"] for one in doctor["findings"]}
+    assert "the proxy does not answer" not in status["reasons"]
+    if named:
+        assert "units_not_offered" in {one["kind"] for one in doctor["findings"]}, "they were compared"
+        assert status["proxy"]["units"] == ["Keep"]
+    else:
+        said = "it answers root and the users that [server] allowed_users of its configuration names"
+        assert f"the proxy: {said}" in doctor["not_examined"]
+        assert status["proxy"]["error"] == said
 
 
 def roots_doings(root: Root, folder: Path) -> list[str]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ovirt_placement.answers.cluster_status import ClusterStatus
 from ovirt_placement.answers.enforcement import EnforcementRecord, degraded_by
-from ovirt_placement.answers.local_proxy import ProxyRecord
+from ovirt_placement.answers.local_proxy import NOT_THIS_USER, ProxyRecord
 from ovirt_placement.answers.sentences import listed
 from ovirt_placement.model.amounts import be, counted
 
@@ -91,7 +91,7 @@ def _light(
             yield f"cluster {one.cluster.name}: no verdict, and nothing is planned: {one.doubt}"
         elif one.ha_reservation and one.ha_safe is None:
             yield f"cluster {one.cluster.name}: not all failures of hosts could be judged"
-    if proxy is not None and proxy.error is not None:
+    if proxy is not None and proxy.error not in (None, NOT_THIS_USER):
         yield "the proxy does not answer" if proxy.url else "the proxy's configuration cannot be read"
     if enforcer is not None:
         yield from degraded_by(enforcer)

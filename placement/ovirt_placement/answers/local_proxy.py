@@ -8,6 +8,7 @@ import re
 import xmlrpc.client
 from collections.abc import Mapping
 from contextlib import closing
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,6 +36,8 @@ _PATIENCE_SECONDS = 5.0
 #: By this header the proxy knows that it is not the engine that asks, which is answered later.
 _NOT_THE_ENGINE = ("X-Trouble-Shooting", "1")
 _ANSWERED = re.compile(r"^ovirt_scheduler_proxy_last_discovery_timestamp_seconds (\S+)$", re.MULTILINE)
+#: What is known of a proxy that answers, but not whoever asks.
+NOT_THIS_USER = "it answers root and the users that [server] allowed_users of its configuration names"
 _KINDS = {"filters": UnitKind.FILTER, "scores": UnitKind.WEIGHT, "balance": UnitKind.BALANCE}
 
 #: A unit by type and name.
@@ -126,17 +129,23 @@ def _asked(url: str) -> ProxyRecord:
     """Ask a proxy for its units, as the engine does when it starts."""
     try:
         found = discover(url)
-    except NoDiscovery as error:
+    except (NoDiscovery, UserError) as error:
         return ProxyRecord(url, (), str(error))
     return ProxyRecord(url, tuple(name for _, name in found), None)
 
 
 def discover(url: str) -> dict[Key, dict[str, str]]:
-    """Ask a proxy for its units and their properties. Raises `NoDiscovery`."""
+    """Ask a proxy for its units and their properties.
+
+    Raises `NoDiscovery`, and `UserError` where the proxy runs, and does not answer this user.
+    """
     try:
         with xmlrpc.client.ServerProxy(url, transport=_Transport(headers=[_NOT_THE_ENGINE])) as proxy:
             answer: Any = proxy.discover()
     except (OSError, xmlrpc.client.Error, ExpatError, ValueError) as error:
+        refused = isinstance(error, xmlrpc.client.ProtocolError) and error.errcode == HTTPStatus.FORBIDDEN
+        if refused and discovery_answered_at(url) is not None:
+            raise UserError(NOT_THIS_USER) from None
         raise NoDiscovery(str(error)) from None
     if not isinstance(answer, dict) or set(answer) != set(_KINDS):
         raise NoDiscovery("its discover does not answer filters, scores and balance")

@@ -164,7 +164,7 @@ def _examine_proxy(
         file = local_proxy.configuration_of(configuration.engine.name)
         examination.not_examined.append(f"the proxy: there is no {file} here; name it with --proxy URL")
         return
-    examination.findings.extend(units.examine_proxy(url, known))
+    examination.add("the proxy", lambda: units.examine_proxy(url, known))
     if named is None:
         name = configuration.engine.name
         examination.add("the proxy's record of decisions", lambda: proxy_record.examine_record(name))

@@ -86,7 +86,7 @@ def examine_connection(events: Sequence[EngineEvent], now: float) -> Iterator[Fi
 
 
 def examine_proxy(url: str, units: Mapping[str, PolicyUnit]) -> Iterator[Finding]:
-    """Ask the proxy for its units as the engine does, and compare."""
+    """Ask the proxy for its units as the engine does, and compare. Raises `UserError` as `discover`."""
     try:
         offered = discover(url)
     except NoDiscovery as error:
