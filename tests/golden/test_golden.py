@@ -1,0 +1,52 @@
+"""Commands and page answer as they are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.configuration import PASSWORD
+from tests.golden import pages, questions, recorded, story
+from tests.golden.recorded import RECORD_AGAIN, Answer
+from tests.web.conftest import STATE
+
+
+def check(answers: Iterable[tuple[str, Answer]]) -> None:
+    """Hold answers against what is recorded of their questions; one that is in no record is at fault too."""
+    records: dict[str, dict[str, str]] = {}
+    for file, answer in answers:
+        known = records.setdefault(file, recorded.read(file))
+        assert answer.written() == known.get(answer.question, ""), f"if that is meant: {RECORD_AGAIN}"
+
+
+@pytest.mark.parametrize("name", questions.STATES)
+def test_commands_answer_about_a_state_as_recorded(name: str) -> None:
+    check(questions.answers(name))
+
+
+@pytest.mark.system
+def test_commands_answer_on_an_engine_as_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVIRT_PASSWORD", PASSWORD)
+    check(story.answers(tmp_path))
+
+
+@pytest.mark.system
+def test_the_page_answers_as_recorded(tmp_path: Path) -> None:
+    check(pages.answers(tmp_path, STATE))
+
+
+def test_nothing_is_recorded_that_is_not_asked() -> None:
+    asked = {
+        line
+        for name in questions.STATES
+        for line in (f"{line} --state {name}" for line in questions.lines(name))
+    }
+    of_states = {
+        question
+        for file in recorded.FOLDER.glob("*.txt")
+        for question in recorded.read(file.stem)
+        if " --state " in question
+    }
+    assert of_states == asked
