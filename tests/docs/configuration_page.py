@@ -6,6 +6,7 @@ import json
 import types
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -21,8 +22,8 @@ from tests.docs.field_comments import comments
 HEAD = """\
 # Reference of configuration keys
 
-Made from the code that reads them (`make reference`). What they are for, and examples:
-[configuration.md](configuration.md), [enforcer/settings.md](enforcer/settings.md) and
+Made from the code that reads them (`make reference`): each key with its type and, if it has one, its default.
+Examples: [configuration.md](configuration.md), [enforcer/settings.md](enforcer/settings.md) and
 [proxy-configuration.md](proxy-configuration.md). Times are in seconds unless a name says otherwise.
 """
 PLACEMENT: Mapping[str, type[msgspec.Struct]] = {
@@ -49,26 +50,32 @@ def _section(title: str, settings: type[msgspec.Struct]) -> Iterator[str]:
     """The section itself, then those that stand in it."""
     rows = list(_rows(settings))
     if rows:
-        head = ("| key | type | default | meaning |", "| --- | --- | --- | --- |")
-        yield "\n".join([f"### `{title}`", "", *head, *rows, ""])
+        yield "\n".join([f"### `{title}`", "", *rows, ""])
     yield from _sections_below(f"{title.strip('[]')}.", settings)
 
 
 def _sections_below(prefix: str, settings: type[msgspec.Struct]) -> Iterator[str]:
+    shown: dict[type[msgspec.Struct], str] = {}
     for field in msgspec.structs.fields(settings):
         record = _record_in(field.type)
         if record is not None:
             named = ".NAME" if get_origin(field.type) is dict else ""
             title = f"[{prefix}{field.name}{named}]"
-            yield from _section(f"[{title}]" if get_origin(field.type) is tuple else title, record)
+            title = f"[{title}]" if get_origin(field.type) is tuple else title
+            if record in shown:
+                yield f"### `{title}`\n\nAs `{shown[record]}`.\n"
+            else:
+                shown[record] = title
+                yield from _section(title, record)
 
 
 def _rows(settings: type[msgspec.Struct]) -> Iterator[str]:
+    """A line for each key, or for several that follow each other and mean the same."""
     said = comments(settings, shared=True)
-    for field in msgspec.structs.fields(settings):
-        if _record_in(field.type) is None:
-            cells = (f"`{field.name}`", _kind(field.type), _default(field), said[field.name])
-            yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    fields = (field for field in msgspec.structs.fields(settings) if _record_in(field.type) is None)
+    for meaning, together in groupby(fields, key=lambda field: said[field.name]):
+        keys = (f"`{field.name}` ({_kind(field.type)}{_default(field)})" for field in together)
+        yield f"- {', '.join(keys)}: {meaning}"
 
 
 def _record_in(kind: Any) -> type[msgspec.Struct] | None:
@@ -98,6 +105,6 @@ def _kind(kind: Any) -> str:
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
     if field.required:
-        return "must be given"
+        return ", must be given"
     default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
-    return "none" if default is None else f"`{json.dumps(msgspec.to_builtins(default, enc_hook=str))}`"
+    return "" if default is None else f", `{json.dumps(msgspec.to_builtins(default, enc_hook=str))}`"

@@ -49,10 +49,9 @@ class KnownMetric(NamedTuple):
 
 def metrics_page() -> str:
     parts = [HEAD]
-    head = ("| metric | kind | labels | meaning |", "| --- | --- | --- | --- |")
     for service in SERVICES:
         rows = (_row(one) for one in all_metrics() if one.service == service)
-        parts.append("\n".join([f"## {service}", "", *head, *sorted(rows), ""]))
+        parts.append("\n".join([f"## {service}", "", *sorted(rows), ""]))
     return "\n".join(parts)
 
 
@@ -71,8 +70,9 @@ def all_metrics() -> Iterator[KnownMetric]:
 
 
 def _row(one: KnownMetric) -> str:
-    labels = ", ".join(f"`{label}`" for label in one.labels)
-    return f"| `{one.name}` | {one.kind} | {labels} | {one.meaning} |"
+    labels = ", ".join(one.labels)
+    series = f"{one.name}{{{labels}}}" if labels else one.name
+    return f"- `{series}` ({one.kind}): {one.meaning}"
 
 
 def _families(collector: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
