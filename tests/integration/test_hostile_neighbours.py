@@ -74,8 +74,8 @@ def act(running: Site, witnesses: Witnesses, names: tuple[str, ...]) -> list[str
         f" {len(person.seconds)} views),"
         f" engine {1000 * engine.usual():.0f} ms (alone {1000 * witnesses.alone:.0f};"
         f" {1000 * engine.longest():.0f} at most; {len(engine.seconds)} calls),"
-        f" a turn {1000 * machine.usual():.0f} ms (alone {1000 * witnesses.turn_alone:.0f}), well again after"
-        f" {'more than ten' if well is None else f'{well:.1f}'} s"
+        f" a relay {1000 * machine.usual():.0f} ms (alone {1000 * witnesses.relay_alone:.0f}), well again"
+        f" after {'more than ten' if well is None else f'{well:.1f}'} s"
     )
     print(figures, *found, sep="\n  ", file=sys.stderr, flush=True)
     return found + ([] if well is not None else ["not as before within ten seconds"])

@@ -19,23 +19,31 @@ _LAST = 0x10FFFF
 #: What the value of a property holds; others' calls wait while more is replaced.
 _MOST = 10_000
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
+#: What U+FFFE and U+FFFF begin with in UTF-8.
+_LAST_OF_PLANE = b"\xef\xbf"
 
 
 def is_beyond_repair(body: bytes) -> bool:
     """Whether a call has more of what XML cannot hold, or of references, than anybody would mean."""
-    return body.count(b"&#") + len(body) - len(body.translate(None, _CONTROLS)) > _MOST
+    return body.count(b"&#") + _controls(body) > _MOST
 
 
 def repaired(body: bytes) -> bytes:
     """The call with halves of a character put together, and U+FFFD for all else that XML cannot hold.
 
-    The call as it is where it is no text.
+    The call as it is where it is no text, or has nothing of the kind: all others wait while it is looked for.
     """
+    if b"&#" not in body and _LAST_OF_PLANE not in body and not _controls(body):
+        return body
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         return body
     return NOT_XML.sub("\ufffd", _REFERENCES.sub(_joined, text)).encode("utf-8")
+
+
+def _controls(body: bytes) -> int:
+    return len(body) - len(body.translate(None, _CONTROLS))
 
 
 def _joined(found: re.Match[str]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -23,7 +25,7 @@ from ovirt_simulator.generate import Sizes, generate
 from tests.configuration import PASSWORD, write_configuration
 from tests.integration.storms.clients import log_in
 from tests.pages import samples
-from tests.paths import PLUGINS
+from tests.paths import CHECKOUT, PLUGINS
 from tests.proxy.running import AT_ONCE
 from tests.web.apache import free_port
 
@@ -163,7 +165,15 @@ def _words(line: str) -> list[str]:
     """An installed command, which the user of the services carries out unless it is the engine."""
     name, *words = shlex.split(line)
     as_owner = _AS_OWNER if as_root() and name != ENGINE else ()
-    return [*as_owner, str(Path(sys.executable).parent / name), *words]
+    behind = ("/usr/bin/nice", "-n", str(_niceness(name))) if as_root() and words[0] == "run" else ()
+    return [*behind, *as_owner, str(Path(sys.executable).parent / name), *words]
+
+
+def _niceness(command: str) -> int:
+    """What gives a part the weight that its unit has for processors: each level is a fourth more."""
+    unit = CHECKOUT / f"packaging/{command}.service"
+    weights = re.findall(r"^CPUWeight=(\d+)$", unit.read_text(), re.MULTILINE) if unit.exists() else []
+    return round(math.log(100 / int(weights[0]), 1.25)) if weights else 0
 
 
 def _tls(folder: Path) -> str:

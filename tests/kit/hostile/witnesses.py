@@ -1,15 +1,20 @@
-"""What others notice of hostile neighbours: a person who is logged in, the engine's calls, the enforcer."""
+"""What others notice of hostile neighbours: a person who is logged in, the engine's calls, the enforcer.
+
+Each witness is a process of its own, for whom none of the others holds up its interpreter.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
+from xmlrpc.client import Error as XmlFault
 from xmlrpc.client import ServerProxy
 
 import requests
@@ -19,24 +24,34 @@ from tests.processes import PROCESSES
 
 #: A person's answer comes within this, the proxy's within this beyond its time alone, all in seconds.
 PERSON_SECONDS, BEYOND_SECONDS = 1.0, 0.05
-#: An answer waits so often for a processor that others have: the engine's passes the proxy, its workers and
-#: the inventory, each to and fro.
-_TURNS = 6
 #: So soon all is as before when neighbours have gone, and so long the enforcer may take for a cycle.
 RECOVERY_SECONDS, CYCLE_SECONDS = 10.0, 15.0
 #: Clients give up then.
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02
+#: The relay leaves processors to those whose work is measured.
+_RELAY_PAUSE_SECONDS = 0.1
 #: Of each hundred calls as many count: the machine of a test has others to serve.
 _SHARE = 0.95
-#: What the machine is asked again and again, in seconds of a processor.
-_TURN_SECONDS = 0.002
+#: A call of the engine waits for a processor some 40 times: the kernel counts ten in the proxy, 13 in a
+#: worker, and as many in inventory and engine where these are asked. The relay waits as often.
+_ROUNDS, _STEP_SECONDS = 20, 0.0002
 _UNITS = ["AffinityFilter", "HostAffinityFilter", "PlacementKeyFilter"]
+
+
+class Person(NamedTuple):
+    """Who is logged in, and sees this cluster at this address."""
+
+    page: str
+    cookie: str
+    cluster: str
+    verified: str | bool
 
 
 class Call(NamedTuple):
     """A call that the engine makes about the migration of a VM, and its right answer."""
 
+    proxy: str
     vm: str
     hosts: list[str]
     answer: Any
@@ -68,9 +83,13 @@ class Witnesses:
         moved = [names[vm] for vm in sorted(grouped) if names[vm].host is not None][:8]
         everywhere = [host.id for host in site.state.hosts]
         hosts = {vm.id: [host for host in everywhere if host != vm.host] for vm in moved}
-        self.calls = [Call(vm, there, self._call(vm, there)) for vm, there in hosts.items()]
+        proxy = site.proxy
+        self.calls = [Call(proxy, vm, there, _asked(proxy, vm, there)) for vm, there in hosts.items()]
         assert any(len(call.answer["result"]) < len(call.hosts) for call in self.calls)
-        self.alone = self.turn_alone = 0.0
+        self._person = Person(
+            f"{site.page.partition(ROOT)[0]}{ROOT}/", site.person, site.state.clusters[0].name, site.verified
+        )
+        self.alone = self.relay_alone = 0.0
 
     def measure_alone(self, seconds: float) -> Noticed:
         """What a person and the engine notice of each other; that of the person."""
@@ -78,39 +97,38 @@ class Witnesses:
         with self.asking() as (person, engine, machine):
             threading.Event().wait(seconds)
         assert not person.faults + engine.faults, person.faults + engine.faults
-        self.alone, self.turn_alone = engine.usual(), machine.usual()
+        self.alone, self.relay_alone = engine.usual(), machine.usual()
         return person
 
     @contextmanager
     def asking(self) -> Iterator[tuple[Noticed, Noticed, Noticed]]:
         """Be a person, the engine, and who needs a processor alone; complete once the block has ended."""
-        over = threading.Event()
-        person, engine, machine = Noticed(), Noticed(), Noticed()
-        answer, theirs = PROCESSES.Pipe()
-        idle = PROCESSES.Process(target=_be_idle, args=(theirs,), daemon=True)
-        idle.start()
-        threads = [
-            threading.Thread(target=_again, args=(over, person, [self._view])),
-            threading.Thread(
-                target=_again,
-                args=(over, engine, [lambda call=call: self._decide(call) for call in self.calls]),
-            ),
-        ]
-        for thread in threads:
-            thread.start()
-        try:
-            yield person, engine, machine
-        finally:
-            over.set()
-            for thread in threads:
-                thread.join()
-            answer.send(None)
-            machine.seconds.extend(answer.recv())
-            idle.join()
+        noticed = Noticed(), Noticed(), Noticed()
+        with ExitStack() as asking:
+            relay = asking.enter_context(_process(_be_echo))
+            ends = [
+                asking.enter_context(_process(_be_witness, *one))
+                for one in (
+                    (_view, [self._person], 0, _PAUSE_SECONDS),
+                    (_decide, self.calls, PRIORITY, _PAUSE_SECONDS),
+                    (_relay, [relay], PRIORITY, _RELAY_PAUSE_SECONDS),
+                )
+            ]
+            for one in ends:
+                one.recv()  # it has begun
+            yield noticed
+            for one in ends:
+                one.send(None)
+            for each, end in zip(noticed, ends, strict=True):
+                found: Noticed = end.recv()
+                each.seconds, each.faults = found.seconds, found.faults
 
     def complaints(self, person: Noticed, engine: Noticed, machine: Noticed) -> list[str]:
-        """What is not as it is to be, but for what all wait for a processor that others have."""
-        waited = _TURNS * max(0.0, machine.usual() - self.turn_alone)
+        """What is not as it is to be, but for what all wait for a processor that others have.
+
+        What that is shows a relay between two processes that wait for a processor as often, and do no more.
+        """
+        waited = max(0.0, machine.usual() - self.relay_alone)
         found = [*person.faults[:3], *engine.faults[:3]]
         if person.longest() > PERSON_SECONDS + waited:
             found.append(f"a person waited {person.longest():.2f} s")
@@ -123,47 +141,89 @@ class Witnesses:
     def cycles(self, *results: str) -> float:
         return self._site.cycles(*results)
 
-    def _view(self) -> str | None:
-        answer = requests.get(
-            f"{self._site.page.partition(ROOT)[0]}{ROOT}/",
-            headers={"Cookie": f"{COOKIE}={self._site.person}"},
-            allow_redirects=False,
-            verify=self._site.verified,
-            timeout=_PATIENCE_SECONDS,
-        )
-        cluster = self._site.state.clusters[0].name
-        return None if answer.status_code == 200 and cluster in answer.text else f"page: {answer.status_code}"
 
-    def _call(self, vm: str, hosts: list[str]) -> Any:
-        with ServerProxy(f"{self._site.proxy}/", allow_none=True) as proxy:
-            return proxy.runFilters(_UNITS, hosts, vm, {})
-
-    def _decide(self, call: Call) -> str | None:
-        answer = self._call(call.vm, call.hosts)
-        return None if answer == call.answer else f"proxy: {call.vm}: {str(answer)[:300]}"
+def _view(person: Person) -> str | None:
+    answer = requests.get(
+        person.page,
+        headers={"Cookie": f"{COOKIE}={person.cookie}"},
+        allow_redirects=False,
+        verify=person.verified,
+        timeout=_PATIENCE_SECONDS,
+    )
+    shown = answer.status_code == 200 and person.cluster in answer.text
+    return None if shown else f"page: {answer.status_code}"
 
 
-def _be_idle(asked: Connection) -> None:
-    """Be one who needs a processor for a moment, now and then; send in the end how long that took."""
-    os.setpriority(os.PRIO_PROCESS, 0, PRIORITY if os.geteuid() == 0 else 0)
-    took = []
-    while not asked.poll(_PAUSE_SECONDS):
-        began, needed = time.monotonic(), time.thread_time() + _TURN_SECONDS
-        while time.thread_time() < needed:
-            pass
-        took.append(time.monotonic() - began)
-    asked.send(took)
+def _asked(proxy: str, vm: str, hosts: list[str]) -> Any:
+    with ServerProxy(f"{proxy}/", allow_none=True) as served:
+        return served.runFilters(_UNITS, hosts, vm, {})
 
 
-def _again(over: threading.Event, noticed: Noticed, questions: Sequence[Callable[[], str | None]]) -> None:
-    while not over.is_set():
-        for question in questions:
-            began = time.monotonic()
-            try:
-                fault = question()
-            except (OSError, requests.RequestException) as error:
-                fault = f"{type(error).__name__}: {error}"
-            noticed.seconds.append(time.monotonic() - began)
-            if fault is not None:
-                noticed.faults.append(fault)
-            over.wait(_PAUSE_SECONDS)
+def _decide(call: Call) -> str | None:
+    answer = _asked(call.proxy, call.vm, call.hosts)
+    return None if answer == call.answer else f"proxy: {call.vm}: {str(answer)[:300]}"
+
+
+def _relay(other: Connection) -> None:
+    """Need a processor for a moment after each that another process has needed one for."""
+    for _ in range(_ROUNDS):
+        _compute()
+        other.send(None)
+        other.recv()
+
+
+def _be_echo(other: Connection) -> None:
+    """Be the other process."""
+    _set_priority(PRIORITY)
+    while True:
+        other.recv()
+        _compute()
+        other.send(None)
+
+
+def _compute() -> None:
+    needed = time.thread_time() + _STEP_SECONDS
+    while time.thread_time() < needed:
+        pass
+
+
+def _set_priority(priority: int) -> None:
+    os.setpriority(os.PRIO_PROCESS, 0, priority if os.geteuid() == 0 else 0)
+
+
+@contextmanager
+def _process(target: Callable[..., None], *arguments: object) -> Iterator[Connection]:
+    """A process that has the other end of a pipe."""
+    end, theirs = PROCESSES.Pipe()
+    process = PROCESSES.Process(target=target, args=(theirs, *arguments), daemon=True)
+    process.start()
+    try:
+        yield end
+    finally:
+        process.kill()
+        process.join()
+
+
+def _be_witness(
+    end: Connection,
+    ask: Callable[[Any], str | None],
+    questions: Sequence[Any],
+    priority: int,
+    pause_seconds: float,
+) -> None:
+    """Be a process that asks these in turn until it is sent a word, and then sends what it has noticed."""
+    _set_priority(priority)
+    end.send("begun")
+    noticed = Noticed()
+    for question in itertools.cycle(questions):
+        began = time.monotonic()
+        try:
+            fault = ask(question)
+        except (OSError, requests.RequestException, XmlFault) as error:
+            fault = f"{type(error).__name__}: {error}"
+        noticed.seconds.append(time.monotonic() - began)
+        if fault is not None:
+            noticed.faults.append(fault)
+        if end.poll(pause_seconds):
+            end.send(noticed)
+            return
