@@ -45,9 +45,15 @@ class EnforcerProcess:
     def halted(self) -> bool:
         return self.killed or self.stopped
 
+    def stop(self) -> None:
+        self._signal(signal.SIGSTOP)
+
     def wake(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
         assert self._process.pid is not None
-        psutil.Process(self._process.pid).send_signal(signal.SIGCONT)
+        psutil.Process(self._process.pid).send_signal(number)
 
     def end(self) -> None:
         self._process.terminate()

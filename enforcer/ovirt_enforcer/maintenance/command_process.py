@@ -1,8 +1,9 @@
 """The process in which a command of the administrator runs: a script, which starts in milliseconds.
 
 It adopts whatever the command starts, so that nothing outlives the command, its bound, or the enforcer. The
-enforcer holds the other end of standard input: its end is the order to end the command. Written are, as lines
-of JSON, what the command printed last, and how it ended.
+enforcer holds the other end of standard input, and writes until when it leads: one that stands still for
+longer leads no more, and another one goes on without its command. The end of the input is the order to end
+the command. Written are, as lines of JSON, what the command printed last, and how it ended.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import select
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -34,9 +36,13 @@ _libc = ctypes.CDLL(None)
 class CommandProcess:
     """A command, from its start until nothing of it is left."""
 
-    def __init__(self, words: list[str], seconds: float) -> None:
-        """Start it. Raises `OSError`, and `ValueError` for words that no program can be given."""
+    def __init__(self, words: list[str], seconds: float, leads_until: float) -> None:
+        """Start it; the enforcer leads until this moment of the boot clock.
+
+        Raises `OSError`, and `ValueError` for words that no program can be given.
+        """
         self._seconds = seconds
+        self._leads_until = leads_until
         self._began = time.monotonic()
         self._output, theirs = os.pipe()
         os.set_blocking(self._output, False)
@@ -70,7 +76,8 @@ class CommandProcess:
         while self._something_left():
             now = time.monotonic()
             if self._kill_at is None and self._is_over(now):
-                self._kill_at = now + _GRACE_SECONDS
+                # Another enforcer waits for nothing of ours.
+                self._kill_at = now + (_GRACE_SECONDS if self._lead_seconds() > 0 else 0.0)
             if self._kill_at is not None:
                 if now > self._kill_at + _GRACE_SECONDS:
                     break  # the kernel does not end it
@@ -98,7 +105,13 @@ class CommandProcess:
             self._interrupted = "was stopped"
         elif self._status is None and now - self._began >= self._seconds:
             self._interrupted = f"was ended after {self._seconds:g} s"
+        elif self._status is None and self._lead_seconds() <= 0:
+            self._interrupted = "was ended, since the enforcer that had begun it stood still and led no more"
         return self._status is not None or bool(self._interrupted)
+
+    def _lead_seconds(self) -> float:
+        """How long the enforcer that began it leads, if it does nothing more; not more than 0 if not now."""
+        return self._leads_until - time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def _end(self, *, kill: bool) -> None:
         """Signal its process group once, and what has left that and was adopted; kill what is left then."""
@@ -112,13 +125,17 @@ class CommandProcess:
 
     def _listen(self, now: float) -> None:
         """Wait for a word of the enforcer, an end, some output, or the next moment that counts."""
-        left = self._began + self._seconds - now
+        left = min(self._began + self._seconds - now, self._lead_seconds())
         wait = _ENDING_SECONDS if self._kill_at is not None else max(0.0, min(left, _REPORT_SECONDS))
         ready, _, _ = select.select(self._open, [], [], wait)
         if self._signals in ready:
             os.read(self._signals, 64)
-        if 0 in ready and not os.read(0, 64):
-            self._stop()
+        if 0 in ready:
+            moments = os.read(0, 1 << 12)
+            if moments:
+                (self._leads_until,) = struct.unpack("d", moments[-8:])
+            else:
+                self._stop()
         if self._output in ready:
             self._read()
         if now >= self._reported_at + _REPORT_SECONDS and (text := self._text()) != self._reported:
@@ -147,12 +164,12 @@ def _report(**facts: object) -> None:
         os.write(1, json.dumps(facts, ensure_ascii=False).encode(errors="replace") + b"\n")
 
 
-def main(seconds: float, words: list[str]) -> None:
+def main(seconds: float, leads_until: float, words: list[str]) -> None:
     """Be the process."""
     os.set_blocking(1, False)
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
-        command = CommandProcess(words, seconds)
+        command = CommandProcess(words, seconds, leads_until)
     except (OSError, ValueError) as error:
         _report(text=str(error), status=_NOT_STARTED, interrupted="")
     else:
@@ -160,4 +177,4 @@ def main(seconds: float, words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), sys.argv[2:])
+    main(float(sys.argv[1]), float(sys.argv[2]), sys.argv[3:])

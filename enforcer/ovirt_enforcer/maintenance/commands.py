@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import os
 import shlex
+import struct
 import subprocess
 import sys
 import time
@@ -105,13 +107,21 @@ class _Started:
             with contextlib.suppress(OSError):
                 self.process.stdin.close()
 
+    def go_on(self, until: float) -> None:
+        """Let it run until this moment of the boot clock, if no later one is named; for any thread."""
+        if (process := self.process) is not None and process.stdin is not None:
+            with contextlib.suppress(OSError, ValueError):  # it has ended
+                process.stdin.write(struct.pack("d", until))
+
 
 @dataclass(slots=True)
 class Commands:
-    """The commands of all maintenance runs; for one thread."""
+    """The commands of all maintenance runs; for one thread, but for `lead_until`."""
 
     settings: MaintenanceSettings
     intents: Store
+    #: Until when this process leads, by the boot clock, if it does nothing more.
+    _leads_until: float = math.inf
     _started: dict[tuple[CommandKind, str, str], _Started] = field(default_factory=dict)
 
     def status(self, kind: CommandKind, run: MaintenanceRun, host: HostProgress) -> CommandStatus | None:
@@ -141,9 +151,17 @@ class Commands:
         intent = self._prepare(run, host, epoch) if kind is CommandKind.WORK else None
         line = self.settings.command if kind is CommandKind.WORK else self.settings.blocked_by
         _log.info("maintenance of host %s: %s is run", host.name, kind)
-        self._started[key] = _start(line, self.settings.command_seconds, host)
+        started = _start(line, self.settings.command_seconds, self._leads_until, host)
+        self._started[key] = started
+        started.go_on(self._leads_until)  # it may have been renewed meanwhile
         if intent is not None:
             self.intents.accept(intent.id)
+
+    def lead_until(self, moment: float) -> None:
+        """Let all that runs go on until this moment of the boot clock; for any thread."""
+        self._leads_until = moment
+        for started in list(self._started.values()):
+            started.go_on(moment)
 
     def stop(self, run: MaintenanceRun, host: HostProgress, kind: CommandKind) -> None:
         """End a command, with its descendants; `status` shows when it is done."""
@@ -215,7 +233,7 @@ def _as_recorded(intent: Intent) -> CommandStatus:
     return CommandStatus(1, intent.error or "")
 
 
-def _start(line: str, seconds: float, host: HostProgress) -> _Started:
+def _start(line: str, seconds: float, leads_until: float, host: HostProgress) -> _Started:
     """Run a command line, without a shell."""
     reported = CommandStatus(None, since=datetime.now(UTC).isoformat(" ", "seconds"))
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
@@ -224,7 +242,7 @@ def _start(line: str, seconds: float, host: HostProgress) -> _Started:
         if not (words := shlex.split(line)):
             raise ValueError("no command is named")
         process = subprocess.Popen(  # noqa: S603 - our own process, which runs the command of the configuration
-            [sys.executable, "-I", "-S", str(_PROCESS), str(seconds), *words],
+            [sys.executable, "-I", "-S", str(_PROCESS), str(seconds), str(leads_until), *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -234,6 +252,6 @@ def _start(line: str, seconds: float, host: HostProgress) -> _Started:
         )
     except (OSError, ValueError) as error:
         return _Started(None, replace(reported, status=NOT_STARTED, text=str(error)))
-    if process.stdout is not None:
-        os.set_blocking(process.stdout.fileno(), False)
+    for pipe in filter(None, (process.stdin, process.stdout)):
+        os.set_blocking(pipe.fileno(), False)
     return _Started(process, reported)

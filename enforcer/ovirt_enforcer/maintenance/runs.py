@@ -95,11 +95,11 @@ class MaintenanceRuns:
         self._settings = settings
         self._flags = flags
         self._notifications = notifications
-        self._commands = Commands(settings, intents)
+        self.commands = Commands(settings, intents)
 
     def leave(self) -> None:
         """End what runs for them: another process leads from now on, or none."""
-        self._commands.leave()
+        self.commands.leave()
 
     def active(self) -> tuple[MaintenanceRun, ...]:
         """The runs that are under way. Raises `StoreAway`, as do the others."""
@@ -159,8 +159,8 @@ class MaintenanceRuns:
             open=open_actions,
             failed=self._failed(host),
             closed=_why_closed(seen, run.cluster, host.host),
-            blocked_by=self._commands.status(CommandKind.BLOCKED_BY, run, host),
-            command=self._commands.status(CommandKind.WORK, run, host),
+            blocked_by=self.commands.status(CommandKind.BLOCKED_BY, run, host),
+            command=self.commands.status(CommandKind.WORK, run, host),
             lost=lost(run, snapshot),
             unsound=self._unsound(run, snapshot) if host.phase is HostPhase.CHECKING else "",
         )
@@ -208,11 +208,11 @@ class MaintenanceRuns:
             case RunCommand(kind):
                 self._run_command(scene, seen, kind)
             case StopCommand():
-                self._commands.stop(run, host, CommandKind.WORK)
+                self.commands.stop(run, host, CommandKind.WORK)
             case End(state, message):
                 self._end(run, state, message)
         if scene.blocked_by is not None and not scene.blocked_by.runs:
-            self._commands.forget(run, host, CommandKind.BLOCKED_BY)
+            self.commands.forget(run, host, CommandKind.BLOCKED_BY)
 
     def _note(self, run: MaintenanceRun, host: HostProgress, message: str, output: str = "") -> None:
         """Write down what a host waits for; what a command prints meanwhile is not logged."""
@@ -250,7 +250,7 @@ class MaintenanceRuns:
 
     def _run_command(self, scene: Scene, seen: Seen, kind: CommandKind) -> None:
         try:
-            self._commands.start(kind, scene.run, scene.host, epoch=seen.epoch)
+            self.commands.start(kind, scene.run, scene.host, epoch=seen.epoch)
         except Paused as why:
             self._note(scene.run, scene.host, f"not now: {why}")
 
@@ -277,7 +277,7 @@ class MaintenanceRuns:
         self._end(run, RunState.DONE, words + more)
 
     def _end(self, run: MaintenanceRun, state: RunState, message: str) -> None:
-        self._commands.end(run)
+        self.commands.end(run)
         self._store.end(run.id, state, message)
         self._flags.finish(run.cluster, run.id)
         level = logging.WARNING if state is RunState.FAILED else logging.INFO

@@ -80,7 +80,11 @@ class Service:
         sampler = Sampler(self._stores.samples, boot_clock, lambda: self._daemon.epoch)
         recorder = Recorder(self._stores.history, metrics, notifications, name, sampler)
         self._leader = Leader(
-            self._stores.leases, name, self.settings.lease_seconds, changed=recorder.leading
+            self._stores.leases,
+            name,
+            self.settings.lease_seconds,
+            changed=recorder.leading,
+            lasts=lambda until: self._parts.maintenance.commands.lead_until(until),
         )
         health = Health(progress, self._leader)
         audit.open_log(self.settings.audit_log)

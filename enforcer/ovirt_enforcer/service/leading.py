@@ -71,10 +71,12 @@ class Leader:
         lease_seconds: float,
         clock: Callable[[], float] = boot_clock,
         changed: Callable[[int], None] = lambda epoch: None,
+        lasts: Callable[[float], None] = lambda until: None,
     ) -> None:
         """`name` is this process's own; `clock` gives seconds that go on while the process is stopped.
 
-        `changed` is called with the epoch whenever this process begins to lead, and 0 whenever it ceases to.
+        `changed` is called with the epoch whenever this process begins to lead, and 0 whenever it ceases to;
+        `lasts` before it begins and at each renewal, with the moment until which it surely leads.
         """
         self._leases = leases
         self._name = name
@@ -82,6 +84,7 @@ class Leader:
         self._look_seconds = lease_seconds / _LOOKS_A_LEASE
         self._clock = clock
         self._changed = changed
+        self._lasts = lasts
         self._lock = threading.RLock()
         self._term: _Term | None = None
         self._due = -math.inf
@@ -167,7 +170,7 @@ class Leader:
     def _renew(self, term: _Term, asked: float) -> None:
         """Make the term longer; one that may have ended is over."""
         if asked < term.until and self._leases.renew(term.epoch, self._seconds):
-            self._term = _Term(term.epoch, asked + self._seconds)
+            self._begin(term.epoch, asked)
             return
         self._cease()
         self._due = asked
@@ -182,10 +185,15 @@ class Leader:
             return
         epoch = self._leases.take(self._name, self._seconds)
         if epoch is not None:
-            self._term = _Term(epoch, asked + self._seconds)
+            self._begin(epoch, asked)
             self.known = self._name
             _log.info("the leader from now on: epoch %d of the lease, as %s", epoch, self._name)
             self._changed(epoch)
+
+    def _begin(self, epoch: int, asked: float) -> None:
+        """Lead from now on, in this epoch or further in it."""
+        self._lasts(asked + self._seconds)
+        self._term = _Term(epoch, asked + self._seconds)
 
     def _watch(self, owner: str) -> None:
         if owner != self.known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.configuration import PASSWORD, write_configuration
 from tests.enforcer.actions.migrate_vm.crash.world import world as simulated
 from tests.enforcer.enforcer_process import EnforcerProcess
 from tests.enforcer.launching import At
-from tests.enforcer.leaders.test_leaders import LEADS, SETTINGS, WATCHES, store_of
+from tests.enforcer.leaders.test_leaders import LEADS, OVER, SETTINGS, WATCHES, store_of
 from tests.proxy.running import eventually
 
 #: These assertions depend on real time.
@@ -77,6 +78,45 @@ def test_the_second_goes_on_where_the_first_was_killed(where: str, database: str
         codes = _codes(api)
     for name in HOSTS:
         assert (codes[name, _DEACTIVATED], codes[name, _ACTIVATED]) == (1, 1), codes
+
+
+def test_the_command_of_one_that_was_stopped_ends_before_another_leads(tmp_path: Path) -> None:
+    log = tmp_path / "steps"
+    line = f"sh -c 'trap : TERM; while :; do echo $$ $(date +%s.%N) >> {log}; sleep 0.05; done'"
+    short = CALM.replace("lease_seconds = 8.0", "lease_seconds = 3.0")
+    with ExitStack() as stack:
+        url = f"sqlite:///{tmp_path}/store.db"
+        store = MaintenanceStore(url, engine="default", patience_seconds=30)
+        stack.callback(store.close)
+        assert store.runs() == ()
+        engine = stack.enter_context(simulated(tmp_path / "engine", STATE))
+        api = f"{engine.url}/ovirt-engine/api"
+        more = f'{short}[enforcer.maintenance]\ncommand = "{line}"\n'
+        configuration = write_configuration(tmp_path, api, store_url=url, more=more)
+        enforcers = []
+        for name in ("first", "second"):
+            enforcers.append(EnforcerProcess(tmp_path, name, configuration, At("", 0, signal.SIGKILL)))
+            stack.callback(enforcers[-1].kill)
+            eventually(lambda: (WATCHES if len(enforcers) > 1 else LEADS) in enforcers[-1].said)
+        first, second = enforcers
+        request = MaintenanceRequest(work=Work.COMMAND)
+        store.request("run", (CLUSTER, CLUSTER), [("h1", "h1")], request, requested_by="ada")
+        eventually(log.exists, PATIENCE_SECONDS)
+        first.stop()
+        # What the second one says when it leads, it says after it has the lease.
+        eventually(lambda: LEADS in second.said, PATIENCE_SECONDS)
+        leads = time.time()
+        eventually(lambda: not store.runs()[0].active, PATIENCE_SECONDS)
+        first.wake()
+        eventually(lambda: OVER in first.said or first.said.count(WATCHES), PATIENCE_SECONDS)
+        steps = [line.split() for line in log.read_text().splitlines()]
+        assert len({process for process, _ in steps}) == 1, "the command was run twice"
+        assert max(float(at) for _, at in steps) < leads
+        (found,) = store.runs()[0].hosts
+        assert not found.draining
+        assert "ended" in found.message, found
+        for one in (first, second):
+            one.end()
 
 
 def _codes(api: str) -> Counter[tuple[str, int]]:

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from ovirt_enforcer.maintenance.commands import CommandKind, Commands, CommandStatus
+from ovirt_enforcer.service.leading import boot_clock
 from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import Store
@@ -213,6 +214,30 @@ def test_it_ends_where_it_is_stopped_and_with_the_enforcer(
     commands.leave()
     assert time.monotonic() - began < _PATIENCE_SECONDS / 6
     assert stage.nothing_left()
+
+
+@pytest.mark.parametrize("command", NEVER_ENDING.values(), ids=NEVER_ENDING)
+def test_it_ends_when_the_enforcer_that_began_it_leads_no_more(stage: Stage, command: str) -> None:
+    commands = stage.runner(command)
+    commands.lead_until(boot_clock() + 0.5)
+    commands.start(WORK, stage.run, stage.host)
+    found = stage.ended(commands, WORK)
+    assert "led no more" in found.interrupted
+    assert not stage.processes
+
+
+def test_it_goes_on_while_the_lease_is_renewed(stage: Stage, tmp_path: Path) -> None:
+    goes_on = tmp_path / "goes-on"
+    commands = stage.runner(f"sh -c 'until [ -e {goes_on} ]; do sleep 0.01; done; echo done'")
+    began = boot_clock()
+    commands.lead_until(began + 20.0)
+    commands.start(CHECK, stage.run, stage.host)
+    commands.lead_until(began + 0.1)
+    commands.lead_until(began + 3600.0)
+    while boot_clock() < began + 0.3:
+        assert stage.status(commands, CHECK).runs
+    goes_on.touch()
+    assert stage.ended(commands, CHECK).text == "done"
 
 
 def test_what_it_leaves_behind_is_ended_with_it(stage: Stage) -> None:
