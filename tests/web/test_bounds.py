@@ -19,6 +19,7 @@ from ovirt_placement_web.bounds import Bound, Limit, Refusal, bounds
 from ovirt_placement_web.metrics import WebMetrics
 from ovirt_placement_web.throttle import Throttle
 
+RIGHT = "right"
 ADMIN = Rights("id", "name", administrator=True)
 
 
@@ -202,7 +203,7 @@ def test_invented_tokens_keep_out_none_that_is_known(engine: Engine, monkeypatch
         known_at = bearing._known
         bearing._known = {key: (rights, at - 61.0) for key, (rights, at) in known_at.items()}
         engine.goes_on.clear()
-        many = [asyncio.create_task(bearing.rights(f"more-{number}", str(number))) for number in range(60)]
+        many = [asyncio.create_task(bearing.rights(f"more-{number}", str(number))) for number in range(600)]
         await asyncio.sleep(0.02)
         again = asyncio.create_task(bearing.rights("good", "1.2.3.4"))
         await asyncio.sleep(0.02)
@@ -214,11 +215,41 @@ def test_invented_tokens_keep_out_none_that_is_known(engine: Engine, monkeypatch
     tokens(ask)
 
 
+def test_a_right_token_waits_for_its_turn_among_hundreds_that_are_invented(engine: Engine) -> None:
+    async def ask(bearing: Bearers) -> None:
+        # From an address that many share, where each token is one by itself.
+        many = [asyncio.create_task(bearing.rights(f"invented-{number}", "")) for number in range(400)]
+        await settle()
+        right = asyncio.create_task(bearing.rights("good", ""))
+        await settle()
+        engine.goes_on.set()
+        assert await right is ADMIN
+        assert (await outcomes(many))[503] == 0
+
+    tokens(ask)
+
+
+@pytest.mark.parametrize("one_token", [True, False])
+def test_while_the_engine_hangs_few_connections_wait_for_its_word_of_a_token(
+    engine: Engine, one_token: bool
+) -> None:
+    async def ask(bearing: Bearers) -> None:
+        names = ["same" if one_token else f"invented-{number}" for number in range(2000)]
+        many = [asyncio.create_task(bearing.rights(name, "")) for name in names]
+        await settle()
+        assert sum(not task.done() for task in many) <= (100 if one_token else 500)
+        engine.goes_on.set()
+        await outcomes(many)
+
+    tokens(ask)
+
+
 class Paused:
     """A throttle whose clock and pauses the test has in its hands."""
 
     def __init__(self) -> None:
         self.now = 0.0
+        self.right = RIGHT
         self.pauses = 0
         self.ends = asyncio.Event()
         self.asked: list[tuple[str, str]] = []
@@ -229,11 +260,11 @@ class Paused:
         await self.ends.wait()
         self.now += seconds
 
-    async def log_in(self, name: str, address: str, right: bool = False) -> str:
-        async with self.throttle.turn(name, address):
+    async def log_in(self, name: str, address: str, password: str = "wrong") -> str:
+        async with self.throttle.turn(name, address, password):
             self.asked.append((name, address))
             await asyncio.sleep(0)
-            if not right:
+            if password != self.right:
                 raise Refused("no")
         return "in"
 
@@ -256,11 +287,43 @@ def test_of_1000_wrong_log_ins_at_once_the_engine_is_asked_five_and_then_one_a_s
         assert len(at.asked) == 5
         assert at.pauses == 1
         # From elsewhere, and with another name, nobody notices.
-        assert await at.log_in("other", "203.0.113.9", right=True) == "in"
+        assert await at.log_in("other", "203.0.113.9", RIGHT) == "in"
         at.ends.set()
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         assert at.now == 61.0
         assert Counter(type(one) for one in ended) == {Refused: 66, Refusal: 934}
+
+    throttled(ask)
+
+
+@pytest.mark.parametrize("address", ["", "192.0.2.1"])
+def test_the_last_right_password_passes_all_that_are_guessed_from_the_same_place(address: str) -> None:
+    async def ask(at: Paused) -> None:
+        assert await at.log_in("admin@internal", address, RIGHT) == "in"
+        guesses = [asyncio.create_task(at.log_in("admin@internal", address, f"{n}")) for n in range(1000)]
+        await settle()
+        assert await at.log_in("Admin@INTERNAL", address, RIGHT) == "in"
+        # An earlier one passes once, and is a guess as others from then on.
+        at.right = "changed"
+        with pytest.raises(Refused):
+            await at.log_in("admin@internal", address, RIGHT)
+        with pytest.raises(Refusal) as refused:
+            await asyncio.wait_for(at.log_in("admin@internal", address, RIGHT), 1.0)
+        assert int(refused.value.headers["Retry-After"]) > 0
+        at.ends.set()
+        await asyncio.gather(*guesses, return_exceptions=True)
+
+    throttled(ask)
+
+
+def test_all_that_are_slowed_leave_room_for_others() -> None:
+    async def ask(at: Paused) -> None:
+        tries = (at.log_in(f"name-{n % 100}", f"192.0.2.{n % 99}") for n in range(5000))
+        tasks = [asyncio.create_task(one) for one in tries]
+        await settle()
+        assert sum(not task.done() for task in tasks) <= 500
+        at.ends.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     throttled(ask)
 
@@ -273,10 +336,10 @@ def test_a_right_password_is_let_in_after_wrong_ones_from_anywhere(address: str)
             with pytest.raises(Refused):
                 await at.log_in("Admin@internal", address and f"198.51.100.{number}")
         before = at.now
-        assert await at.log_in("admin@INTERNAL", address, right=True) == "in"
+        assert await at.log_in("admin@INTERNAL", address, RIGHT) == "in"
         assert at.now == before + 1.0
         at.now += 300.0
-        assert await at.log_in("admin@internal", address, right=True) == "in"
+        assert await at.log_in("admin@internal", address, RIGHT) == "in"
         assert at.now == before + 301.0
 
     throttled(ask)
@@ -290,7 +353,7 @@ def test_one_address_that_goes_on_guessing_has_every_other_turn_at_most() -> Non
         at.ends.clear()
         guesses = [asyncio.create_task(at.log_in("admin", "198.51.100.1")) for _ in range(60)]
         await settle()
-        person = asyncio.create_task(at.log_in("admin", "192.0.2.1", right=True))
+        person = asyncio.create_task(at.log_in("admin", "192.0.2.1", RIGHT))
         await settle()
         at.asked.clear()
         at.ends.set()

@@ -44,11 +44,12 @@ class Bearers:
         rights, at = self._known.get(key, (None, 0.0))
         if rights is not None and now - at < seconds:
             return rights
-        asked = self._asked.get(key)
-        if asked is None:
-            asked = self._asked[key] = asyncio.ensure_future(self._ask(key, token, asker))
-            asked.add_done_callback(lambda done: self._ended(key, done))
-        return await asyncio.shield(asked)
+        async with (self._bounds.holders if key in self._known else self._bounds.strangers).place(key):
+            asked = self._asked.get(key)
+            if asked is None:
+                asked = self._asked[key] = asyncio.ensure_future(self._ask(key, token, asker))
+                asked.add_done_callback(lambda done: self._ended(key, done))
+            return await asyncio.shield(asked)
 
     async def _ask(self, key: bytes, token: str, asker: Hashable) -> Rights:
         bounds = self._bounds

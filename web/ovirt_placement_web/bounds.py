@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
@@ -18,6 +19,9 @@ from ovirt_service.saying import Said
 
 #: A kind that is full is named in the log again after this many seconds.
 _QUIET_SECONDS = 60.0
+#: Of a kind that anybody may ask for, so many wait, each with a connection: together they leave room for
+#: those who are known, and an engine that answers is done with them within seconds.
+_STRANGERS = 500
 
 _Answer = TypeVar("_Answer")
 
@@ -100,7 +104,7 @@ class Bound:
         if self._free and own.running < self._each.running:
             self._begin(own)
             return
-        if len(own.waiting) >= self._each.waiting:
+        if own.running + len(own.waiting) >= sum(self._each):
             raise self._refusal(429, "too many of your requests are under way")
         if sum(len(one.waiting) for one in self._askers.values()) >= self._most.waiting:
             raise self._refusal(503, "too many requests are under way")
@@ -166,8 +170,11 @@ class Bounds(NamedTuple):
     plans: Bound
     acts: Bound
     log_ins: Bound
-    #: Tokens that nobody knows yet.
+    #: Tokens that nobody knows yet: each is asked about once, while all requests with it wait.
     tokens: Bound
+    strangers: Bound
+    #: Requests with a token that is known, while the engine is asked about it again.
+    holders: Bound
     #: Rights of who is known are read again; a session has one question about them at a time.
     rights: Bound
     #: Event streams take a place each, and no thread.
@@ -183,10 +190,17 @@ def bounds(metrics: WebMetrics, *, streams: int, streams_each: int) -> Bounds:
     return Bounds(
         views=bound("views", Limit(8, 400), Limit(3, 40), 1),
         checks=bound("checks", Limit(2, 40), Limit(1, 4), 2),
-        plans=bound("plans", Limit(2, 40), Limit(1, 4), 5),
+        plans=bound("plans", Limit(_plans_at_once(), 40), Limit(1, 4), 5),
         acts=bound("acts", Limit(8, 40), Limit(2, 4), 5),
-        log_ins=bound("log-ins", Limit(8, 64), Limit(4, 16), 5),
-        tokens=bound("tokens", Limit(4, 32), Limit(2, 8), 5),
+        log_ins=bound("log-ins", Limit(8, _STRANGERS), Limit(4, 16), 5),
+        tokens=bound("tokens", Limit(4, _STRANGERS), Limit(2, 8), 5),
+        strangers=bound("requests with unknown tokens", Limit(_STRANGERS, 0), Limit(100, 0), 5),
+        holders=bound("requests with known tokens", Limit(_STRANGERS, 0), Limit(100, 0), 5),
         rights=bound("rights", Limit(4, 10_000), Limit(1, 1), 5),
         streams=bound("event streams", Limit(streams, 0), Limit(streams_each, 0), 30),
     )
+
+
+def _plans_at_once() -> int:
+    """Two, but a processor is left to those who decide for the engine."""
+    return max(1, min(2, len(os.sched_getaffinity(0)) - 1))

@@ -57,9 +57,10 @@ async def log_in(request: Request) -> Response:
         return _again(site, request, goal, name[:_LONGEST], 400, "Name and password are needed.")
     counted = counted_address(request)
     try:
-        async with site.throttle.turn(name, counted):
+        async with site.throttle.turn(name, counted, password) as known:
+            kind = site.bounds.acts if known else site.bounds.log_ins
             # Those whom no address distinguishes are distinguished by their names.
-            token, rights = await site.bounds.log_ins.run(counted or name, _logged_in, site, name, password)
+            token, rights = await kind.run(counted or name, _logged_in, site, name, password)
     except Refusal as refusal:
         _note(name, address, f"refused: {refusal.text}")
         answer = _again(site, request, goal, name, refusal.status, refusal.text)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
+import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
@@ -20,6 +22,8 @@ _SLOW_SECONDS = 1.0
 _MOST_SLOWED = Limit(1, 60)
 _MOST_OF_ONE = Limit(1, 5)
 _PATIENCE_SECONDS = 60.0
+#: And of all names and addresses: each takes a connection.
+_MOST_SLOWED_IN_ALL = Limit(500, 0)
 #: Of more names and addresses than these, those that failed first are forgotten.
 _MOST_KEYS = 20_000
 
@@ -30,7 +34,9 @@ class Throttle:
     """Counts failed log-ins by name and by address: after five in five minutes, one a second is asked.
 
     Tries of a name take turns by their addresses, those from an address by their names. Those that have no
-    answer yet count as failed: else all that come at once would be asked. For the loop's thread alone.
+    answer yet count as failed: else all that come at once would be asked. Who comes with the password with
+    which a name has logged in last, since this service began, waits for nobody who guesses, from wherever.
+    For the loop's thread alone.
     """
 
     def __init__(
@@ -40,47 +46,66 @@ class Throttle:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._metrics = metrics
+        #: Passwords are compared by digests, which are worth nothing without this key.
+        self._key = secrets.token_bytes(32)
+        self._accepted: dict[str, bytes] = {}
+        self._all = self._bound(_MOST_SLOWED_IN_ALL, _MOST_SLOWED_IN_ALL)
         self._clock = clock
         self._pause = pause
         self._tries: dict[_Key, deque[float]] = {}
         self._slowed: dict[_Key, Bound] = {}
 
     @asynccontextmanager
-    async def turn(self, name: str, address: str) -> AsyncIterator[None]:
-        """Hold a turn of a try, which fails if `Refused` is raised in it.
+    async def turn(self, name: str, address: str, password: str) -> AsyncIterator[bool]:
+        """Hold a turn of a try, which fails if `Refused` is raised in it; whether it was right before.
 
         `address` is empty where many people come from it. Raises `Refusal` if too many wait already.
         """
         name = name.casefold()[:256]
+        digest = hmac.digest(self._key, f"{name}\0{password}".encode(), "sha256")
+        known = hmac.compare_digest(self._accepted.get(name, b""), digest)
         # Whom no address distinguishes from others is one by itself.
         keys: dict[_Key, Hashable] = {("name", name): address or object()}
         if address:
             keys["address", address] = name
+        slowed = [] if known else [key for key in keys if self._failed(key) >= _FAILURES]
         async with AsyncExitStack() as turns:
-            slowed = [key for key in keys if self._failed(key) >= _FAILURES]
+            if slowed:
+                await turns.enter_async_context(self._all.place(name))
             for key in slowed:
-                bound = self._slowed.get(key) or self._slowed.setdefault(key, self._bound())
+                bound = self._slowed.get(key) or self._slowed.setdefault(
+                    key, self._bound(_MOST_SLOWED, _MOST_OF_ONE)
+                )
                 await turns.enter_async_context(bound.place(keys[key]))
             if slowed:
                 await self._pause(_SLOW_SECONDS)
             for key in keys:
                 self._add(key)
             try:
-                yield
+                yield known
             except Refused:
+                if known:
+                    self._accepted.pop(name, None)  # it was changed
                 raise
             except BaseException:
                 self._take_back(keys)
                 raise
             else:
                 self._take_back(keys)
+                self._accept(name, digest)
 
-    def _bound(self) -> Bound:
+    def _accept(self, name: str, digest: bytes) -> None:
+        self._accepted.pop(name, None)
+        self._accepted[name] = digest
+        if len(self._accepted) > _MOST_KEYS:
+            del self._accepted[next(iter(self._accepted))]
+
+    def _bound(self, most: Limit, each: Limit) -> Bound:
         return Bound(
             "slowed log-ins",
             self._metrics,
-            most=_MOST_SLOWED,
-            each=_MOST_OF_ONE,
+            most=most,
+            each=each,
             retry_seconds=5,
             patience_seconds=_PATIENCE_SECONDS,
         )
