@@ -27,11 +27,6 @@ class Mode(StrEnum):
     APPROVE = "approve"  # it is taken once a person approved of the plan
     ENFORCE = "enforce"  # it is taken
 
-    @staticmethod
-    def present_word(word: str) -> str | None:
-        """What a word of an earlier release is called now."""
-        return Mode.OBSERVE.value if word == "dry_run" else None
-
 
 class HaWatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How HA reservations are watched."""

@@ -65,7 +65,7 @@ def complaint(error: msgspec.ValidationError, root: type[msgspec.Struct]) -> str
         return f"{_joined(path, missing['key'])}: is missing"
     if invalid := _INVALID.fullmatch(what):
         words = _words_at(root, path)
-        hint = f"; one of {', '.join(words)}{_present(root, path, invalid['word'], words)}" if words else ""
+        hint = f"; one of {', '.join(words)}{nearest(invalid['word'], words)}" if words else ""
         return f'{path}: cannot be "{invalid["word"]}"{hint}'
     return f"{path or 'the top level'}: {_in_words(what)}"
 
@@ -81,13 +81,6 @@ def _in_words(what: str) -> str:
     wanted = " or ".join(_TYPES.get(word, word) for word in match[1].split(" | "))
     found = f", not {_TYPES.get(match[3], match[3])}" if match[3] else ""
     return f"expected {wanted}{match[2]}{found}"
-
-
-def _present(root: type[msgspec.Struct], path: str, word: str, words: Iterable[str]) -> str:
-    """Say what a word of an earlier release is called now, if known, else the word most like it."""
-    present_word = getattr(_within(_annotation_at(root, path), Enum), "present_word", None)
-    present = present_word(word) if present_word is not None else None
-    return f'; it is called "{present}" now' if present else nearest(word, words)
 
 
 def _keys_at(root: type[msgspec.Struct], path: str) -> list[str]:

@@ -1,15 +1,12 @@
-"""Digests that name things, made so that a machine in FIPS mode has them, and files that are named by one.
+"""Digests that name things, made so that a machine in FIPS mode has them.
 
 A digest here is no protection: two names must only not fall together. FIPS mode refuses BLAKE2 whatever it is
-for, so a digest is the beginning of a SHA-256. Files that an earlier release named by BLAKE2 are renamed.
+for, so a digest is the beginning of a SHA-256.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-from pathlib import Path
 
 
 def digest(text: str, size: int) -> bytes:
@@ -20,18 +17,3 @@ def digest(text: str, size: int) -> bytes:
 def digest_name(text: str, size: int) -> str:
     """Digest a text into a part of a file's name, of two digits a byte."""
     return digest(text, size).hex()
-
-
-def former_name(text: str, size: int) -> str:
-    """What an earlier release named it; in FIPS mode, where that release made no file, the present name."""
-    try:
-        return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
-    except (AttributeError, TypeError, ValueError):
-        return digest_name(text, size)
-
-
-def take_over(former: Path, file: Path) -> None:
-    """Rename the file or folder of an earlier release, unless its successor stands there already."""
-    with contextlib.suppress(OSError):
-        if not os.path.lexists(file):
-            former.rename(file)

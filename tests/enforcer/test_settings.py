@@ -23,11 +23,10 @@ def read(folder: Path, text: str) -> EnforcerSettings:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ('mode = "dry_run"', f'mode: cannot be "dry_run"; {WORDS}; it is called "observe" now'),
         ('mode = "enforced"', f'mode: cannot be "enforced"; {WORDS}; did you mean "enforce"?'),
         (
-            'clusters = { a = "dry_run" }',
-            f'clusters[...]: cannot be "dry_run"; {WORDS}; it is called "observe" now',
+            'clusters = { a = "observed" }',
+            f'clusters[...]: cannot be "observed"; {WORDS}; did you mean "observe"?',
         ),
         ('groups = { a = "off" }', f'groups[...]: cannot be "off"; {WORDS}'),
         ('exclude_vms = "a"', "exclude_vms: expected a list, not text"),

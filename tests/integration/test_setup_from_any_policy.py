@@ -1,16 +1,13 @@
 """Whatever policy `ovirt-placement setup` finds: it completes it, again changes nothing, and can be undone.
 
-Any run may end after any of its requests; the next one goes on. A policy that an earlier release set up has
-our weights in place of the engine's: it is migrated, or undone as it is.
+Any run may end after any of its requests; the next one goes on.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import Enum
 from itertools import count
 
 import pytest
@@ -55,14 +52,6 @@ ALONGSIDE = {
 }
 STATE = snapshot(cluster("c1", name="blue", scheduling_policy=OURS), cluster("c2", name="red"))
 _number = count()
-
-
-class Form(Enum):
-    """Which release set a policy up before it is undone."""
-
-    PRESENT = "this one"
-    EARLIER = "an earlier one"
-    MIGRATED = "an earlier one, and then this one"
 
 
 @dataclass(frozen=True)
@@ -125,29 +114,6 @@ class World:
                 )
         return None
 
-    def make_as_earlier_release_did(self, name: str) -> None:
-        """Take out the engine's weights next to ours, and their parameters, which that release remembered.
-
-        It did not remember factors.
-        """
-        (policy,) = (each for each in self.engine.queries.scheduling_policies() if each.name == name)
-        text, opening, memory = policy.description.rpartition("[before ovirt-placement: ")
-        former = json.loads(memory.removesuffix("]"))
-        former["units"].pop("factors", None)
-        kept = dict(policy.properties)
-        if "ScaleDown" in kept:
-            former["units"].setdefault("properties", {})["ScaleDown"] = kept.pop("ScaleDown")
-        description = f"{text}{opening}{json.dumps(former)}]"
-        self.engine.policies.edit(policy.id, properties=kept, description=description)
-        units = {name: unit for unit, name in self.names.items()}
-        factors = {self.names[entry.unit]: entry.factor for entry in policy.weights}
-        for entry in policy.weights:
-            if self.names[entry.unit] in {*ALONGSIDE.values(), *ALONGSIDE, "HardAffinityWeight"}:
-                self.engine.policies.remove_unit(policy.id, entry.unit)
-        for own, twin in ALONGSIDE.items():
-            if own in factors:
-                self.engine.policies.add_weight(policy.id, units[own], factor=factors.get(twin, factors[own]))
-
     def used_by_red(self) -> str:
         (red,) = (each for each in self.engine.queries.clusters() if each.id == "c2")
         return red.policy_id
@@ -208,8 +174,8 @@ def some_policy(world: World, data: st.DataObject, description: str, *, with_our
     )
 
 
-def some_factors(data: st.DataObject, *, of_ours_only: bool = False) -> dict[str, int]:
-    names = sorted(ALONGSIDE if of_ours_only else {*ALONGSIDE, *ALONGSIDE.values()})
+def some_factors(data: st.DataObject) -> dict[str, int]:
+    names = sorted({*ALONGSIDE, *ALONGSIDE.values()})
     return data.draw(st.dictionaries(st.sampled_from(names), st.integers(0, 9)))
 
 
@@ -250,23 +216,14 @@ def test_setup_and_then_undo_give_back_what_was(world: World, data: st.DataObjec
     assert before is not None
     former = data.draw(st.sampled_from(world.built_in))
     world.engine.policies.update_cluster("c2", policy_id=former)
-    form = data.draw(st.sampled_from(Form))
-    factors = some_factors(data, of_ours_only=form is not Form.PRESENT)
-    choice = UnitChoice(name, factors=factors)
-    world.carry_out(lambda: world.plan(choice), data.draw(ENDS))
-    if form is not Form.PRESENT:
-        world.make_as_earlier_release_did(name)
-    if form is Form.MIGRATED:
-        later = UnitChoice(name, factors=some_factors(data))
-        world.carry_out(lambda: world.plan(later), data.draw(ENDS))
+    for _ in range(data.draw(st.integers(1, 2))):
+        choice = UnitChoice(name, factors=some_factors(data))
+        world.carry_out(lambda choice=choice: world.plan(choice), data.draw(ENDS))
     world.carry_out(lambda: world.plan_undo(name), data.draw(ENDS))
-
-    # The earlier release did not remember the factors that it was asked to change.
-    asked = {} if form is Form.PRESENT else {ALONGSIDE[own]: factor for own, factor in factors.items()}
     assert world.reported(name) == Reported(
         before.description.strip(),
         before.filters,
-        {unit: asked.get(world.names[unit], factor) for unit, factor in before.weights.items()},
+        before.weights,
         # Without a balance, the engine balances no cluster at all: that is not given back.
         before.balance or NO_BALANCE,
         before.properties,

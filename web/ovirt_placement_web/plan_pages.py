@@ -11,7 +11,6 @@ from starlette.requests import Request
 
 from ovirt_enforcer.history.selecting import Wanted
 from ovirt_placement.answers.plans.course import Document, timed, waiting_on
-from ovirt_placement.answers.plans.reading import NoPlan
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement.store.intents import IntentState
@@ -181,12 +180,9 @@ def _course(
 
 
 def _drawing(steps: Sequence[Document]) -> Timeline | None:
-    """The first steps of a plan, which wait for none of the others; None of one that cannot be drawn."""
+    """The first steps of a plan, which wait for none of the others; None of one without steps."""
     some = steps[:_MOST_DRAWN]
-    try:
-        return timeline(some, timed(some)) if some else None
-    except (NoPlan, KeyError, TypeError):
-        return None  # of an earlier release
+    return timeline(some, timed(some)) if some else None
 
 
 def _has_done(record: PlanRecord) -> bool:

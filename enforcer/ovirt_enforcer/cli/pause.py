@@ -185,10 +185,7 @@ def _where(pause: Pause) -> str:
 
 
 def _time(seconds: float) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "minutes")
-    except (ValueError, OverflowError, OSError):  # an earlier release took any number of hours
-        return "after the year 9999"
+    return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "minutes")
 
 
 def _hours(text: str) -> float:

@@ -127,8 +127,7 @@ def enforcement(config: Config, snapshot: Snapshot) -> EnforcementRecord:
 
 
 def _configured(config: Config) -> str | None:
-    mode = config.section("enforcer", _Settings).mode
-    return "observe" if mode == "dry_run" else mode  # as an earlier release called it
+    return config.section("enforcer", _Settings).mode
 
 
 def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> EnforcementRecord:

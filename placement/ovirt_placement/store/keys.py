@@ -266,8 +266,7 @@ def _set_keys(rows: EngineRows) -> tuple[SetKey, ...]:
 def _set_key(row: Row[Any]) -> SetKey:
     fields = {str(column): value for column, value in row._asdict().items()}
     set_by, set_at = fields.pop("set_by"), fields.pop("set_at")
-    value = fields["value"]  # an earlier release did not put it into a list
-    fields["value"] = value[0] if isinstance(value, list) else value
+    (fields["value"],) = fields["value"]
     return SetKey(msgspec.convert(fields, PlacementKey), set_by, set_at)
 
 

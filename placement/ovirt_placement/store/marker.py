@@ -7,7 +7,6 @@ file; that a PostgreSQL store was made is remembered in the services' state dire
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from sqlalchemy import URL
 
 from ovirt_placement.config import STATE_DIRECTORY
 from ovirt_service import identity
-from ovirt_service.digests import digest_name, former_name, take_over
+from ovirt_service.digests import digest_name
 
 _ENDING = ".made"
 #: Bytes of the digest in the name of a PostgreSQL store's marker.
@@ -26,23 +25,20 @@ class Marker:
     """The marker of one store; one that cannot be written is none."""
 
     def __init__(self, url: URL) -> None:
-        self._file = _place(url, digest_name)
-        #: Where an earlier release has set it.
-        self._former = _place(url, former_name)
+        self._file = _place(url)
         #: What this process has seen itself.
         self._seen = False
 
     @property
     def is_set(self) -> bool:
         """Whether the store was there before."""
-        return self._seen or os.path.lexists(self._file) or os.path.lexists(self._former)
+        return self._seen or os.path.lexists(self._file)
 
     def set(self, *, writes: bool) -> None:
         """Remember that the store is there; a reader remembers it for itself alone."""
         self._seen = True
         try:
             if writes and not identity.is_others(self._file.parent):
-                take_over(self._former, self._file)
                 make_as_folder(self._file)
         except OSError:
             pass  # who may not write there has at least seen it
@@ -68,9 +64,9 @@ def next_to(path: str) -> str:
     return path + _ENDING
 
 
-def _place(url: URL, name: Callable[[str, int], str]) -> Path:
+def _place(url: URL) -> Path:
     if url.get_backend_name() == "sqlite":
         return Path(next_to(url.database or ""))
     state = Path(os.environ.get("STATE_DIRECTORY", "").partition(":")[0] or STATE_DIRECTORY)
     named = f"{url.host} {url.port} {url.database} {sorted(url.query.items())}"
-    return state / f"store-{name(named, _NAME_SIZE)}{_ENDING}"
+    return state / f"store-{digest_name(named, _NAME_SIZE)}{_ENDING}"

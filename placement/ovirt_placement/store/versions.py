@@ -6,43 +6,10 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
-from ovirt_placement.store.migrations import (
-    version_0002_placement_keys,
-    version_0003_missing_vms,
-    version_0004_engines,
-    version_0005_memberships,
-    version_0006_gates,
-    version_0007_leases,
-    version_0008_ha_watch,
-    version_0009_names_and_causes,
-    version_0010_placement_rules,
-    version_0011_samples,
-    version_0012_user_actions,
-    version_0013_maintenance,
-    version_0014_cycles,
-    version_0015_default_keys,
-    version_0016_enforcer_settings,
-)
 from ovirt_placement.store.schema import metadata, schema_version
 
 #: In their order; the first makes version 2 of version 1. None may change once it stood in a release.
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
-    version_0002_placement_keys.migrate,
-    version_0003_missing_vms.migrate,
-    version_0004_engines.migrate,
-    version_0005_memberships.migrate,
-    version_0006_gates.migrate,
-    version_0007_leases.migrate,
-    version_0008_ha_watch.migrate,
-    version_0009_names_and_causes.migrate,
-    version_0010_placement_rules.migrate,
-    version_0011_samples.migrate,
-    version_0012_user_actions.migrate,
-    version_0013_maintenance.migrate,
-    version_0014_cycles.migrate,
-    version_0015_default_keys.migrate,
-    version_0016_enforcer_settings.migrate,
-)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = ()
 
 #: What this release reads and writes. A store with a higher one is left alone.
 VERSION = 1 + len(MIGRATIONS)

@@ -69,7 +69,7 @@ def test_the_way_there_and_back(config: Path, tmp_path: Path, capsys: pytest.Cap
     assert main(["store", "backup", str(tmp_path / "late.backup")]) == 2
     (line,) = blocks(TITLE)
     said = line.strip().replace("/var/lib/ovirt-placement", str(tmp_path))
-    numbers = {"version 12": f"version {VERSION + 1}", "knows 11": f"knows {VERSION}"}
+    numbers = {"version 2": f"version {VERSION + 1}", "knows 1:": f"knows {VERSION}:"}
     for shown_number, number in numbers.items():
         said = said.replace(shown_number, number)
     assert capsys.readouterr().err.strip() == said

@@ -65,17 +65,6 @@ def test_no_pause_ends_when_no_calendar_has_a_day_for_it(
     assert not (tmp_path / "store.db").exists()
 
 
-@pytest.mark.parametrize("hours", [8e7, 1e15])
-def test_a_pause_that_an_earlier_release_took_is_listed(
-    away: Path, say: Say, tmp_path: Path, hours: float
-) -> None:
-    store = PauseStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
-    store.pause("", cluster_name="", reason="long", set_by="eve", seconds=hours * 3600)
-    store.close()
-    assert "after the year 9999  long" in say(away, "pause", "--list")
-    assert "eve had paused it" in say(away, "resume")
-
-
 def test_everything_is_paused_and_resumed(live: Path, say: Say, tmp_path: Path) -> None:
     said = say(live, "pause", "--reason", "storage moves")
     assert said == (

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.rpm import promises, stores
+from tests.packages.rpm import promises
 from tests.packages.rpm.building import interpreter, packages, packed_again, repository
 from tests.packages.rpm.machine import Machine, machine
 from tests.packages.rpm.stubs import former_proxy
-from tests.placement.store.former_stores import FORMER
 
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("rpm")]
 
@@ -59,17 +58,9 @@ def breaking(build: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path
 
 
 @pytest.fixture(scope="module")
-def former(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the stores that the machine had before the upgrade."""
-    return tmp_path_factory.mktemp("former") / "stores"
-
-
-@pytest.fixture(scope="module")
-def upgraded(
-    build: Path, earlier: list[Path], former: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Machine]:
+def upgraded(build: Path, earlier: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A machine that had the former proxy and an earlier release of the commands, both in use."""
-    yield from _upgraded([*packages(build).values()], earlier, tmp_path_factory.mktemp("upgraded"), former)
+    yield from _upgraded([*packages(build).values()], earlier, tmp_path_factory.mktemp("upgraded"))
 
 
 @pytest.fixture(scope="module")
@@ -111,14 +102,6 @@ def test_an_upgrade_leaves_the_store_to_the_services(upgraded: Machine) -> None:
     assert upgraded.read(promises.STORE) == "not touched\n"
 
 
-@pytest.mark.parametrize("version", FORMER)
-def test_a_store_of_any_version_is_brought_up_to_date_by_the_service_and_loses_nothing(
-    upgraded: Machine, former: Path, version: int
-) -> None:
-    stores.assert_untouched(upgraded, former, version)
-    stores.assert_brought_up_to_date(upgraded, former, version)
-
-
 def test_removal_keeps_configuration_and_store(upgraded: Machine) -> None:
     """The last of this file: nothing is installed afterwards."""
     upgraded.runs("systemctl", "enable", "ovirt-placement-inventory.service")
@@ -132,9 +115,7 @@ def test_removal_keeps_configuration_and_store(upgraded: Machine) -> None:
     assert left == ""
 
 
-def _upgraded(
-    new: list[Path], earlier: list[Path], place: Path, former: Path | None = None
-) -> Iterator[Machine]:
+def _upgraded(new: list[Path], earlier: list[Path], place: Path) -> Iterator[Machine]:
     commands = [file for file in earlier if "scheduler-proxy" not in file.name]
     folder = repository(place / "repository", former_proxy(place), *commands, *new)
     with machine(place, folder, interpreter()) as made:
@@ -142,7 +123,5 @@ def _upgraded(
         made.dnf("install", "ovirt-placement-0.9.9", "ovirt-placement-enforcer-0.9.9")
         made.shell(f"echo '# changed by hand' >> {promises.CONFIGURATION}")
         made.write(promises.STORE, "not touched\n")
-        if former is not None:
-            stores.place(made, former)
         made.dnf("upgrade")
         yield made

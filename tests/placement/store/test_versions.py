@@ -1,164 +1,121 @@
-"""The store's versions: from each that ever stood to today's, with all that it held, whole or not at all."""
+"""A store that an earlier release made: a later one brings it to its own version, whole or not at all."""
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-import sqlalchemy
 
-from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
-from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.intents import IntentState, Store, StoreAway
+from ovirt_placement.model import PlacementKey
+from ovirt_placement.store import database as opening
+from ovirt_placement.store import versions
+from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.schema import metadata
-from ovirt_placement.store.versions import MIGRATIONS, VERSION, make_or_upgrade
-from ovirt_placement.store.versions import version as version_seen
 from tests.placement.databases import database
-from tests.placement.store.former_stores import (
-    FORMER,
-    as_far_as,
-    make_former,
-    rows,
-    shape,
-    upgrade,
-    version_of,
-    with_todays_names,
-    without_engine,
-)
-from tests.stored import intent_of, prepared, put_keys
+from tests.stored import put_keys
 
-EVERY = pytest.mark.parametrize("version", FORMER)
+KEY = PlacementKey(level="cluster", resource="c1", key_class="be", name="A", value=1.0, weight=1.0)
 
 
-@EVERY
-def test_every_former_store_becomes_todays_and_keeps_what_it_held(url: str, version: int) -> None:
-    make_former(url, version)
-    before = with_todays_names(rows(url, version))
-    upgrade(url)
-    assert version_of(url) == [VERSION]
-    after = rows(url, version)
-    assert all(row["engine"] == "default" for table in after.values() for row in table)
-    assert as_far_as(after, before) == without_engine(before)
+def opened(url: str, *, create: bool = True) -> KeyStore:
+    return KeyStore(url, engine="default", patience_seconds=30, create=create)
 
 
-#: What an intent said in a former store, and what it has said since: its cause, and words of its own.
-ERRORS = {
-    "never reached the engine": (Cause.NEVER_ASKED, None),
-    "refused: no room": (Cause.TARGET_REFUSED, "no room"),
-    "refused: not now: it is locked": (Cause.VM_REFUSED, "it is locked"),
-    "no answer, and no trace of it in the engine": (Cause.NO_TRACE, None),
-    "no answer, and no trace of it in the engine: refused: no": (Cause.NO_TRACE, "refused: no"),
-    "it is back on its source": (None, "it is back on its source"),
-}
+def keys(url: str, *, create: bool = True) -> list[PlacementKey]:
+    store = opened(url, create=create)
+    try:
+        return [found.key for found in store.all_keys()]
+    finally:
+        store.close()
 
 
-@EVERY
-def test_what_errors_began_with_are_causes_and_read_as_before(url: str, version: int) -> None:
-    make_former(url, version)
+def version_of(url: str) -> list[int]:
     with database(url) as connection:
-        intents = sqlalchemy.Table("intents", sqlalchemy.MetaData(), autoload_with=connection)
-        columns = [
-            column for column in intents.columns if column.name not in ("id", "correlation_id", "error")
-        ]
-        for number, error in enumerate(ERRORS):
-            same = sqlalchemy.select(
-                sqlalchemy.literal(1000 + number),
-                sqlalchemy.literal(error),
-                sqlalchemy.literal(error),
-                *columns,
-            ).where(intents.c.correlation_id == "two")
-            names = ["id", "correlation_id", "error", *columns]
-            connection.execute(sqlalchemy.insert(intents).from_select(names, same))
-    store = Store(url, engine="default", patience_seconds=30)
-    found = {error: intent_of(store, error) for error in ERRORS}
-    store.close()
-    read = {error: one and (one.cause, one.error, one.reason) for error, one in found.items()}
-    assert read == {error: (cause, words, error) for error, (cause, words) in ERRORS.items()}
+        return list(connection.exec_driver_sql("SELECT version FROM schema_version").scalars())
 
 
-@EVERY
-def test_what_a_former_store_held_is_read_as_what_it_was(url: str, version: int) -> None:
-    make_former(url, version)
-    store = Store(url, engine="default", patience_seconds=30)
-    (open_one,) = store.open_intents()
-    assert (open_one.vm, open_one.state, open_one.updated) == ("v3", IntentState.ACCEPTED, 1790000012.0)
-    refused = intent_of(store, "two")
-    assert refused is not None
-    found = refused.error, refused.memory_mb, refused.created
-    assert found == ('no host: "é" -- \\', None, 1790000001.25)
-    fresh = prepared(store, vm="v4", cluster="c1", source=None, target="h1", correlation_id="four")
-    assert fresh.id == 4
-    store.close()
-    keys = KeyStore(url, engine="default", patience_seconds=30)
-    records = keys.records()
-    values = {key.name: key.value for key in records.keys}
-    assert values == {
-        **({"BARE": 0.30000000000000004, "WORD": "1"} if version >= 2 else {}),
-        **({"LISTED": 2.8824671182353285e-303} if version >= 3 else {}),
-    }
-    if version >= 2:
-        assert records.revision == 4711
-        assert set(records.frozen) == {FrozenKeys("v1", (("A", 0.1), ("B", 2.0))), FrozenKeys("v2", ())}
-        assert records.copies == (StickyCopy("v1", "RACK", 2.0, 60.0), StickyCopy("v1", "SAN", 0.1, 60.0))
-    assert (keys.mark_missing(["v2"])["v2"] > 0) == (version >= 3)
-    keys.close()
-
-
-@EVERY
-def test_the_steps_lead_to_the_tables_of_a_fresh_store(url: str, version: int) -> None:
-    make_former(url, version)
-    upgrade(url)
-    stepwise = shape(url)
+def columns(url: str) -> int:
     with database(url) as connection:
-        metadata.drop_all(connection)
-        make_or_upgrade(connection)
-    assert version_of(url) == [VERSION]
-    assert stepwise == shape(url)
+        return len(connection.exec_driver_sql("SELECT * FROM sticky_copies").keys())
 
 
-def test_a_step_stands_for_each_version() -> None:
-    """And means the same for ever: it uses nothing that may change with the tables of today."""
-    folder = Path(sys.modules[KeyStore.__module__].__file__ or "").parent / "migrations"
-    steps = list(folder.glob("version_*.py"))
-    assert not any("ovirt_placement" in step.read_text() for step in steps)
-    numbers = sorted(step.name.split("_")[1] for step in steps)
-    assert numbers == [f"{number:04}" for number in range(2, VERSION + 1)]
-    assert [step.__module__.split("_")[2] for step in MIGRATIONS] == numbers
+@pytest.fixture
+def present(url: str) -> str:
+    """A store of version 1 that holds something."""
+    store = opened(url)
+    put_keys(store, [KEY])
+    store.close()
+    assert version_of(url) == [1]
+    return url
 
 
-@EVERY
-def test_who_may_not_write_waits_for_who_may(url: str, version: int) -> None:
-    make_former(url, version)
-    before = rows(url, version)
-    readers = [part(url, engine="default", create=False) for part in (Store, KeyStore)]
-    for reader in readers:
-        with pytest.raises(StoreAway, match=rf"has schema version {version} of an earlier release, .* start"):
-            reader.open_intents() if isinstance(reader, Store) else reader.records()
-    assert (version_of(url), rows(url, version)) == ([version], before)
-    upgrade(url)
-    for reader in readers:
-        reader.open_intents() if isinstance(reader, Store) else reader.records()
-        reader.close()
+def of_the_next_release(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
+    """The release in which version 2 comes, by these statements."""
+
+    def migrate(connection: object) -> None:
+        for statement in statements:
+            connection.exec_driver_sql(statement)  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(versions, "MIGRATIONS", (migrate,))
+    for module in (versions, opening):
+        monkeypatch.setattr(module, "VERSION", 2)
 
 
-def test_the_first_of_several_who_write_meanwhile_is_not_undone(url: str) -> None:
-    """Who came later finds the tables made, and what the first wrote into them."""
-    make_former(url, 3)
-    first, second = (KeyStore(url, engine="default", patience_seconds=30) for _ in range(2))
-    key = PlacementKey(level="cluster", resource="c1", key_class="be", name="A", value=1.0, weight=1.0)
-    put_keys(first, [key])
-    assert key in second.records().keys
-    first.close()
-    second.close()
+ADDED = "ALTER TABLE sticky_copies ADD COLUMN noted INTEGER"
+
+
+def test_a_later_release_takes_the_step_that_is_missing_and_loses_nothing(
+    present: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = columns(present)
+    of_the_next_release(monkeypatch, ADDED)
+    words = r"has schema version 1 of an earlier release, and this one needs 2: start ovirt-enforcer"
+    with pytest.raises(StoreAway, match=words):
+        keys(present, create=False)  # who may not write leaves that to who may
+    assert (version_of(present), columns(present)) == ([1], before)
+    for _ in range(2):
+        assert keys(present) == [KEY]
+        assert (version_of(present), columns(present)) == ([2], before + 1)
+
+
+def test_a_step_that_fails_leaves_all_as_it_was(present: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = columns(present)
+    with monkeypatch.context() as later:
+        of_the_next_release(later, ADDED, "DROP TABLE there_is_none")
+        with pytest.raises(StoreAway, match="there_is_none"):
+            keys(present)
+    assert (version_of(present), columns(present)) == ([1], before)
+    assert keys(present) == [KEY]
+
+
+@pytest.mark.system
+def test_a_step_that_is_killed_leaves_all_as_it_was(present: str) -> None:
+    before = columns(present)
+    program = f"""
+import os, signal
+from ovirt_placement.store import database, versions
+from ovirt_placement.store.keys import KeyStore
+
+def migrate(connection):
+    connection.exec_driver_sql({ADDED!r})
+    os.kill(os.getpid(), signal.SIGKILL)
+
+versions.MIGRATIONS, versions.VERSION, database.VERSION = (migrate,), 2, 2
+KeyStore({present!r}, engine="default", patience_seconds=30).all_keys()
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (version_of(present), columns(present)) == ([1], before)
+    assert keys(present) == [KEY]
 
 
 def test_tables_that_another_made_are_seen_by_a_connection_that_found_none(url: str) -> None:
     """SQLite 3.26 answers some questions about tables from what the connection has read before."""
     with database(url) as late:
-        assert version_seen(late) is None
+        assert versions.version(late) is None
         with database(url) as early:
-            make_or_upgrade(early)
-        make_or_upgrade(late)
-    assert version_of(url) == [VERSION]
+            versions.make_or_upgrade(early)
+        versions.make_or_upgrade(late)
+    assert version_of(url) == [versions.VERSION]

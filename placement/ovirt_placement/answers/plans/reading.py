@@ -19,7 +19,7 @@ def plan_of(document: Mapping[str, Any]) -> Plan:
         plan = Plan(
             cluster=document["cluster"]["id"],
             strategy=document["strategy"],
-            seed=document.get("seed"),  # one of an earlier release says nothing
+            seed=document["seed"],
             steps=tuple(map(_step, document["steps"])),
             remaining=tuple(map(_remaining, document["remaining"])),
         )
@@ -48,7 +48,7 @@ def _step(document: Mapping[str, Any]) -> Step:
         repairs=_ids(document["repairs"]),
         after=tuple(document["after"]),
         seconds=document["seconds"],
-        reserves=document.get("reserves", False),  # one of an earlier release says nothing
+        reserves=document["reserves"],
     )
 
 

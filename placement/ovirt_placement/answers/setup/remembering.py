@@ -44,10 +44,7 @@ def description_to_be(
 def _units(
     seen: Seen, policy: PolicyContent, wanted: WantedUnits, properties: Mapping[str, str]
 ) -> FormerUnits | None:
-    """A policy with some of our units may have lost the engine's for them: those it does not lack.
-
-    None if it has some, and nothing of it goes: which of the engine's units it had before nobody knows.
-    """
+    """None if it has units of ours, and nothing of it goes: which of the engine's it had is not known."""
     fresh = not ours.attached(seen.units, policy.units)
     balances = [entry.unit for entry in policy.balances if entry.unit != wanted.balance]
     found = FormerUnits(
@@ -68,11 +65,11 @@ def _lacked(seen: Seen, policy: PolicyContent, kind: UnitKind) -> tuple[str, ...
 
 
 def _factors(seen: Seen, policy: PolicyContent, wanted: WantedUnits, former: FormerUnits) -> dict[str, int]:
-    """The factors of the engine's weights that change; one in whose place ours stood had that of ours."""
+    """The factors of the engine's weights that change."""
     present = numbers(policy.weights)
     before = {
-        twin: present.get(twin, present.get(own, wanted.weights[twin]))
-        for own, twin in ours.weight_twins(seen.units).items()
+        twin: present.get(twin, wanted.weights[twin])
+        for twin in ours.weight_twins(seen.units).values()
         if seen.name(twin) not in former.weights_lacked
     }
     return {seen.name(unit): factor for unit, factor in before.items() if factor != wanted.weights[unit]}

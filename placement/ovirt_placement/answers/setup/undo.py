@@ -45,7 +45,7 @@ _NO_BALANCE = "None"
 
 _UNKNOWN = (
     "it is not recorded which of the engine's units the policy had before ours: those next to ours stay,"
-    " the weights that ours replace come back, and the balance is None"
+    " and the balance is None"
 )
 
 
@@ -125,14 +125,11 @@ def _left(units: Mapping[str, PolicyUnit], policy: PolicyContent, own: set[str],
 def _former_weights(
     units: Mapping[str, PolicyUnit], policy: PolicyContent, former: FormerUnits
 ) -> Iterator[tuple[str, int]]:
-    """The engine's weights that the policy had, with their factors.
-
-    Setup of an earlier release put ours in their place, with their factors: these come back from ours.
-    """
+    """The engine's weights that the policy had, with their factors."""
     present = numbers(policy.weights)
-    for own, twin in ours.weight_twins(units).items():
+    for twin in ours.weight_twins(units).values():
         name = units[twin].name
-        factor = former.factors.get(name, present.get(twin, present.get(own)))
+        factor = former.factors.get(name, present.get(twin))
         if factor is not None and name not in former.weights_lacked:
             yield twin, factor
 

@@ -59,8 +59,7 @@ def _filters(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str,
 def _weights(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str, int]:
     """Factors by unit: one that is there keeps its own, unless another is asked for.
 
-    The engine's weight next to ours comes in with the factor that ours has there, since an earlier release
-    put ours in its place. Ours comes in with the factor of the engine's.
+    Ours comes in with the factor of the engine's weight next to it.
     """
     present, of_base = numbers(policy.weights), numbers(seen.base.weights)
     twins = ours.weight_twins(seen.units)
@@ -71,7 +70,7 @@ def _weights(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str,
         own = usable_unit(seen, UnitKind.WEIGHT, rule.name)
         usual = 1
         if twin := twins.get(own):
-            usual = settled.get(twin, present.get(own, of_base.get(twin, 1)))
+            usual = settled.get(twin, of_base.get(twin, 1))
             wanted[twin] = usual
         wanted[own] = usual if rule.usual_factor is None else rule.usual_factor
     return {**{unit: settled.get(unit, factor) for unit, factor in wanted.items()}, **asked}

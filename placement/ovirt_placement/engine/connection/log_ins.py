@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ovirt_service.back_off import BackOff
-from ovirt_service.digests import digest_name, former_name, take_over
+from ovirt_service.digests import digest_name
 
 #: An engine locks an account for an hour after five refusals in a row, by its defaults.
 _BACK_OFF: Final = BackOff(300.0, 3600.0)
@@ -141,9 +141,7 @@ def folder() -> Path:
 
 
 def _file(account: str) -> Path:
-    file = folder() / digest_name(account, _NAME_SIZE)
-    take_over(file.with_name(former_name(account, _NAME_SIZE)), file)
-    return file
+    return folder() / digest_name(account, _NAME_SIZE)
 
 
 def _is_ours(place: Path) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ovirt_placement.config import Config
 from ovirt_service import identity
-from ovirt_service.digests import digest_name, former_name, take_over
+from ovirt_service.digests import digest_name
 
 _FOLDER = "expected"
 #: For the owner and the group; what is made in it belongs to the group, too.
@@ -45,11 +45,7 @@ def find(config: Config) -> Path | None:
 def _in_memory(engine: str, directory: Path) -> Path:
     memory = Path("/dev/shm")  # noqa: S108 - its owner is looked at
     base = memory if os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
-    meant, mine = f"{engine} {directory}", f"ovirt-placement-{os.getuid()}-"
-    place, former = (base / (mine + name(meant, _NAME_SIZE)) for name in (digest_name, former_name))
-    if _is_ours(former):
-        take_over(former, place)
-    return place
+    return base / f"ovirt-placement-{os.getuid()}-{digest_name(f'{engine} {directory}', _NAME_SIZE)}"
 
 
 def make(folder: Path) -> None:

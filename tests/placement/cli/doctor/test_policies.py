@@ -120,7 +120,7 @@ def test_our_filters_without_the_engines_alongside_them(starting: Starting) -> N
 
 @pytest.mark.parametrize(("ours", "engines"), TWINS.items())
 def test_our_weights_without_the_engines_alongside_them(starting: Starting, ours: str, engines: str) -> None:
-    """As an earlier release made policies; setup adds it again."""
+    """Somebody has taken it out; setup adds it again."""
     with starting(EMPTY) as live:
         live.run(0, "setup", "--cluster", "blue")
         policy = policy_id(live.engine)

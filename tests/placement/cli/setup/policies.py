@@ -75,20 +75,6 @@ def unit_id(engine: Engine, name: str, kind: UnitType | None = None) -> str:
     return found
 
 
-def as_earlier_release(engine: Engine, name: str) -> None:
-    """Make of a policy what an earlier release made of it: ours in place of the engine's weights."""
-    policy = policy_named(engine, name)
-    present = weights(engine, policy)
-    if "HardAffinityWeight" in present:
-        engine.policies.remove_unit(policy.id, unit_id(engine, "HardAffinityWeight"))
-    for own, twin in TWINS.items():
-        if twin in present:
-            engine.policies.remove_unit(policy.id, unit_id(engine, twin, UnitType.WEIGHT))
-        if twin in present and present.get(own, present[twin]) != present[twin]:
-            engine.policies.remove_unit(policy.id, unit_id(engine, own))
-            engine.policies.add_weight(policy.id, unit_id(engine, own), factor=present[twin])
-
-
 def check_complete(engine: Engine, name: str = "ovirt-placement") -> None:
     """Check that the policy is `none` but for our filters and weights next to its own, and our balance."""
     policy = policy_named(engine, name)

@@ -141,7 +141,6 @@ def test_clusters_that_use_the_policy_already_have_them_and_no_others(live: Live
 
 
 def test_without_the_option_nothing_is_given(live: LiveEngine) -> None:
-    """A store of an earlier release: its placements go on as they did."""
     live.run(0, *SET_UP)
     live.run(0, "setup", "--cluster", "red")
     assert weights(live, "c2") == {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import subprocess
 import sys
@@ -13,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection import log_ins
 from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
 from ovirt_placement.engine.connection.log_ins import LogInRefused, LogIns
-from ovirt_service.digests import digest_name
 from tests.configuration import write_password
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 
@@ -142,14 +139,3 @@ def test_other_accounts_and_engines_are_others(user: str) -> None:
     assert not refuse(LogIns("https://engine", user))
     assert refuse(LogIns("https://engine", f"other-{user}"))
     assert refuse(LogIns("https://other", user))
-
-
-def test_what_an_earlier_release_remembered_of_an_account_holds_on(tmp_path: Path, user: str) -> None:
-    with serving(EngineServer()) as server:
-        asked = settings(server, tmp_path, "wrong", user)
-        ask(asked)
-        named = f"{user} {server.url}"
-        file = log_ins.folder() / digest_name(named, 12)
-        file.rename(file.with_name(hashlib.blake2b(named.encode(), digest_size=12).hexdigest()))
-        ask(asked)
-        assert server.logins == 1

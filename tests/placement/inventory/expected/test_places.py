@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -58,20 +56,3 @@ def test_what_somebody_else_has_put_there_is_left_alone(
     os.symlink(tmp_path, place)
     request.addfinalizer(place.unlink)
     assert places.find(settings) is None
-
-
-def test_the_folder_in_memory_of_an_earlier_release_is_taken_over(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    settings = configured(tmp_path / "none")
-    meant = f"{settings.engine.url} {tmp_path / 'none'}".encode()
-    named = hashlib.blake2b(meant, digest_size=8).hexdigest()
-    former = Path(f"/dev/shm/ovirt-placement-{os.getuid()}-{named}")
-    former.mkdir()
-    request.addfinalizer(lambda: shutil.rmtree(former, ignore_errors=True))
-    (former / "outcomes").write_text("+")
-    found = places.find(settings)
-    assert found is not None
-    request.addfinalizer(lambda: shutil.rmtree(found, ignore_errors=True))
-    assert (found / "outcomes").read_text() == "+"
-    assert not former.exists()
