@@ -10,12 +10,13 @@ from msgspec import Meta
 
 from ovirt_enforcer.notifications.settings import NotificationSettings
 from ovirt_enforcer.windows import Window
+from ovirt_placement.config import NAMES, ClusterName, GroupName, HostName, VmName
 
 Seconds = Annotated[float, Meta(gt=0)]
 NoOrMoreSeconds = Annotated[float, Meta(ge=0)]
 Hours = Annotated[float, Meta(gt=0)]
-#: As the engine lets tags be named; what else it took for a search of its own.
-Tag = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]*\Z")]
+#: As the engine lets tags be named, or a pattern; what else it took for a search of its own.
+Tag = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_*-]*\Z", extra={NAMES: "tag"})]
 Count = Annotated[int, Meta(ge=1)]
 Percent = Annotated[float, Meta(ge=0, le=100)]
 
@@ -48,6 +49,8 @@ class MaintenanceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     blocked_by: str = ""
     #: Either is ended after so long, with all that it has started.
     command_seconds: Seconds = 3600.0
+    #: Whether VMs that are excluded leave a host that is emptied all the same; else the host waits for them.
+    moves_excluded_vms: bool = False
     #: A host that is not empty after so long has failed.
     drain_seconds: Seconds = 3600.0
     #: A host that does not come back within so long ends the run.
@@ -58,17 +61,17 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     #: "observe" logs what would be done and migrates nothing; "approve" waits for a person's word; "enforce"
     #: does it.
     mode: Mode = Mode.OBSERVE
-    #: The mode of single clusters, by name or id; "*" is for those that are not named. Of this, that of the
-    #: engine and that of the group the strictest counts.
-    clusters: dict[str, Mode] = {}
-    #: The mode in which single affinity groups are repaired, likewise.
-    groups: dict[str, Mode] = {}
-    #: VMs that are not migrated, by name or id.
-    exclude_vms: tuple[str, ...] = ()
-    #: Hosts from and to which nothing is migrated, by name or id.
-    exclude_hosts: tuple[str, ...] = ()
-    #: Affinity groups that are not repaired, by name or id.
-    exclude_groups: tuple[str, ...] = ()
+    #: The mode of single clusters, by name, id or pattern; "*" is for those that are not named. Of this, that
+    #: of the engine and that of the group the strictest counts.
+    clusters: dict[ClusterName, Mode] = {}
+    #: The mode in which single affinity groups and placement rules are repaired, likewise.
+    groups: dict[GroupName, Mode] = {}
+    #: VMs that are not migrated, by name, id or pattern: "pbs-*".
+    exclude_vms: tuple[VmName, ...] = ()
+    #: Hosts from and to which nothing is migrated, likewise.
+    exclude_hosts: tuple[HostName, ...] = ()
+    #: Affinity groups and placement rules that are not repaired, likewise.
+    exclude_groups: tuple[GroupName, ...] = ()
     #: VMs and hosts that bear this tag of the engine are excluded as well; empty: none.
     exclude_tag: Tag = "ovirt-enforcer-exclude"
     #: Which rules are repaired: "hard", "soft" or both; with "partly", hard groups that keep VMs apart and

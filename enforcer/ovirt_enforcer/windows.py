@@ -11,6 +11,8 @@ import msgspec
 from cronsim import CronSim, CronSimError
 from msgspec import Meta
 
+from ovirt_placement.config import ClusterName
+
 #: Clocks are set back by no more: an earlier start may seem to come after a later one by so much.
 _MOST_SET_BACK: Final = timedelta(hours=3)
 _CRON_FIELDS: Final = 5
@@ -25,8 +27,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     hours: Annotated[float, Meta(gt=0, le=744)]
     #: A name of the tz database.
     time_zone: str = "UTC"
-    #: Names or ids of the clusters that it is for; none: all.
-    clusters: tuple[str, ...] = ()
+    #: Names, ids or patterns of the clusters that it is for; none: all.
+    clusters: tuple[ClusterName, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise `ValueError` for what is no expression, begins never, or is no zone."""

@@ -29,6 +29,13 @@ Seconds = Annotated[float, Meta(gt=0)]
 EngineName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=64)]
 Settings = TypeVar("Settings", bound=msgspec.Struct)
 
+#: What a text of the configuration names: whether the engine has any is looked after (`answers.names`).
+NAMES = "names"
+ClusterName = Annotated[str, Meta(extra={NAMES: "cluster"})]
+HostName = Annotated[str, Meta(extra={NAMES: "host"})]
+VmName = Annotated[str, Meta(extra={NAMES: "VM"})]
+GroupName = Annotated[str, Meta(extra={NAMES: "affinity group or placement rule"})]
+
 
 #: Stands for the file where there is none.
 _ENVIRONMENT = "the environment"
@@ -99,13 +106,13 @@ class DomainSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     #: How answers call it.
     name: Annotated[str, Meta(min_length=1)]
-    #: By name or id; the hosts of several clusters may share one.
-    hosts: Annotated[tuple[str, ...], Meta(min_length=1)]
+    #: By name, id or pattern; the hosts of several clusters may share one.
+    hosts: Annotated[tuple[HostName, ...], Meta(min_length=1)]
 
 
 class HaSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: A host tag that begins with one of these is the name of a failure domain of all hosts that have it.
-    domain_tags: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
+    domain_tags: tuple[Annotated[str, Meta(min_length=1, extra={NAMES: "host tag"})], ...] = ()
     #: Failure domains by name.
     domains: tuple[DomainSettings, ...] = ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
@@ -29,14 +29,33 @@ _NUMBERED = re.compile(r"(|.*\D)(\d{1,18})", re.DOTALL)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean "..."?` for the known name that is most like the given one, else nothing.
+    """Return `; did you mean "..."?` for the known names that are most like the given one, else nothing."""
+    return did_you_mean(alike(name, known))
 
-    Of names that differ in their number alone it is the one with the nearest number: `web7` is more like
-    `web6` than like `web70`.
+
+def did_you_mean(names: Iterable[str]) -> str:
+    """The same for names that are found already."""
+    found = " or ".join(f'"{one}"' for one in names)
+    return f"; did you mean {found}?" if found else ""
+
+
+def alike(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The known names that were probably meant, the best first: of no more than two kinds of slips.
+
+    First in other letters, small or capital, or with a key struck twice. Of names that differ in their number
+    alone it is the one with the nearest number: `web7` is more like `web6` than like `web70`.
     """
-    names = list(known)
-    match = _numbered(name, names) or difflib.get_close_matches(name, names, n=1)
-    return f'; did you mean "{match[0]}"?' if match else ""
+    names = dict.fromkeys(known)
+    folded = name.casefold()
+    other_case = [one for one in names if one.casefold() == folded][:1]
+    found = dict.fromkeys([*(other_case or _once(name, names)), *_numbered(name, names)])
+    return tuple(other_case) or tuple(found) or tuple(difflib.get_close_matches(name, names, n=1))
+
+
+def _once(name: str, known: Collection[str]) -> list[str]:
+    """The name with one key struck once that was struck twice."""
+    pairs = (at for at in range(1, len(name)) if name[at] == name[at - 1])
+    return [one for at in pairs if (one := name[:at] + name[at + 1 :]) in known][:1]
 
 
 def _numbered(name: str, known: Iterable[str]) -> list[str]:
@@ -45,8 +64,8 @@ def _numbered(name: str, known: Iterable[str]) -> list[str]:
     if given is None:
         return []
     parts = [(found, one) for one in known if (found := _NUMBERED.fullmatch(one))]
-    alike = [(abs(int(one[2]) - int(given[2])), name) for one, name in parts if one[1] == given[1]]
-    return [min(alike)[1]] if alike else []
+    same = [(abs(int(one[2]) - int(given[2])), name) for one, name in parts if one[1] == given[1]]
+    return [min(same)[1]] if same else []
 
 
 def complaint(error: msgspec.ValidationError, root: type[msgspec.Struct]) -> str:

@@ -29,7 +29,7 @@ from ovirt_placement_web.key_form import (
     HostsForm,
     KeyForm,
     Meant,
-    clusters_of,
+    clusters_named,
     hosts_meant,
     key_meant,
     sent_hosts,
@@ -164,7 +164,7 @@ def _decided(asked: Asked, meant: Meant, engine: Snapshot, keys: tuple[Placement
         raise Stale(f"{error}.") from None
     permitted = {one.id for one in meant.clusters}
     for level, resource, _, _ in touched(change):
-        if not permitted.issuperset(one.id for one in clusters_of(level, resource, state)):
+        if not permitted.issuperset(one.id for one in clusters_named(level, resource, state)):
             raise Stale("it concerns other clusters now than when it was looked at.")
     if asked.form.get("was", "") != state_of(change, keys):
         raise _Changed(change)

@@ -11,8 +11,8 @@ import msgspec
 from ovirt_placement.answers.keys.changing import SETTERS, hosts_of, to_define, to_set, to_unset
 from ovirt_placement.answers.keys.sentences import written, written_weight
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot
-from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, SETTABLE
-from ovirt_placement.model.key_resources import find_place, find_resource, resource_word
+from ovirt_placement.model.key_levels import NODE, SERVER, SETTABLE
+from ovirt_placement.model.key_resources import clusters_of, find_place, find_resource, resource_word
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 from ovirt_placement_web.bounds import Refusal
 from ovirt_service.errors import UserError
@@ -119,7 +119,7 @@ def key_meant(form: KeyForm, snapshot: Snapshot, *, gone: bool) -> Meant:
         level=form.level,
         words=() if gone else (form.on,),
         on=f"{form.setter}'s placement key {form.name} on {form.level} {form.on}",
-        clusters=clusters_of(form.level, form.on, snapshot),
+        clusters=clusters_named(form.level, form.on, snapshot),
         back=_back(form, snapshot),
         decide=decide,
     )
@@ -148,22 +148,12 @@ def hosts_meant(form: HostsForm, snapshot: Snapshot, *, gone: bool) -> Meant:
     )
 
 
-def clusters_of(level: str, word: str, snapshot: Snapshot) -> tuple[Cluster, ...]:
-    """The clusters whose placements a key there may change; all, where VMs of several may share it."""
-    known = snapshot.cluster_by_id
+def clusters_named(level: str, word: str, snapshot: Snapshot) -> tuple[Cluster, ...]:
+    """The clusters whose placements a key there may change; all, where nobody knows what is meant."""
     try:
-        resource = find_resource(level, word, snapshot)
+        return clusters_of(level, find_resource(level, word, snapshot), snapshot)
     except UserError:
         return snapshot.clusters
-    if level == CLUSTER:
-        return (known[resource],)
-    if level == NODE:
-        return (known[snapshot.host_by_id[resource].cluster],)
-    if level == SERVER:
-        return (known[snapshot.vm_by_id[resource].cluster],)
-    if level in {"vdc", "vdc_offer"}:
-        return tuple(one for one in snapshot.clusters if one.data_center == resource) or snapshot.clusters
-    return snapshot.clusters
 
 
 def state_of(change: KeyChange, keys: Iterable[PlacementKey]) -> str:

@@ -19,7 +19,7 @@ from ovirt_placement_web.key_form import (
     SETTER_OF,
     HostsForm,
     KeyForm,
-    clusters_of,
+    clusters_named,
     hosts_filled,
     key_filled,
 )
@@ -66,7 +66,7 @@ def of_vm(site: Site, request: Request, view: View) -> Shown:
             (
                 one,
                 one.level in SETTABLE
-                and all(each.id in may for each in clusters_of(one.level, one.resource.id, view.snapshot)),
+                and all(each.id in may for each in clusters_named(one.level, one.resource.id, view.snapshot)),
             )
             for one in levels
         ],

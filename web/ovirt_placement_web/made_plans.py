@@ -117,7 +117,7 @@ class MadePlans:
     def maintenance(self, hosts: Sequence[str], stopped: Collection[str], back: Return) -> ClusterMaintenance:
         """What a rolling maintenance of hosts of one cluster would be now. Raises `UserError`."""
         found = of_engine(self._config, ENGINE_SECONDS)
-        options = maintenance_options(found, stopped=stopped, back=back)
+        options = maintenance_options(found, hosts, stopped=stopped, back=back)
         return maintenance_apart(found, hosts, options, _MOST_SECONDS)
 
     def check_rounds(self, snapshot: Snapshot, hosts: Sequence[str], stopped: Sequence[str]) -> None:

@@ -73,7 +73,7 @@ def stop_vms(words: str, snapshot: Snapshot) -> tuple[str, ...]:
     """The VMs that may be stopped, a name or id a line; raises `Refusal` for one that is not known."""
     try:
         named = (line.strip() for line in words.split("\n"))
-        return tuple(dict.fromkeys(find(word, "VM", snapshot.vms).id for word in named if word))
+        return tuple(dict.fromkeys(find(word, "VM", snapshot.vms, snapshot).id for word in named if word))
     except UserError as error:
         raise Refusal(400, f"There is {error}.") from None
 

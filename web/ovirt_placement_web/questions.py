@@ -28,6 +28,7 @@ from ovirt_placement.answers.last_decisions import LastDecisionsDocument, last_d
 from ovirt_placement.answers.local_proxy import of_machine
 from ovirt_placement.answers.maintenance import ClusterMaintenance
 from ovirt_placement.answers.plans.course import leads_to
+from ovirt_placement.answers.sections import ConfiguredName
 from ovirt_placement.answers.status import StatusDocument, status
 from ovirt_placement.answers.violations import ViolationsDocument, violations
 from ovirt_placement.answers.what_if import WhatIfDocument, what_if
@@ -107,14 +108,16 @@ class Questions:
     def status(self, view: View) -> StatusDocument:
         def ask() -> StatusDocument:
             enforcer: EnforcementRecord | None = None
+            names: tuple[ConfiguredName, ...] = ()
             try:
                 configuration = reread(self._config)
                 mistakes = tuple(sections.complaints(configuration))
                 enforcer = None if mistakes else enforcement(configuration, view.snapshot)
+                names = sections.configured_names(configuration)
             except UserError as error:
                 mistakes = (str(error),)
             proxy = of_machine(self._config.engine.name)
-            return status(view.parts, view.snapshot.clusters, mistakes, enforcer, proxy)
+            return status(view.parts, view.snapshot.clusters, mistakes, enforcer, proxy, names)
 
         return self._remembered.ask(view.number, "status", ask, _BRIEF_SECONDS)
 

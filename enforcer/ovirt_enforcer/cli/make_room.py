@@ -48,7 +48,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], su
 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args)
-    found = room_for(snapshot, find(args.vm, "VM", snapshot.vms), _SECONDS)
+    found = room_for(snapshot, find(args.vm, "VM", snapshot.vms, snapshot), _SECONDS)
     if args.json:
         show_json(found)
     else:

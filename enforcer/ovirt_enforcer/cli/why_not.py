@@ -43,7 +43,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], su
 def run(args: argparse.Namespace) -> int:
     config = configuration.load(args.config)
     found = of_engine(config, PATIENCE_SECONDS)
-    vm = find(args.vm, "VM", found.snapshot.vms)
+    vm = find(args.vm, "VM", found.snapshot.vms, found.snapshot)
     answer = why_not(vm, _known(found, args, vm))
     if args.json:
         show_json(answer)

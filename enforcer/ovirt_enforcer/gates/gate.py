@@ -151,8 +151,8 @@ class Remembered:
     violated_cycles: Mapping[str, int] = field(default_factory=dict)
     #: How many seconds ago somebody had migrations resumed, by cluster; the empty name is for all.
     resumed: Mapping[str, float] = field(default_factory=dict)
-    #: Ids of VMs that bear the tag `exclude_tag`: snapshots have no tags of VMs.
-    tagged_vms: frozenset[str] = frozenset()
+    #: Ids of VMs and hosts that bear the tag `exclude_tag`: snapshots may have no tags.
+    tagged: frozenset[str] = frozenset()
     #: Correlation ids of the upgrades that are maintenance runs of ours.
     own_upgrades: frozenset[str] = frozenset()
 

@@ -48,7 +48,7 @@ class Memory:
         clock: Callable[[], datetime] = _now,
         epoch: Callable[[], int] | None = None,
     ) -> None:
-        """`tagged` gives the ids of the VMs that bear the tag `exclude_tag`; `clock` the time of day.
+        """`tagged` gives the ids of what bears the tag `exclude_tag`; `clock` the time of day.
 
         `epoch` gives the epoch of the lease: what is written once it is over raises `LeaseLost`.
 
@@ -56,6 +56,8 @@ class Memory:
         """
         self._settings = config.section("enforcer", EnforcerSettings)
         self._tagged = tagged
+        #: What bore the tag when the engine was asked last; None before.
+        self.tagged: frozenset[str] | None = None
         self._clock = clock
         url, engine = config.store.url, config.engine.name
         self._intents = Store(url, engine=engine, patience_seconds=patience_seconds, create=create)
@@ -76,11 +78,12 @@ class Memory:
         under_way = self._intents.open_intents()
         history = self._intents.history(within_seconds=Gates.reach_seconds(self._settings))
         ended = {intent.id for intent in history}
+        self.tagged = self._tagged() if self._settings.exclude_tag else frozenset[str]()
         remembered = Remembered(
             history=history,
             approvals=self._approvals.approvals(),
             resumed=self._pauses.resumed(),
-            tagged_vms=self._tagged() if self._settings.exclude_tag else frozenset(),
+            tagged=self.tagged,
             own_upgrades=frozenset(map(upgrade_id, self._runs.active_ids())),
         )
         still_open = tuple(intent for intent in under_way if intent.id not in ended)

@@ -2,48 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from math import inf
-from typing import Final, TypeVar
+from typing import Final
 
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, ClusterGate, Facts, Gate, HostAction, begun_ago
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_enforcer.windows import Window
-from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.model.names import group_name
+from ovirt_placement.lookups.called import fits, named, value_of
+from ovirt_placement.model import Cluster, Host, Vm
+from ovirt_placement.model.names import group_ids, group_name, named_group
 from ovirt_placement.planning.plan import Plan, Step, StepPurpose
 from ovirt_placement.rules.violations import Violation
 from ovirt_placement.store.approvals import Approval, ApprovedMove
 from ovirt_placement.store.intents import IntentKind
 from ovirt_placement.store.pauses import ALL_CLUSTERS
-
-#: Stands for all that are not named.
-ALL_OTHERS: Final = "*"
-_Value = TypeVar("_Value")
-
-
-def named(names: Collection[str], identity: str, name: str) -> bool:
-    """Whether a list of names and ids has this one."""
-    return identity in names or name in names
-
-
-def value_of(values: Mapping[str, _Value], identity: str, name: str) -> _Value | None:
-    """What a table says of this one: by its id, by its name, or as of all that are not named."""
-    return values.get(identity, values.get(name, values.get(ALL_OTHERS)))
-
-
-def plain_group_name(group: str, snapshot: Snapshot) -> str:
-    """The bare name of an affinity group, or of a legacy label; its id where it is gone."""
-    known = snapshot.group_by_id.get(group) or snapshot.label_by_id.get(group)
-    return known.name if known else group
-
-
-def group_ids(snapshot: Snapshot) -> tuple[str, ...]:
-    """All that a step can repair by name: affinity groups, and legacy labels that act as some."""
-    return (*snapshot.group_by_id, *(label.id for label in snapshot.affinity_labels if label.implicit))
-
 
 #: Why nothing is to be done for a group; None if something may.
 WhyNot = Callable[[str], str | None]
@@ -103,7 +78,7 @@ def why_cluster_as_strict(facts: Facts, cluster: str, mode: Mode) -> str | None:
 
 def why_group_as_strict(facts: Facts, group: str, mode: Mode) -> str | None:
     """The same of a group by itself, whatever its cluster's mode."""
-    own = value_of(facts.settings.groups, group, plain_group_name(group, facts.snapshot))
+    own = value_of(facts.settings.groups, group, named_group(group, facts.snapshot).name)
     if own is None or not _as_strict(own, mode):
         return None
     return f"{group_name(group, facts.snapshot)} is in mode {own}"
@@ -194,10 +169,12 @@ def _excluded_vms(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def _why_vm(facts: Facts, vm: Vm) -> str | None:
+    if facts.settings.maintenance.moves_excluded_vms and vm.host in facts.snapshot.draining_hosts:
+        return None
     if named(facts.settings.exclude_vms, vm.id, vm.name):
         return f"{vm.name} is among exclude_vms"
     tag = facts.settings.exclude_tag
-    if vm.id in facts.remembered.tagged_vms or tag in vm.tags:
+    if vm.id in facts.remembered.tagged or _bears(tag, vm.tags):
         return f"{vm.name} bears the tag {tag}"
     return None
 
@@ -206,11 +183,17 @@ def _why_host(facts: Facts, host: Host) -> str | None:
     if named(facts.settings.exclude_hosts, host.id, host.name):
         return f"host {host.name} is among exclude_hosts"
     tag = facts.settings.exclude_tag
-    return f"host {host.name} bears the tag {tag}" if tag in host.tags else None
+    if host.id in facts.remembered.tagged or _bears(tag, host.tags):
+        return f"host {host.name} bears the tag {tag}"
+    return None
+
+
+def _bears(tag: str, tags: Iterable[str]) -> bool:
+    return any(fits(tag, one) for one in tags)
 
 
 def _why_group(facts: Facts, group: str) -> str | None:
-    if named(facts.settings.exclude_groups, group, plain_group_name(group, facts.snapshot)):
+    if named(facts.settings.exclude_groups, group, named_group(group, facts.snapshot).name):
         return f"{group_name(group, facts.snapshot)} is among exclude_groups"
     return None
 

@@ -12,7 +12,7 @@ from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.tagged import tagged_vms
+from ovirt_placement.engine.reading.tagged import tagged_ids
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.opening import PERSON_SECONDS
 
@@ -21,14 +21,14 @@ from ovirt_placement.store.opening import PERSON_SECONDS
 def current_gates(config: Config, connection: EngineConnection) -> Iterator[Gates]:
     """Give the gates; where there is no store yet, or none that answers, by the configuration alone.
 
-    Raises what asking the engine for tagged VMs raises. Nothing is written.
+    Raises what asking the engine for what is tagged raises. Nothing is written.
     """
     settings = config.section("enforcer", EnforcerSettings)
     tag = settings.exclude_tag
-    tagged = tagged_vms(connection, tag) if tag else frozenset[str]()
+    tagged = tagged_ids(connection, tag) if tag else frozenset[str]()
     memory = Memory(config, patience_seconds=PERSON_SECONDS, create=False, tagged=lambda: tagged)
     try:
-        yield _gates(memory, settings, Remembered(tagged_vms=tagged))
+        yield _gates(memory, settings, Remembered(tagged=tagged))
     finally:
         memory.close()
 

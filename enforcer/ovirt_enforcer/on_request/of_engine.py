@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+
+from msgspec.structs import replace
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.actions.migrate_vm.backoff import REACH_SECONDS, Backoff
@@ -41,6 +43,7 @@ def of_engine(config: Config, patience_seconds: float) -> Asked:
             spared,
             backoff.left_out,
             partial(_why_not_now, gates.unrenewed(), snapshot),
+            partial(_frozen_while_emptying, gates.unrenewed(), snapshot, backoff.frozen),
         )
 
 
@@ -49,6 +52,13 @@ def _why_not_now(gates: Gates, snapshot: Snapshot, plan: Plan) -> str | None:
     first = next((step for step in plan.steps if not step.after), None)
     closed = None if first is None else gates.why_closed(snapshot, plan.cluster, first, plan)
     return None if closed is None else str(closed)
+
+
+def _frozen_while_emptying(
+    gates: Gates, snapshot: Snapshot, by_history: Mapping[str, str], hosts: Collection[str]
+) -> Mapping[str, str]:
+    emptied = replace(snapshot, draining_hosts=tuple({*snapshot.draining_hosts, *hosts}))
+    return {**by_history, **gates.frozen(emptied)}
 
 
 def _history(config: Config) -> Sequence[Intent]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from ovirt_enforcer.settings import EnforcerSettings
@@ -29,3 +29,5 @@ class Asked:
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
     #: Says of a plan why its first step would not be taken now; None if it would.
     not_now: Callable[[Plan], str | None] = nothing_holds
+    #: What is left alone while hosts, by id, are emptied; None where that makes no difference.
+    frozen_while_emptying: Callable[[Collection[str]], Mapping[str, str]] | None = None

@@ -29,6 +29,7 @@ from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.health import Health
 from ovirt_enforcer.service.leading import Leader, boot_clock, own_name
 from ovirt_enforcer.service.metrics import EnforcerMetrics
+from ovirt_enforcer.service.name_watch import NameWatch
 from ovirt_enforcer.service.orders import Orders
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.people import PeopleLog
@@ -40,10 +41,11 @@ from ovirt_enforcer.service.settings_log import SettingsLog
 from ovirt_enforcer.service.stores import STORE_PATIENCE_SECONDS, Stores, check_store
 from ovirt_enforcer.service.unit_watch import UnitWatch
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.answers.sections import configured_names
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault
 from ovirt_placement.engine.reading.events import find_start_events
-from ovirt_placement.engine.reading.tagged import tagged_vms
+from ovirt_placement.engine.reading.tagged import tagged_ids
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_service import metrics as metrics_page
 from ovirt_service.errors import UserError
@@ -134,7 +136,7 @@ class Service:
             Memory(
                 config,
                 patience_seconds=STORE_PATIENCE_SECONDS,
-                tagged=partial(tagged_vms, connection, self.settings.exclude_tag),
+                tagged=partial(tagged_ids, connection, self.settings.exclude_tag),
                 epoch=lambda: self._daemon.epoch,
             ),
             recorder,
@@ -158,13 +160,24 @@ class Service:
         self._people_log = PeopleLog(self._stores.actions)
         drains = DrainWatch(notifications, clock, 2 * interval)
         policy_units = UnitWatch(notifications, clock)
+        names = NameWatch(configured_names(config), lambda: parts.memory.tagged, metrics.unmatched_names)
         self._daemon = Daemon(
             self._reading.whole,
             self._stores.intents,
             self._leader,
             parts,
             metrics,
-            (executor, host_executor, recorder, members, self._keeper, self._ha_watch, drains, policy_units),
+            (
+                executor,
+                host_executor,
+                recorder,
+                members,
+                self._keeper,
+                self._ha_watch,
+                drains,
+                policy_units,
+                names,
+            ),
             health,
             self._record_actions,
             CycleLog(self._stores.cycles, lambda: self._daemon.epoch).ended,

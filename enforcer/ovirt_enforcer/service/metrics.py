@@ -73,6 +73,9 @@ class EnforcerMetrics:
             "channel",
             "result",
         )
+        self.unmatched_names = self._gauge(
+            "unmatched_names", "Names of the configuration, rules, keys and policies that match nothing"
+        )
         self._mode = self._gauge("mode", "1 for the mode that is configured, 0 for the others", "mode")
         self._leader = self._gauge("leader", "1 while this process leads, 0 while it watches who does")
         self._epoch = self._gauge("lease_epoch", "The epoch in which this process leads; 0 while it does not")

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 from ovirt_placement.answers.finding import find
 from ovirt_placement.config import HaSettings
-from ovirt_placement.model import Host, Snapshot
+from ovirt_placement.lookups.called import WILDCARD, called
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import choices
 from ovirt_placement.rules.failover.units import Domain, tagged_domains
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
@@ -21,7 +23,7 @@ def configured_domains(snapshot: Snapshot, settings: HaSettings) -> Domains:
     Raises `UserError` if a host that is listed is not known, or if a name means two domains.
     """
     listed = tuple(
-        Domain(one.name, frozenset(_host(word, one.name, snapshot.hosts) for word in one.hosts))
+        Domain(one.name, frozenset(host for word in one.hosts for host in _hosts(word, one.name, snapshot)))
         for one in settings.domains
     )
     found = (*listed, *tagged_domains(snapshot, settings.domain_tags))
@@ -61,12 +63,13 @@ def all_together(words: Iterable[str], snapshot: Snapshot) -> Domains:
     return (Domain(None, frozenset(find(word.strip(), "host", snapshot.hosts).id for word in words)),)
 
 
-def _host(word: str, domain: str, hosts: tuple[Host, ...]) -> str:
-    """The host of an id or a name."""
-    found = [host.id for host in hosts if host.id == word] or [host.id for host in hosts if host.name == word]
-    if len(found) == 1:
-        return found[0]
+def _hosts(word: str, domain: str, snapshot: Snapshot) -> list[str]:
+    """The host of an id or a name, or those of a pattern."""
+    hosts = snapshot.hosts
+    found = called(word, hosts)
+    if len(found) == 1 or (found and WILDCARD in word):
+        return [host.id for host in found]
     if found:
-        raise UserError(f'[ha] domain "{domain}": host "{word}" is ambiguous: say {" or ".join(found)}')
+        raise UserError(f'[ha] domain "{domain}": host "{word}" is ambiguous: say {choices(found, snapshot)}')
     hint = nearest(word, [host.name for host in hosts])
     raise UserError(f'[ha] domain "{domain}": no host "{word}"{hint}')

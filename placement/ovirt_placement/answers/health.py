@@ -9,6 +9,8 @@ from ovirt_placement.answers.cluster_status import ClusterStatus
 from ovirt_placement.answers.enforcement import EnforcementRecord, degraded_by
 from ovirt_placement.answers.local_proxy import NOT_THIS_USER, ProxyRecord
 from ovirt_placement.answers.sentences import listed
+from ovirt_placement.answers.unmatched_names import summary
+from ovirt_placement.lookups.called import UnmatchedName
 from ovirt_placement.model.amounts import be, counted
 
 
@@ -29,11 +31,12 @@ def judge(
     enforcer: EnforcementRecord | None,
     proxy: ProxyRecord | None,
     rule_problems: int = 0,
+    unmatched: Sequence[UnmatchedName] = (),
 ) -> tuple[Health, tuple[str, ...]]:
     """The health, and all reasons for it, the worst first; `error` is why nothing newer is known."""
     known = tuple(clusters)
     grave = tuple(_grave(error, mistakes, known))
-    light = (*_light(known, enforcer, proxy), *_of_rules(rule_problems))
+    light = (*_light(known, enforcer, proxy), *_of_rules(rule_problems), *_of_names(unmatched))
     health = Health.UNHEALTHY if grave else Health.DEGRADED if light else Health.HEALTHY
     return health, (*grave, *light)
 
@@ -76,6 +79,13 @@ def _of_rules(problems: int) -> Iterator[str]:
     if problems:
         mistakes = f"{problems} mistakes are" if problems > 1 else "a mistake is"
         yield f"{mistakes} in placement rules (ovirt-placement rules check)"
+
+
+def _of_names(unmatched: Sequence[UnmatchedName]) -> Iterator[str]:
+    """Those of rules are mistakes in rules."""
+    if others := [one for one in unmatched if not one.in_rule]:
+        what = "a name matches" if len(others) == 1 else f"{len(others)} names match"
+        yield f"{what} nothing: {summary(others)}"
 
 
 def _light(

@@ -13,10 +13,13 @@ from ovirt_placement.answers.freshness import KnownState, dated, known_state
 from ovirt_placement.answers.health import Health, judge
 from ovirt_placement.answers.local_proxy import ProxyRecord
 from ovirt_placement.answers.rules.check import rules_check
+from ovirt_placement.answers.sections import ConfiguredName
+from ovirt_placement.answers.unmatched_names import unmatched_names
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.expected.current import outcomes
 from ovirt_placement.inventory.expected.traces import Outcomes
 from ovirt_placement.inventory.on_demand.details import referred
+from ovirt_placement.lookups.called import UnmatchedName
 from ovirt_placement.model import Cluster, Snapshot, Struct, state_file
 from ovirt_placement.model.amounts import counted
 
@@ -84,6 +87,9 @@ class StatusDocument(Document, frozen=True, kw_only=True, tag="status"):
     proxy: ProxyRecord | None
     #: What is wrong in the configuration of other commands.
     mistakes: tuple[str, ...]
+    #: Names of the configuration, of rules, keys and policies that match nothing: what they are to do is not
+    #: done.
+    unmatched_names: tuple[UnmatchedName, ...]
 
 
 class KnownParts(Struct, frozen=True):
@@ -100,13 +106,17 @@ def status(
     mistakes: Iterable[str] = (),
     enforcer: EnforcementRecord | None = None,
     proxy: ProxyRecord | None = None,
+    names: Iterable[ConfiguredName] = (),
 ) -> StatusDocument:
-    """What is known of these clusters; `mistakes` are those of the configuration."""
+    """What is known of these clusters; `mistakes` and `names` are those of the configuration."""
     snapshot = known.snapshot
     numbers, wrong = tuple(cluster_status(snapshot, cluster) for cluster in clusters), tuple(mistakes)
     rules = rules_check(snapshot)
     rule_numbers = RuleNumbers(rules=rules.rules, problems=len(rules.problems))
-    health, reasons = judge(known.source.error, wrong, numbers, enforcer, proxy, rule_numbers.problems)
+    unmatched = unmatched_names(snapshot, names) if known.source.kind != "nothing" else ()
+    health, reasons = judge(
+        known.source.error, wrong, numbers, enforcer, proxy, rule_numbers.problems, unmatched
+    )
     answer = StatusDocument(
         health=health,
         reasons=reasons,
@@ -122,6 +132,7 @@ def status(
         enforcer=enforcer,
         proxy=proxy,
         mistakes=wrong,
+        unmatched_names=unmatched,
     )
     return dated(answer, known.age_seconds)
 
@@ -200,6 +211,7 @@ def lines(answer: StatusDocument) -> Iterator[str]:
     if answer.placement_rules.rules:
         wrong = answer.placement_rules.problems
         yield f"Placement rules: {answer.placement_rules.rules}, mistakes in them: {wrong}."
+    yield from (f"Matches nothing: {one.sentence}" for one in answer.unmatched_names)
     yield from _draining_text(answer.clusters)
     if source.expected_hosts is not None and any(source.expected_hosts):
         yield _expected_text(source.expected_hosts)

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     answer = conflicts(
         snapshot,
         clusters_of(args, snapshot),
-        vm=find_id(args.vm, "VM", snapshot.vms),
+        vm=find_id(args.vm, "VM", snapshot.vms, snapshot),
         group=find_id(args.group, "affinity group or placement rule", named_groups(known, snapshot)),
     )
     if args.json:

@@ -70,13 +70,15 @@ def run(args: argparse.Namespace) -> int:
 def _asked(args: argparse.Namespace) -> StatusDocument:
     if args.state is not None:
         known = of_file(args.state)
-        return status(known, clusters_of(args, known.snapshot))
+        names = () if args.config is None else sections.configured_names(config.load(args.config))
+        return status(known, clusters_of(args, known.snapshot), names=names)
     configuration = config.load(args.config)
     known = of_engine(configuration, args.timeout)
     mistakes = tuple(sections.complaints(configuration))
     enforcer = None if mistakes else enforcement(configuration, known.snapshot)
     proxy = of_machine(configuration.engine.name)
-    return status(known, clusters_of(args, known.snapshot), mistakes, enforcer, proxy)
+    names = sections.configured_names(configuration)
+    return status(known, clusters_of(args, known.snapshot), mistakes, enforcer, proxy, names)
 
 
 def _show(args: argparse.Namespace, answer: StatusDocument) -> None:

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     answer = violations(
         snapshot,
         clusters_of(args, snapshot),
-        vm=find_id(args.vm, "VM", snapshot.vms),
+        vm=find_id(args.vm, "VM", snapshot.vms, snapshot),
         host=find_id(args.host, "host", snapshot.hosts),
         group=find_id(args.group, "affinity group", groups),
     )

@@ -104,7 +104,7 @@ def _with_more(args: argparse.Namespace, now: Snapshot) -> tuple[Snapshot, tuple
     for name, count in args.add_host:
         state = with_host(state, Like(find(name, "host", now.hosts).id, count))
     for name, count in args.vm:
-        state, names = with_vm(state, Like(find(name, "VM", now.vms).id, count))
+        state, names = with_vm(state, Like(find(name, "VM", now.vms, now).id, count))
         starting.extend(names)
     return state, tuple(starting)
 

@@ -36,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args)
-    vm = find(args.vm, "VM", snapshot.vms)
+    vm = find(args.vm, "VM", snapshot.vms, snapshot)
     answer = where(snapshot, vm, columns.asked(args))
     if args.json:
         show_answer(args, answer)

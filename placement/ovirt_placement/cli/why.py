@@ -50,9 +50,9 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("which VM? why VM, or why --refused for all that were refused")
     snapshot = read_state(args, measured=_measured(args))
     if args.refused:
-        one = None if args.vm is None else find(args.vm, "VM", snapshot.vms)
+        one = None if args.vm is None else find(args.vm, "VM", snapshot.vms, snapshot)
         return past_decisions.run_refused(args, snapshot, one)
-    vm = find(args.vm, "VM", snapshot.vms)
+    vm = find(args.vm, "VM", snapshot.vms, snapshot)
     hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
     if args.host is not None:
         hosts = (find(args.host, "host of its cluster", hosts),)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ovirt_placement.model import Cluster, DataCenter, Host, Network, PlacementKey, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, STICKY, check_level, level_of
+from ovirt_placement.model.names import choices
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
@@ -72,7 +73,8 @@ def find_resource(level: str, word: str, snapshot: Snapshot) -> str:
         return word
     found = [one.id for one in known if one.name == word]
     if len(found) > 1:
-        raise UserError(f'{level} "{word}" is ambiguous: say {" or ".join(found)}')
+        things = [snapshot.vm_by_id.get(one) or snapshot.host_by_id.get(one) or one for one in found]
+        raise UserError(f'{level} "{word}" is ambiguous: say {choices(things, snapshot)}')
     if found:
         return found[0]
     if level not in _COMPLETE and _UUID.fullmatch(word):
@@ -95,6 +97,20 @@ def find_place(words: Sequence[str], keys: Iterable[PlacementKey], snapshot: Sna
         return Place(level, None)
     known = any((key.level, key.resource) == (level, named[0]) for key in keys)
     return Place(level, named[0] if known else find_resource(level, named[0], snapshot))
+
+
+def clusters_of(level: str, resource: str, snapshot: Snapshot) -> tuple[Cluster, ...]:
+    """The clusters whose placements a key there may change; all, where VMs of several may share it."""
+    known = snapshot.cluster_by_id
+    held: Mapping[str, Mapping[str, Vm | Host]]
+    held = {SERVER: snapshot.vm_by_id, NODE: snapshot.host_by_id}
+    if level == CLUSTER and resource in known:
+        return (known[resource],)
+    if (one := held.get(level, {}).get(resource)) is not None:
+        return (known[one.cluster],)
+    if level in {"vdc", "vdc_offer"}:
+        return tuple(one for one in snapshot.clusters if one.data_center == resource) or snapshot.clusters
+    return snapshot.clusters
 
 
 def gone_keys(

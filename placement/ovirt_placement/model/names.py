@@ -30,6 +30,21 @@ class NamedGroup(Named, frozen=True):
         return f"affinity {'label' if self.is_label else 'group'} {self.name}"
 
 
+def choices(found: Iterable[object], snapshot: Snapshot | None) -> str:
+    """Things of one name by their ids, each with its cluster; with its host where they share a cluster."""
+    several = list(found)
+    clusters = [getattr(one, "cluster", None) for one in several]
+    said = []
+    for one, cluster in zip(several, clusters, strict=True):
+        where = ""
+        if snapshot is not None and cluster is not None and len(set(clusters)) > 1:
+            where = f" (cluster {named_cluster(cluster, snapshot).name})"
+        elif snapshot is not None and hasattr(one, "host"):
+            where = " (down)" if one.host is None else f" (host {host_name(one.host, snapshot)})"
+        said.append(f"{getattr(one, 'id', one)}{where}")
+    return " or ".join(said)
+
+
 def vm_name(vm_id: str, snapshot: Snapshot) -> str:
     known = snapshot.vm_by_id.get(vm_id)
     return known.name if known else vm_id
@@ -66,6 +81,12 @@ def named_group(group_id: str, snapshot: Snapshot) -> NamedGroup:
     label = snapshot.label_by_id.get(group_id)
     known = label or snapshot.group_by_id.get(group_id)
     return NamedGroup(group_id, known.name if known else group_id, is_label=label is not None)
+
+
+def group_ids(snapshot: Snapshot) -> tuple[str, ...]:
+    """Affinity groups, legacy labels that act as some, and placement rules: what a step can repair."""
+    labels = (label.id for label in snapshot.affinity_labels if label.implicit)
+    return (*snapshot.group_by_id, *labels, *snapshot.rule_by_id)
 
 
 def named_vms(ids: Iterable[str], snapshot: Snapshot) -> tuple[Named, ...]:

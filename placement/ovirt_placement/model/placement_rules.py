@@ -84,7 +84,8 @@ class PlacementRule(Struct, frozen=True):
     @property
     def names_host_tags(self) -> bool:
         """Whether the tags of hosts say what its hosts or domains are."""
-        return bool(self.domain_tags) or any(word.startswith(TAG) for word in self.hosts)
+        listed = (host for domain in self.domains for host in domain.hosts)
+        return bool(self.domain_tags) or any(word.startswith(TAG) for word in (*self.hosts, *listed))
 
     @property
     def searches(self) -> Iterator[tuple[SearchOf, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
+from typing import Final, Literal
 
 import msgspec
 
@@ -23,6 +24,16 @@ class Pending(Struct, frozen=True):
     memory_mb: int | None = None
     #: Foreseen by us and not confirmed by the engine, which decides for itself: it may rank, never veto.
     expected: bool = False
+
+
+#: What is read besides the topology, and later than it: tags and statistics of hosts, how busy VMs are, their
+#: tags, owners, disks and interfaces, and what the store holds. Searches say by themselves what they lack.
+Part = Literal["host_tags", "host_statistics", "vm_statistics", "vm_details", "stored"]
+HOST_TAGS: Final[Part] = "host_tags"
+HOST_STATISTICS: Final[Part] = "host_statistics"
+VM_STATISTICS: Final[Part] = "vm_statistics"
+VM_DETAILS: Final[Part] = "vm_details"
+STORED: Final[Part] = "stored"
 
 
 class Snapshot(
@@ -48,6 +59,8 @@ class Snapshot(
     member_searches: tuple[MemberSearch, ...] = ()
     #: Ids of hosts that are emptied for maintenance: no VM is placed there.
     draining_hosts: tuple[str, ...] = ()
+    #: Parts that a rule in force needs and that have not been read yet: what hangs on them is not known.
+    unread: tuple[Part, ...] = ()
 
     @cached_property
     def cluster_by_id(self) -> dict[str, Cluster]:

@@ -40,6 +40,8 @@ def load(path: Path) -> Snapshot:
 
 def loads(content: bytes) -> Snapshot:
     """Decode a state file's content; raises `UserError` as `load` does, without the name of the file."""
+    if not content.lstrip().startswith(b"{"):
+        raise UserError("is no state file (ovirt-placement snapshot makes one)")
     try:
         head = msgspec.json.decode(content, type=_Head)
         if head.format != FORMAT:

@@ -42,7 +42,7 @@ def test_a_list_opts_out_by_name_and_by_id(lists: dict[str, tuple[str, ...]], re
 
 def test_a_tag_opts_out() -> None:
     alone, tagged = f"alpha bears the tag {TAG}", f"host two bears the tag {TAG}"
-    assert closed(gates(tagged_vms=frozenset("a")), *NAMED) == ("exclusion", alone)
+    assert closed(gates(tagged=frozenset("a")), *NAMED) == ("exclusion", alone)
     on_vm = (*NAMED[:2], vm("a", "h1", name="alpha", tags=(TAG,)), *NAMED[3:])
     assert closed(gates(), *on_vm) == ("exclusion", alone)
     on_host = (NAMED[0], host("h2", name="two", tags=("other", TAG)), *NAMED[2:])

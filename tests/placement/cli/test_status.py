@@ -211,7 +211,7 @@ def test_other_questions_are_answered_of_old_only_when_that_is_wanted(
     file.write_bytes(state_file.dumps(STATE))
     status, answer = main([*question.split(), "--state", str(file)]), capsys.readouterr().out
     assert main([*question.split(), "--config", of_old, "--timeout", "5"]) == 2
-    assert "no snapshot" in capsys.readouterr().err
+    assert "the engine does not answer" in capsys.readouterr().err
     assert main([*question.split(), "--config", of_old, "--stale"]) == status
     assert capsys.readouterr().out == answer
     assert "s old" in caplog.text

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_deadline, add_return, add_state, duration
@@ -88,7 +89,7 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def run(args: argparse.Namespace) -> int:
     found = asked(args)
     hosts = _hosts(args, found)
-    options = _options(args, found)
+    options = _options(args, found, chain.from_iterable(hosts.values()))
     ends = time.monotonic() + (args.deadline or _SECONDS)
     records = []
     for left, own in zip(range(len(hosts), 0, -1), hosts.values(), strict=True):
@@ -145,13 +146,14 @@ def _hosts(args: argparse.Namespace, found: Asked) -> dict[str, list[str]]:
     return by_cluster
 
 
-def _options(args: argparse.Namespace, found: Asked) -> MaintenanceOptions:
+def _options(args: argparse.Namespace, found: Asked, hosts: Iterable[str]) -> MaintenanceOptions:
     domains = None
     if args.state is not None and args.config is not None:
         domains = configured.domains(configuration.load(args.config).ha, found.snapshot) or ()
     return maintenance_options(
         found,
-        stopped={find(word, "VM", found.snapshot.vms).id for word in args.stop},
+        hosts,
+        stopped={find(word, "VM", found.snapshot.vms, found.snapshot).id for word in args.stop},
         back=args.back,
         at_once=args.at_once,
         host_seconds=args.host_time,

@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     check_settings(config, args.work)
     snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
     hosts = _hosts(args, snapshot)
-    stop_vms = tuple(find(word, "VM", snapshot.vms).id for word in args.stop)
+    stop_vms = tuple(find(word, "VM", snapshot.vms, snapshot).id for word in args.stop)
     if not args.in_order:
         domains = domains_of(config, snapshot)
         hosts = in_order_of_plan(snapshot, hosts, stop_vms, domains, Deadline.after(_SECONDS))

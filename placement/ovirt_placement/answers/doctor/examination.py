@@ -13,6 +13,7 @@ from ovirt_placement.answers.doctor import (
     hardening,
     keys,
     machine,
+    names,
     placement_rules,
     platform,
     policies,
@@ -123,6 +124,7 @@ def _examine_engine(
     enforcer = enforcement(configuration, snapshot)
     examination.not_in_use.extend(at_work.idle_enforcer(enforcer, configuration.unit("ovirt-enforcer")))
     examination.findings.extend(keys.examine_mistakes(snapshot))
+    examination.add("names", lambda: names.examine_names(connection, configuration, snapshot))
     examination.add("placement rules", lambda: placement_rules.examine_rules(connection, snapshot))
     enforcing = "enforce" in {enforcer.mode, enforcer.configured_mode}
     examination.findings.extend(engine.examine_enforcement(enforcing, events, now))

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.keys.key import KeyRecord, key_record
-from ovirt_placement.answers.keys.sentences import written, written_weight
+from ovirt_placement.answers.keys.sentences import without_effect, written, written_weight
 from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.model.key_resources import clusters_of
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 
 
@@ -20,6 +21,8 @@ class KeysChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="keys_ch
     set: tuple[KeyRecord, ...]
     unset: tuple[KeyRecord, ...]
     forgotten: tuple[str, ...]
+    #: Why what was set counts for less, or for nothing, in sentences.
+    notes: tuple[str, ...]
 
 
 def keys_change(
@@ -40,6 +43,7 @@ def keys_change(
     fresh = {place: record for place, record in put.items() if there.get(place) != record}
     touched = [place for place in there if place in fresh or (place in gone and place not in put)]
     forgotten = tuple(forgotten)
+    concerned = (one for key in change.put for one in clusters_of(key.level, key.resource, snapshot))
     return KeysChangeDocument(
         changed=bool(touched or fresh or forgotten),
         dry_run=dry_run,
@@ -48,6 +52,7 @@ def keys_change(
         set=tuple(put.values()),
         unset=tuple(key_record(key, snapshot) for key in change.remove),
         forgotten=forgotten,
+        notes=tuple(without_effect({one.id: one for one in concerned}.values())),
     )
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.keys import scores
 from ovirt_placement.answers.keys.scores import HostKeys, cells, host_keys
-from ovirt_placement.answers.keys.sentences import figure
+from ovirt_placement.answers.keys.sentences import figure, without_effect
 from ovirt_placement.answers.sentences import Unit, listed, unit_names
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import Named, host_name, named_cluster, named_host, named_hosts
@@ -61,6 +61,8 @@ class KeysExplainDocument(Document, frozen=True, kw_only=True, tag="keys_explain
     #: Whether its storage binds the VM to a host, so that keys have no say.
     local_storage: bool
     sentence: str
+    #: What the policy lacks for keys to count, in a sentence.
+    notes: tuple[str, ...]
     hosts: tuple[HostPlace, ...]
 
 
@@ -91,6 +93,7 @@ def keys_explain(
         failed=decision.failed,
         local_storage=decision.local_storage,
         sentence=_OTHERS if others else _outcome(decision, snapshot, whole=whole),
+        notes=tuple(without_effect([snapshot.cluster_by_id[vm.cluster]])),
         hosts=tuple(_places(every, refused, snapshot)),
     )
 

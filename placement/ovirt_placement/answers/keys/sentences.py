@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
-from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.model import Cluster, PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import resource_name
 from ovirt_placement.model.names import host_name, vm_name
+from ovirt_placement.rules.placement_keys import key_filter, key_weight
 from ovirt_placement.rules.placement_keys.compile import MistakenKey
 from ovirt_placement.rules.placement_keys.keys import Code
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Mistake
 from ovirt_placement.rules.placement_keys.property import NAME
 
+#: What keys do not do without one of our units.
+_WITHOUT = {
+    key_filter.RULE.name: "no host is refused by placement keys",
+    key_weight.RULE.name: "hosts are not ranked by placement keys",
+}
 #: From here on a whole number is written with its first digits.
 _MANY = 10**15
 
@@ -55,6 +62,19 @@ def mistake_sentence(mistake: Mistake) -> str:
     if isinstance(mistake, MissingNodeKeys):
         return f"{code_sentence(Code.NODE_KEY_SET_DIFFERS)}: {', '.join(mistake.names)}"
     return f"{code_sentence(Code.PROPERTY_UNREADABLE)}: {mistake.text}"
+
+
+def without_effect(clusters: Iterable[Cluster]) -> Iterator[str]:
+    """What comes of keys in clusters whose policies are known to lack units of ours, in a sentence each."""
+    for cluster in clusters:
+        policy = cluster.scheduling_policy
+        lacking = [rule.name for rule in (key_filter.RULE, key_weight.RULE) if not rule.enabled_in(cluster)]
+        if policy is not None and lacking:
+            what = "no effect" if len(lacking) > 1 else _WITHOUT[lacking[0]]
+            yield (
+                f"{what}: the policy of cluster {cluster.name} has no {' and no '.join(lacking)}"
+                " (ovirt-placement setup --placement-keys)"
+            )
 
 
 def key_place(key: PlacementKey, snapshot: Snapshot) -> str:

@@ -80,7 +80,7 @@ def remove(args: argparse.Namespace) -> int:
 
     with connected(args) as connection:
         snapshot = known(args, connection)
-        group = find(args.group, "affinity group", snapshot.affinity_groups)
+        group = find(args.group, "affinity group", snapshot.affinity_groups, snapshot)
         if (status := stops(args, lambda: foreseen(args, gone=[group]))) is not None:
             return status
         was = described_group(group, snapshot, _description(connection, group))
@@ -195,7 +195,7 @@ def _added(args: argparse.Namespace, snapshot: Snapshot) -> AffinityGroup:
 
 
 def _edited(args: argparse.Namespace, snapshot: Snapshot) -> AffinityGroup:
-    group = find(args.group, "affinity group", snapshot.affinity_groups)
+    group = find(args.group, "affinity group", snapshot.affinity_groups, snapshot)
     members = {
         name: _members(args, group, name, option, word, snapshot) for name, (option, word) in MEMBERS.items()
     }

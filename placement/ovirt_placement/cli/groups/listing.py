@@ -20,9 +20,9 @@ def run(args: argparse.Namespace) -> int:
     answer = groups_list(
         snapshot,
         clusters_of(args, snapshot),
-        vm=find_id(args.vm, "VM", snapshot.vms),
+        vm=find_id(args.vm, "VM", snapshot.vms, snapshot),
         host=find_id(args.host, "host", snapshot.hosts),
-        group=find_id(args.group, "affinity group", snapshot.affinity_groups),
+        group=find_id(args.group, "affinity group", snapshot.affinity_groups, snapshot),
         violated=args.violated,
     )
     if args.json:

@@ -14,8 +14,9 @@ def run(args: argparse.Namespace) -> int:
     answer = keys_check(state.snapshot, (one.key for one in state.authors.values()))
     if args.json:
         show_answer(args, answer)
-    elif answer.mistakes:
-        show(rows(answer), HEADERS, whole=args.all)
     else:
-        print("No mistakes.")
+        if answer.mistakes:
+            show(rows(answer), HEADERS, whole=args.all)
+        for line in answer.notes or (() if answer.mistakes else ("No mistakes.",)):
+            print(line)
     return int(bool(answer.mistakes))

@@ -12,7 +12,7 @@ from ovirt_placement.cli.question import show, show_answer
 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_keys(args).snapshot
-    vm = find(args.vm, "VM", snapshot.vms)
+    vm = find(args.vm, "VM", snapshot.vms, snapshot)
     answer = keys_explain(snapshot, vm, stay=args.stay, whole=args.all)
     if args.json:
         show_answer(args, answer)
@@ -20,5 +20,5 @@ def run(args: argparse.Namespace) -> int:
     if answer.hosts:
         show(rows(answer), HEADERS, whole=args.all)
         print()
-    print(answer.sentence)
+    print("\n".join((answer.sentence, *answer.notes)))
     return 0

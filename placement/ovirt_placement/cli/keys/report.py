@@ -19,4 +19,4 @@ def report(args: argparse.Namespace, answer: KeysChangeDocument) -> None:
     if len(shown) > _MOST_LINES:
         more = f"... and {len(shown) - _MOST_LINES} more: ovirt-placement keys list --all shows all keys"
         shown = [*shown[:_MOST_LINES], more]
-    print("\n".join(shown) or "Nothing to change.")
+    print("\n".join((*(shown or ["Nothing to change."]), *(f"note: {note}" for note in answer.notes))))

@@ -16,7 +16,7 @@ from ovirt_placement.model import Host, Vm
 def run(args: argparse.Namespace) -> int:
     snapshot = read_keys(args).snapshot
     items: tuple[Vm | Host, ...] = (*snapshot.vms, *snapshot.hosts)
-    item = find(args.item, "VM or host", items)
+    item = find(args.item, "VM or host", items, snapshot)
     answer = keys_of_vm(snapshot, item) if isinstance(item, Vm) else keys_of_host(snapshot, item)
     if args.json:
         show_answer(args, answer)

@@ -21,6 +21,8 @@ from ovirt_service.legible import unbroken
 SDK_ERRORS: tuple[type[Exception], ...] = (ovirtsdk4.Error, Unanswered, LogInRefused)
 #: A longer text holds no fault of the engine's.
 _LONGEST_FAULT = 2**20
+#: How a listener that expects TLS ends a connection without it.
+_ENDED_EARLY = ("reset", "empty reply", "disconnected", "closed connection", "without response", "aborted")
 _CA_PATH = "/ovirt-engine/services/pki-resource?resource=ca-certificate&format=X509-PEM-CA"
 
 
@@ -154,13 +156,26 @@ def _failure_without_answer(cause: Cause, text: str, settings: EngineSettings) -
         return EngineAway(f"{settings.url}: the engine is not listened to: {text}", request_sent=True)
     if cause in (Cause.UNSENT, Cause.LOST):
         return EngineAway(
-            f"{settings.url}: the engine does not answer: {text}", request_sent=cause is Cause.LOST
+            f"{settings.url}: the engine does not answer: {text}{_way_on(text, settings)}",
+            request_sent=cause is Cause.LOST,
         )
     if cause is Cause.NO_ENGINE:
         return _no_engine(settings)
     if cause is Cause.NO_AUTHORITY:
         return EngineSetupError(f"[engine] ca_file: {settings.ca_file}: holds no CA certificate ({text})")
     return EngineSetupError(f"{settings.url}: {_to_set_right(cause, text, settings)}")
+
+
+def _way_on(text: str, settings: EngineSettings) -> str:
+    """What to look at, where a connection was refused or ended at once."""
+    address = urlparse(settings.url or "")
+    said = text.lower()
+    if "refused" in said or "couldn't connect" in said or "could not connect" in said:
+        port = address.port or (80 if address.scheme == "http" else 443)
+        return f": is ovirt-engine running, and port {port} reachable?"
+    if address.scheme == "http" and any(word in said for word in _ENDED_EARLY):
+        return ": it may want https"
+    return ""
 
 
 def _to_set_right(cause: Cause, text: str, settings: EngineSettings) -> str:
@@ -182,6 +197,8 @@ def _to_set_right(cause: Cause, text: str, settings: EngineSettings) -> str:
             f"the engine's certificate is not trusted ({text}): set ca_file under [engine] to its CA, which"
             f" it gives at {address.scheme}://{address.netloc}{_CA_PATH}"
         )
+    if cause is Cause.NO_TLS:
+        return f"what answers there speaks http, not https ({text}): correct url under [engine]"
     return f"{text}: correct url under [engine]"
 
 

@@ -31,6 +31,8 @@ class Cause(enum.Enum):
     NO_AUTHORITY = enum.auto()
     #: Nothing that speaks as the URL says can be there.
     BAD_URL = enum.auto()
+    #: What answers at an https address speaks no TLS.
+    NO_TLS = enum.auto()
     #: The request cannot have reached the engine.
     UNSENT = enum.auto()
     #: The request may have reached the engine.
@@ -84,7 +86,7 @@ def of_curl(error: pycurl.error) -> Unanswered:
     elif cause is Cause.UNTRUSTED and ("expired" in text or "not yet valid" in text):
         cause = Cause.EXPIRED
     elif number == pycurl.E_SSL_CONNECT_ERROR and "version" in text:
-        cause = Cause.BAD_URL
+        cause = Cause.NO_TLS
     return Unanswered(cause, redacted(str(text)))
 
 
@@ -126,7 +128,7 @@ def _of_tls(error: ssl.SSLError) -> Unanswered:
         return Unanswered(Cause.UNTRUSTED if valid else Cause.EXPIRED, error.verify_message)
     reason = error.reason or str(error)
     no_tls = any(word in reason for word in _NO_TLS)
-    return Unanswered(Cause.BAD_URL if no_tls else Cause.LOST, reason.replace("_", " ").lower())
+    return Unanswered(Cause.NO_TLS if no_tls else Cause.LOST, reason.replace("_", " ").lower())
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

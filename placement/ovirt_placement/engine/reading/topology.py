@@ -72,7 +72,9 @@ def read_infrastructure(connection: EngineConnection) -> Snapshot:
     with whole_answers(connection):
         return consistent(
             Snapshot(
-                clusters=clusters.read(_answer_of_an_engine(connection)).clusters,
+                clusters=with_policies(
+                    connection, clusters.read(_answer_of_an_engine(connection)), PolicyReader()
+                ),
                 hosts=read_hosts(connection),
                 data_centers=_data_centers(connection),
                 vms=(),

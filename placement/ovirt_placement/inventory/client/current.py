@@ -275,9 +275,9 @@ def _direct(opened: Opened, max_age: float, until: float, measured: Measured) ->
             searches=searches(records),
         )
     except UserError as error:
-        raise NoSnapshot(f"no snapshot: {error}") from error
+        raise NoSnapshot(str(error)) from error
     except OSError as error:  # no descriptors are left, say: it may pass
-        raise NoSnapshot(f"no snapshot: {error.strerror or error}") from error
+        raise NoSnapshot(error.strerror or str(error)) from error
     if found is None:
-        raise NoSnapshot(f"no snapshot in time: {opened.config.engine.url} has not answered yet")
+        raise NoSnapshot(f"{opened.config.engine.url}: the engine has not answered yet")
     return opened.keys.over(found, records)

@@ -25,8 +25,17 @@ def domains_of(snapshot: Snapshot, parameters: Mapping[str, str]) -> tuple[Domai
         Domain(name, frozenset(host for word in words for host in _called(snapshot, word)))
         for name, words in _lists(parameters)
     )
-    prefixes = tuple(filter(None, parameters.get(TAGS, "").split(",")))
-    return (*listed, *tagged_domains(snapshot, prefixes))
+    return (*listed, *tagged_domains(snapshot, listed_tags(parameters)))
+
+
+def listed_tags(parameters: Mapping[str, str]) -> tuple[str, ...]:
+    """What the tags of hosts that name domains begin with."""
+    return tuple(filter(None, parameters.get(TAGS, "").split(",")))
+
+
+def listed_hosts(parameters: Mapping[str, str]) -> tuple[str, ...]:
+    """The hosts of all lists, by name or id, each once."""
+    return tuple(dict.fromkeys(word for _, some in _lists(parameters) for word in some))
 
 
 def unknown_hosts(snapshot: Snapshot, vm: str) -> tuple[Reason, ...]:
@@ -34,8 +43,7 @@ def unknown_hosts(snapshot: Snapshot, vm: str) -> tuple[Reason, ...]:
     known = snapshot.vm_by_id.get(vm)
     if known is None:
         return ()
-    lists = _lists(snapshot.cluster_by_id[known.cluster].scheduling_properties)
-    words = dict.fromkeys(word for _, some in lists for word in some)
+    words = listed_hosts(snapshot.cluster_by_id[known.cluster].scheduling_properties)
     return tuple(Reason(UNKNOWN_HOST, status=word) for word in words if not _called(snapshot, word))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ovirt_placement.lookups.called import begins
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 
@@ -35,11 +36,11 @@ def whole_domains(domains: Iterable[Domain], hosts: Sequence[str]) -> tuple[Fail
 
 
 def tagged_domains(snapshot: Snapshot, prefixes: Sequence[str]) -> tuple[Domain, ...]:
-    """A domain for each host tag that begins with one of these prefixes, named as the tag, by name."""
+    """A domain for each host tag that begins with one of these prefixes or patterns, named as it."""
     by_tag: dict[str, set[str]] = {}
     for host in snapshot.hosts:
         for tag in host.tags:
-            if any(tag.startswith(prefix) for prefix in prefixes):
+            if any(begins(prefix, tag) for prefix in prefixes):
                 by_tag.setdefault(tag, set()).add(host.id)
     return tuple(Domain(tag, frozenset(by_tag[tag])) for tag in sorted(by_tag))
 

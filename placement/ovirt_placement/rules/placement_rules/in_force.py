@@ -68,7 +68,7 @@ def _wrong_numbers(rule: PlacementRule) -> Iterator[str]:
 
 def is_in_force(found: Resolved) -> bool:
     """Whether a rule counts: it is enabled, it is known who its members are, and nothing is wrong with it."""
-    known = found.cluster is not None and found.members_known
+    known = found.cluster is not None and not found.unknown
     return found.rule.enabled and known and next(mistakes(found.rule), None) is None
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TypeVar
 
+from ovirt_placement.lookups.called import WILDCARD, UnmatchedName, begins, called, fits, unmatched
 from ovirt_placement.lookups.index import Earlier, continued
-from ovirt_placement.model import Cluster, Host, PlacementRule, Snapshot, Vm
+from ovirt_placement.model import Host, PlacementRule, Snapshot, Vm
 from ovirt_placement.model.placement_rules import GROUP, LABEL, SEARCH, TAG, MemberSearch, SearchOf
 from ovirt_placement.model.record import Record
-
-Named = TypeVar("Named", Vm, Host, Cluster)
+from ovirt_placement.model.snapshot import HOST_TAGS, VM_DETAILS, Part
 
 _SEVERAL = (TAG, GROUP, LABEL, SEARCH)
 
@@ -28,10 +27,17 @@ class Resolved(Record, frozen=True):
     hosts: frozenset[str] = frozenset()
     #: The failure domain of each host that is in one.
     domain_of: Mapping[str, str] = {}
-    #: What it names that is not there, or not clear, in sentences.
-    problems: tuple[str, ...] = ()
-    #: Whether the engine has answered all of its searches: else nobody knows who it is about.
-    members_known: bool = True
+    #: What it names that is not there.
+    unmatched: tuple[UnmatchedName, ...] = ()
+    #: What it names that is not clear, in sentences.
+    unclear: tuple[str, ...] = ()
+    #: What has not been read that says who it is about: until then nobody knows, and it is not judged.
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """All that is wrong with what it names, in sentences."""
+        return (*(one.what for one in self.unmatched), *self.unclear)
 
 
 @continued
@@ -47,7 +53,9 @@ def _nothing_else_is_named(snapshot: Snapshot, earlier: Earlier) -> bool:
     """Whether every word means the same in both: then VMs only moved, or hosts have other figures."""
     before = earlier.snapshot
     frame = ("placement_rules", "clusters", "affinity_groups", "affinity_labels", "member_searches")
-    if any(getattr(before, part) is not getattr(snapshot, part) for part in frame):
+    if before.unread != snapshot.unread or any(
+        getattr(before, part) is not getattr(snapshot, part) for part in frame
+    ):
         return False
     if not snapshot.placement_rules:
         return True
@@ -67,23 +75,43 @@ def _vm_names(vm: Vm) -> tuple[object, ...]:
 
 
 def _resolved(names: _Names, rule: PlacementRule) -> Resolved:
-    problems: list[str] = []
-    clusters = _called(rule.cluster, names.snapshot.clusters)
+    clusters = called(rule.cluster, names.snapshot.clusters)
+    faults = _Faults(f"placement rule {rule.name}")
     if len(clusters) != 1:
-        problems.append(_unclear("cluster", rule.cluster, clusters))
-        return Resolved(rule, None, problems=tuple(problems))
+        faults.refuse("cluster", rule.cluster, clusters, (one.name for one in names.snapshot.clusters))
+        return Resolved(rule, None, unmatched=tuple(faults.unmatched), unclear=tuple(faults.unclear))
     cluster = clusters[0].id
-    hosts = frozenset(names.hosts(rule.hosts, cluster, problems))
+    hosts = frozenset(names.hosts(rule.hosts, cluster, faults))
     return Resolved(
         rule,
         cluster,
-        tuple(names.vms(rule.vms, cluster, problems)),
-        tuple(names.vms(rule.other_vms, cluster, problems)),
+        tuple(names.vms(rule.vms, cluster, faults)),
+        tuple(names.vms(rule.other_vms, cluster, faults)),
         hosts,
-        names.domains(rule, cluster, problems),
-        tuple(problems),
-        all(names.found_by(*search) is not None for search in rule.searches),
+        names.domains(rule, cluster, faults),
+        tuple(faults.unmatched),
+        tuple(faults.unclear),
+        tuple(names.unknown(rule)),
     )
+
+
+class _Faults:
+    """What is found to be wrong with the names of a rule."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self.unmatched: list[UnmatchedName] = []
+        self.unclear: list[str] = []
+
+    def miss(self, kind: str, word: str, known: Iterable[str] = ()) -> None:
+        self.unmatched.append(unmatched(self._where, kind, word, known, in_rule=True))
+
+    def refuse(self, kind: str, word: str, found: Sequence[object], known: Iterable[str]) -> None:
+        """Take note of a word for one thing that means none, or several."""
+        if found:
+            self.unclear.append(f"there are {len(found)} of the name {word} for a {kind}: name one by its id")
+        else:
+            self.miss(kind, word, known)
 
 
 class _Names:
@@ -92,113 +120,146 @@ class _Names:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
 
-    def vms(self, words: Iterable[str], cluster: str, problems: list[str]) -> Iterable[str]:
-        """Ids of VMs of the cluster, each once, in the order of the words; what is wrong goes to the list."""
+    def vms(self, words: Iterable[str], cluster: str, faults: _Faults) -> Iterable[str]:
+        """Ids of VMs of the cluster, each once, in the order of the words; what is wrong is noted."""
         found: dict[str, None] = {}
         for word in words:
             if word.startswith(_SEVERAL):
-                meant = self._several_vms(word, problems)
+                meant = self._several_vms(word, cluster, faults)
             else:
-                meant = self._one(word, "VM", self._vms_called.get((cluster, word), ()), problems)
+                here = self._vms_called.get((cluster, word)) or self._fitting_vms(cluster, word)
+                if len(here) != 1 and WILDCARD not in word:
+                    faults.refuse("VM", word, here, (vm.name for vm in self._vms_of[cluster]))
+                    here = ()
+                elif not here:
+                    faults.miss("VM", word)
+                meant = [vm.id for vm in here]
             own = [vm for vm in meant if self.snapshot.vm_by_id[vm].cluster == cluster]
             if meant and not own:
-                problems.append(f"{word} names no VM of cluster {self._cluster(cluster)}")
+                faults.miss(f"VM of cluster {self._cluster(cluster)}", word)
             found.update(dict.fromkeys(own))
         return found
 
-    def hosts(self, words: Iterable[str], cluster: str, problems: list[str]) -> Iterable[str]:
+    def hosts(self, words: Iterable[str], cluster: str, faults: _Faults) -> Iterable[str]:
         """The same of hosts."""
         found: dict[str, None] = {}
         for word in words:
             if word.startswith(_SEVERAL):
-                meant = self._several_hosts(word, problems)
+                meant = self._several_hosts(word, cluster, faults)
             else:
-                meant = self._one(word, "host", _called(word, self.snapshot.hosts), problems)
+                here = called(word, self.snapshot.hosts)
+                if len(here) != 1 and WILDCARD not in word:
+                    faults.refuse("host", word, here, (host.name for host in self.snapshot.hosts))
+                    here = []
+                elif not here:
+                    faults.miss("host", word)
+                meant = [host.id for host in here]
             own = [host for host in meant if self.snapshot.host_by_id[host].cluster == cluster]
             if meant and not own:
-                problems.append(f"{word} names no host of cluster {self._cluster(cluster)}")
+                faults.miss(f"host of cluster {self._cluster(cluster)}", word)
             found.update(dict.fromkeys(own))
         return found
 
-    def domains(self, rule: PlacementRule, cluster: str, problems: list[str]) -> Mapping[str, str]:
+    def domains(self, rule: PlacementRule, cluster: str, faults: _Faults) -> Mapping[str, str]:
         """The domain of each host of the cluster: those that are listed, then those that tags name."""
-        listed = [(one.name, self.hosts(one.hosts, cluster, problems)) for one in rule.domains]
+        listed = [(one.name, self.hosts(one.hosts, cluster, faults)) for one in rule.domains]
+        tagged = self._tagged(cluster)
         found: dict[str, str] = {}
-        for name, hosts in (*listed, *self._tagged(rule.domain_tags, cluster)):
+        for prefix in rule.domain_tags:
+            if HOST_TAGS not in self.snapshot.unread and not any(begins(prefix, tag) for tag in tagged):
+                faults.miss(f"tag of a host of cluster {self._cluster(cluster)}", f"{prefix}*", tagged)
+        ours = [
+            (tag, own) for tag, own in tagged.items() if any(begins(one, tag) for one in rule.domain_tags)
+        ]
+        for name, hosts in (*listed, *ours):
             for host in hosts:
                 before = found.setdefault(host, name)
                 if before != name:
-                    problems.append(
+                    faults.unclear.append(
                         f"host {self.snapshot.host_by_id[host].name} is in two domains, {before} and {name}"
                     )
-        if (rule.domains or rule.domain_tags) and not found:
-            problems.append(f"no host of cluster {self._cluster(cluster)} is in a domain")
+        if (rule.domains or rule.domain_tags) and not found and not self.unknown(rule):
+            faults.unclear.append(f"no host of cluster {self._cluster(cluster)} is in a domain")
         return found
 
-    def _tagged(self, prefixes: Sequence[str], cluster: str) -> Iterator[tuple[str, list[str]]]:
-        by_tag: defaultdict[str, list[str]] = defaultdict(list)
-        for host in self.snapshot.hosts if prefixes else ():
-            for tag in host.tags if host.cluster == cluster else ():
-                if tag.startswith(tuple(prefixes)):
-                    by_tag[tag].append(host.id)
-        yield from sorted(by_tag.items())
+    def unknown(self, rule: PlacementRule) -> list[str]:
+        """What has not been read that says who a rule is about."""
+        unread = self.snapshot.unread
+        lacking = {
+            "the tags of hosts have not been read yet": rule.names_host_tags and HOST_TAGS in unread,
+            "the tags of VMs have not been read yet": rule.names_vm_tags and VM_DETAILS in unread,
+            "a search has not been answered yet": any(
+                self.found_by(*search) is None for search in rule.searches
+            ),
+        }
+        return [why for why, lacks in lacking.items() if lacks]
 
-    def _several_vms(self, word: str, problems: list[str]) -> Sequence[str]:
+    def _tagged(self, cluster: str) -> Mapping[str, list[str]]:
+        by_tag: defaultdict[str, list[str]] = defaultdict(list)
+        for host in self.snapshot.hosts:
+            for tag in host.tags if host.cluster == cluster else ():
+                by_tag[tag].append(host.id)
+        return dict(sorted(by_tag.items()))
+
+    def _several_vms(self, word: str, cluster: str, faults: _Faults) -> Sequence[str]:
         known = self.snapshot.vm_by_id
         kind, name = _parted(word)
-        found: Sequence[str]
+        found: Iterable[str]
         if kind == SEARCH:
-            found = self._searched("vms", name, problems)
+            found = self._searched("vms", name, faults)
         elif kind == TAG:
-            found = self._vms_tagged.get(name, ())
+            found = [vm for tag, vms in self._vms_tagged.items() if fits(name, tag) for vm in vms]
         elif kind == GROUP:
-            groups = _called_group(name, self.snapshot)
-            found = self.snapshot.group_vms[groups] if groups else ()
+            found = [vm for group in self._groups(name, cluster) for vm in self.snapshot.group_vms[group]]
         else:
-            labels = [label for label in self.snapshot.affinity_labels if name in (label.id, label.name)]
-            found = labels[0].vms if labels else ()
-        found = [vm for vm in found if vm in known]
-        if not found and (kind != SEARCH or self.found_by("vms", name) is not None):
-            problems.append(f"{word} names no VM")
+            found = [vm for label in called(name, self.snapshot.affinity_labels) for vm in label.vms]
+        found = [vm for vm in dict.fromkeys(found) if vm in known]
+        if not found and not self._is_late("vms", VM_DETAILS, kind, name):
+            faults.miss("VM", word)
         return found
 
-    def _several_hosts(self, word: str, problems: list[str]) -> Sequence[str]:
+    def _several_hosts(self, word: str, cluster: str, faults: _Faults) -> Sequence[str]:
         kind, name = _parted(word)
-        found: Sequence[str]
+        found: Iterable[str]
         if kind == SEARCH:
-            found = self._searched("hosts", name, problems)
+            found = self._searched("hosts", name, faults)
         elif kind == TAG:
-            found = [host.id for host in self.snapshot.hosts if name in host.tags]
+            found = [host.id for host in self.snapshot.hosts if any(fits(name, tag) for tag in host.tags)]
         elif kind == GROUP:
-            groups = _called_group(name, self.snapshot)
-            found = self.snapshot.group_hosts[groups] if groups else ()
+            found = [one for group in self._groups(name, cluster) for one in self.snapshot.group_hosts[group]]
         else:
-            labels = [label for label in self.snapshot.affinity_labels if name in (label.id, label.name)]
-            found = labels[0].hosts if labels else ()
-        found = [host for host in found if host in self.snapshot.host_by_id]
-        if not found and (kind != SEARCH or self.found_by("hosts", name) is not None):
-            problems.append(f"{word} names no host")
+            found = [one for label in called(name, self.snapshot.affinity_labels) for one in label.hosts]
+        found = [host for host in dict.fromkeys(found) if host in self.snapshot.host_by_id]
+        if not found and not self._is_late("hosts", HOST_TAGS, kind, name):
+            faults.miss("host", word)
         return found
+
+    def _is_late(self, of: SearchOf, tags: Part, kind: str, name: str) -> bool:
+        """Whether what a word finds is not known yet."""
+        if kind == SEARCH:
+            return self.found_by(of, name) is None
+        return kind == TAG and tags in self.snapshot.unread
+
+    def _groups(self, name: str, cluster: str) -> list[str]:
+        """The one affinity group of this id or name, that of the cluster first; of a pattern, all."""
+        groups = self.snapshot.affinity_groups
+        found = called(name, (one for one in groups if one.cluster == cluster)) or called(name, groups)
+        return [one.id for one in found] if len(found) == 1 or WILDCARD in name else []
 
     def found_by(self, of: SearchOf, text: str) -> tuple[str, ...] | None:
         """Who a search finds, in any cluster; None as long as the engine has not answered it."""
         known = self._searches.get((of, text))
         return None if known is None else known.found
 
-    def _searched(self, of: SearchOf, text: str, problems: list[str]) -> Sequence[str]:
+    def _searched(self, of: SearchOf, text: str, faults: _Faults) -> Sequence[str]:
         known = self._searches.get((of, text))
         problem = "the engine has not answered it yet" if known is None else known.problem
         if problem:
-            problems.append(f"{SEARCH}{text}: {problem}")
+            faults.unclear.append(f"{SEARCH}{text}: {problem}")
         return self.found_by(of, text) or ()
 
-    def _one(
-        self, word: str, kind: str, called: Sequence[Vm] | Sequence[Host], problems: list[str]
-    ) -> Sequence[str]:
-        if len(called) != 1:
-            problems.append(_unclear(kind, word, called))
-            return ()
-        return (called[0].id,)
+    def _fitting_vms(self, cluster: str, word: str) -> Sequence[Vm]:
+        return [vm for vm in self._vms_of[cluster] if fits(word, vm.name)] if WILDCARD in word else ()
 
     def _cluster(self, cluster: str) -> str:
         return self.snapshot.cluster_by_id[cluster].name
@@ -206,6 +267,13 @@ class _Names:
     @cached_property
     def _searches(self) -> Mapping[tuple[str, str], MemberSearch]:
         return {(one.of, one.text): one for one in self.snapshot.member_searches}
+
+    @cached_property
+    def _vms_of(self) -> Mapping[str, Sequence[Vm]]:
+        found: defaultdict[str, list[Vm]] = defaultdict(list)
+        for vm in self.snapshot.vms:
+            found[vm.cluster].append(vm)
+        return found
 
     @cached_property
     def _vms_called(self) -> Mapping[tuple[str, str], Sequence[Vm]]:
@@ -228,21 +296,3 @@ class _Names:
 def _parted(word: str) -> tuple[str, str]:
     kind, _, name = word.partition(":")
     return f"{kind}:", name
-
-
-def _called(word: str, things: Iterable[Named]) -> list[Named]:
-    """Those of this id, or else of this name."""
-    every = list(things)
-    return [one for one in every if one.id == word] or [one for one in every if one.name == word]
-
-
-def _called_group(word: str, snapshot: Snapshot) -> str | None:
-    """The id of the one affinity group of this id or name."""
-    found = [group.id for group in snapshot.affinity_groups if word in (group.id, group.name)]
-    return found[0] if len(found) == 1 else None
-
-
-def _unclear(kind: str, word: str, called: Sequence[Vm] | Sequence[Host] | Sequence[Cluster]) -> str:
-    if not called:
-        return f"there is no {kind} {word}"
-    return f"there are {len(called)} of the name {word} for a {kind}: name one by its id"

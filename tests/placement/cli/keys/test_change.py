@@ -21,7 +21,9 @@ def live(serving: Starting) -> Iterator[LiveEngine]:
 
 def test_key_is_set_with_who_and_when_and_replaced_and_removed(live: LiveEngine) -> None:
     out, _ = live.run(0, "keys", "set", "GEN", "0.5", "-60", "--on", "cluster", "blue")
-    assert out == "set cluster blue: system key GEN: 0.5 (-60)\n"
+    assert out.startswith(
+        "set cluster blue: system key GEN: 0.5 (-60)\nnote: no effect: the policy of cluster"
+    )
     (key,) = live.data(0, "keys", "list")["keys"]
     assert key["set_by"]
     assert key["set_at"].endswith("+00:00")
@@ -162,7 +164,10 @@ def test_show_explain_and_check_see_what_the_store_holds(live: LiveEngine) -> No
     explained = live.data(0, "keys", "explain", "web")
     assert {one["host"]: one["system"]["total"] for one in explained["hosts"]} == {"h1": 60, "h2": 30}
     assert (explained["round"], explained["choice"]) == (4, ["h1"])
-    assert live.run(0, "keys", "check")[0] == "No mistakes.\n"
+    unheeded = "no effect: the policy of cluster blue has no PlacementKeyFilter and no PlacementKeyWeight"
+    assert live.run(0, "keys", "check")[0] == f"{unheeded} (ovirt-placement setup --placement-keys)\n"
+    assert unheeded in live.run(0, "keys", "explain", "web")[0]
+    assert unheeded in live.run(0, "keys", "set", "GEN", "1", "60", "--on", "vm", "web", "--what-if")[0]
 
 
 def test_keys_of_a_vm_that_is_gone_can_be_seen_and_removed(serving: Starting) -> None:
@@ -216,6 +221,7 @@ def test_a_change_of_many_hosts_is_reported_in_few_lines(serving: Starting) -> N
     hosts = [host(f"h{number}", cluster="c1") for number in range(30)]
     with serving(snapshot(cluster("c1", name="blue"), *hosts)) as live:
         out, _ = live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "1")
-        assert len(out.splitlines()) == 21
-        assert out.splitlines()[-1].startswith("... and 10 more:")
+        assert len(out.splitlines()) == 22
+        assert out.splitlines()[-2].startswith("... and 10 more:")
+        assert out.splitlines()[-1].startswith("note: no effect: the policy of cluster blue has no")
         assert len(live.data(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "2")["set"]) == 30

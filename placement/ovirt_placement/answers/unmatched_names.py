@@ -1,0 +1,90 @@
+"""Names that match nothing in the engine: of the configuration, of placement rules and keys, of policies.
+
+What such a name protects or asks for is silently gone: it was mistyped, or what it named was renamed or
+removed. Where the part of the state that shows it has not been read, nothing is said of the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from ovirt_placement.answers.keys.check import unmatched_keys
+from ovirt_placement.answers.sections import ConfiguredName
+from ovirt_placement.lookups.called import WILDCARD, Identified, UnmatchedName, begins, called, unmatched
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.key_resources import LISTED, gone_keys
+from ovirt_placement.model.names import group_ids, named_group
+from ovirt_placement.rules.admission.domains import LISTS, TAGS, listed_hosts, listed_tags
+from ovirt_placement.rules.placement_rules.members import resolved_rules
+
+#: This many of them are named in a sentence.
+_MOST_NAMED: Final = 3
+
+
+def unmatched_names(
+    snapshot: Snapshot, configured: Iterable[ConfiguredName] = (), tagged: frozenset[str] | None = None
+) -> tuple[UnmatchedName, ...]:
+    """All of them, each with its place and the names that it is most like.
+
+    `tagged` are the ids that bear a tag of the configuration, where the engine was asked for them.
+    """
+    return (
+        *_of_settings(snapshot, configured, tagged),
+        *(one for found in resolved_rules(snapshot) for one in found.unmatched),
+        *_gone(snapshot),
+        *unmatched_keys(snapshot),
+        *_of_policies(snapshot),
+    )
+
+
+def summary(names: Sequence[UnmatchedName]) -> str:
+    """The first of them in a line."""
+    said = [one.sentence for one in names[:_MOST_NAMED]]
+    if more := len(names) - len(said):
+        said.append(f"and {more} more")
+    return "; ".join(said)
+
+
+def _of_settings(
+    snapshot: Snapshot, configured: Iterable[ConfiguredName], tagged: frozenset[str] | None
+) -> Iterator[UnmatchedName]:
+    groups = [named_group(one, snapshot) for one in group_ids(snapshot)]
+    things: dict[str, Sequence[Identified]] = {
+        "VM": snapshot.vms,
+        "host": snapshot.hosts,
+        "cluster": snapshot.clusters,
+        "affinity group or placement rule": groups,
+    }
+    tags = {tag for host in snapshot.hosts for tag in host.tags}
+    for one in configured:
+        if one.word in {WILDCARD, ""}:
+            continue
+        if one.kind == "tag":
+            if tagged is not None and not tagged:
+                vm_tags = (tag for vm in snapshot.vms for tag in vm.tags)
+                yield unmatched(one.where, one.kind, one.word, [*tags, *vm_tags])
+        elif one.kind == "host tag":
+            if "host_tags" not in snapshot.unread and not any(begins(one.word, tag) for tag in tags):
+                yield unmatched(one.where, "tag of a host", one.word, tags)
+        elif not called(one.word, things[one.kind]):
+            yield unmatched(one.where, one.kind, one.word, [thing.name for thing in things[one.kind]])
+
+
+def _gone(snapshot: Snapshot) -> Iterator[UnmatchedName]:
+    """Keys of objects that are gone."""
+    for key in gone_keys(snapshot.placement_keys, snapshot, LISTED):
+        yield UnmatchedName(f"placement key {key.name}", key.level, key.resource)
+
+
+def _of_policies(snapshot: Snapshot) -> Iterator[UnmatchedName]:
+    """Hosts and tags that the properties of a cluster's policy name as failure domains."""
+    tags = {tag for host in snapshot.hosts for tag in host.tags}
+    for cluster in snapshot.clusters:
+        where = f"cluster {cluster.name}, scheduling property"
+        for word in listed_hosts(cluster.scheduling_properties):
+            if not called(word, snapshot.hosts):
+                yield unmatched(f"{where} {LISTS}", "host", word, [host.name for host in snapshot.hosts])
+        for word in listed_tags(cluster.scheduling_properties):
+            if "host_tags" not in snapshot.unread and not any(begins(word, tag) for tag in tags):
+                yield unmatched(f"{where} {TAGS}", "tag of a host", word, tags)
