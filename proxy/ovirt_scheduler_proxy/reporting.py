@@ -9,11 +9,13 @@ import os
 import time
 
 from ovirt_service.http.response import Response
+from ovirt_service.saying import Few
 
 from .contract.answer import Answer, Asked
 from .contract.scheduler import Scheduler
 from .operation.decisions import DecisionLog
 from .operation.metrics import CONTENT_TYPE, Metrics
+from .pool.outcome import Cause
 from .xmlrpc.fault import Fault
 
 log = logging.getLogger(__name__)
@@ -25,6 +27,9 @@ _PAGE_SECONDS = 0.25
 #: Seconds between an answer and its report.
 _PAUSE = 0.005
 
+#: Of faults, and of failures of a unit by one cause, this many are described within so many seconds.
+_DESCRIBED, _DESCRIBED_SECONDS = 10, 60.0
+
 
 class Reporter:
     """Each call gets an id of its own, by which its lines in the log belong together."""
@@ -33,6 +38,7 @@ class Reporter:
         self._scheduler = scheduler
         self._decisions = decisions
         self._metrics = Metrics(scheduler)
+        self._described = Few(_DESCRIBED, _DESCRIBED_SECONDS)
         self._prefix = os.urandom(3).hex()
         self._numbers = itertools.count(1)
         #: Calls that are answered but not yet reported.
@@ -56,9 +62,16 @@ class Reporter:
     def faulted(self, fault: Fault, method: str) -> None:
         self._page = None
         self._metrics.faulted()
-        log.warning(
-            "[%s] %r refused: %s (fault %d)", self._next_id(), method[:80], fault.sentence, fault.code
-        )
+        request_id = self._next_id()
+        if (more := self._more("fault", fault.code)) is not None:
+            log.warning(
+                "[%s] %r refused: %s (fault %d)%s",
+                request_id,
+                method[:80],
+                fault.sentence,
+                fault.code,
+                more,
+            )
 
     def connection_closed(self) -> None:
         self._metrics.connection_closed()
@@ -97,7 +110,7 @@ class Reporter:
             " ".join([_unit_time(asked) for asked in answer.asked]) or "no units",
         )
         for asked in answer.asked:
-            _log_unit(request_id, asked)
+            self._log_unit(request_id, asked)
         self._report_fallen(request_id, answer, seconds)
 
     def _report_fallen(self, request_id: str, answer: Answer, seconds: float) -> None:
@@ -112,6 +125,25 @@ class Reporter:
         if self._decisions is not None:
             self._decisions.record(request_id, answer, seconds, fallen)
 
+    def _log_unit(self, request_id: str, asked: Asked) -> None:
+        outcome, errors = asked.outcome, asked.outcome.errors
+        if (failure := outcome.failure) is not None:
+            # Names of units that are missing are what a caller makes up; what refuses a VM is always said.
+            unit = "" if failure.cause is Cause.MISSING else asked.unit
+            more = "" if failure.cause is Cause.REFUSED else self._more(unit, failure.cause)
+            if more is None:
+                errors = ""
+            else:
+                log.warning("[%s] %s %s%s", request_id, asked.unit, failure.sentence, more)
+        for text in (outcome.printed, errors):
+            for line in text.splitlines():
+                log.info("[%s] %s: %s", request_id, asked.unit, line)
+
+    def _more(self, *kind: object) -> str | None:
+        """What is added to a line that says how many of its kind were left out; None if it is one of them."""
+        count = self._described.left_out(kind)
+        return f"; {count} more were not described" if count else None if count is None else ""
+
     def _next_id(self) -> str:
         return f"{self._prefix}-{next(self._numbers)}"
 
@@ -120,12 +152,3 @@ def _unit_time(asked: Asked) -> str:
     outcome = asked.outcome
     failed = f" FAILED ({outcome.failure.cause.value})" if outcome.failure else ""
     return f"{asked.unit}={outcome.seconds * 1e3:.1f}ms{failed}"
-
-
-def _log_unit(request_id: str, asked: Asked) -> None:
-    outcome = asked.outcome
-    if outcome.failure is not None:
-        log.warning("[%s] %s %s", request_id, asked.unit, outcome.failure.sentence)
-    for text in (outcome.printed, outcome.errors):
-        for line in text.splitlines():
-            log.info("[%s] %s: %s", request_id, asked.unit, line)

@@ -6,6 +6,7 @@ import logging
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Hashable
 
 #: There may be any number of subjects: of more than these the oldest are forgotten.
@@ -47,6 +48,30 @@ class Said:
             if now - at < self._quiet_seconds and len(self._said) < _MOST_SUBJECTS:
                 return
             del self._said[subject]
+
+
+class Few:
+    """Lets few lines of a kind be said in a while, and counts the others: whoever causes them may go on."""
+
+    def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._clock = clock
+        #: When lines were said, and how many were not since.
+        self._said: dict[Hashable, tuple[deque[float], int]] = {}
+
+    def left_out(self, kind: Hashable) -> int | None:
+        """How many of this kind were left out before this one; None if this one is as well."""
+        said, others = self._said.get(kind) or (deque[float](maxlen=self._most), 0)
+        now = self._clock()
+        if len(said) == self._most and now - said[0] < self._seconds:
+            self._said[kind] = said, others + 1
+            return None
+        said.append(now)
+        self._said[kind] = said, 0
+        if len(self._said) > _MOST_SUBJECTS:
+            del self._said[next(iter(self._said))]
+        return others
 
 
 class Complaint:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_service.saying import Complaint, Said
+from ovirt_service.saying import Complaint, Few, Said
 from tests.clock import Clock
 
 QUIET_SECONDS = 600.0
@@ -69,3 +69,15 @@ def test_a_complaint_is_made_once_whatever_the_reason_and_taken_back_once(
         "keys are read again",
         "keys cannot be read: locked",
     ]
+
+
+def test_few_of_a_kind_are_said_in_a_while_and_the_others_counted() -> None:
+    now = [0.0]
+    few = Few(3, 10.0, lambda: now[0])
+    assert [few.left_out("a") for _ in range(8)] == [0, 0, 0, None, None, None, None, None]
+    assert few.left_out("b") == 0
+    now[0] = 10.0
+    assert [few.left_out("a") for _ in range(4)] == [5, 0, 0, None]
+    for number in range(20_000):
+        few.left_out(number)
+    assert len(few._said) <= 10_000

@@ -163,8 +163,9 @@ class Worker:
                 reply.fail("awaited", f"raised {reported(error)}")
             else:
                 reply.fail("raised", f"raised {reported(error)}")
-                with contextlib.suppress(BaseException):  # there may be no room for it, or no end to it
-                    traceback.print_exc()
+                if not hasattr(error, "awaits"):  # who says whether it awaits something knows why it fails
+                    with contextlib.suppress(BaseException):  # there may be no room for it, or no end to it
+                        traceback.print_exc()
         return None
 
     def _check(self, reply: Reply, kind: str, result: Any, hosts: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import xmlrpc.client
 from pathlib import Path
 
 import psutil
@@ -20,6 +21,14 @@ class Loud:
 class Forging:
     def do_filter(self, hosts, vm, args):
         raise RuntimeError("no\\n2026-01-01 00:00:00,000 ERROR forged\\r\\x1b[31m")
+class Unknown(Exception):
+    awaits = False
+class Knows:
+    def do_filter(self, hosts, vm, args):
+        raise Unknown(f"there is no {vm}")
+class Errs:
+    def do_filter(self, hosts, vm, args):
+        raise RuntimeError(vm)
 """
 
 IMPORTED = r"""
@@ -40,6 +49,22 @@ def test_no_caller_and_no_unit_writes_a_line_of_its_own(tmp_path: Path) -> None:
     assert max(map(len, proxy.log.splitlines())) < 5000
     assert not [line for line in proxy.log.splitlines() if line.startswith("2026-01-01 00:00:00,000 ERROR")]
     assert proxy.log.replace("\n", "").isprintable()
+
+
+def test_who_asks_for_failures_again_and_again_fills_no_log(tmp_path: Path) -> None:
+    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
+    with running(folder) as proxy, proxy.client() as client:
+        for number in range(40):
+            client.runFilters(["Knows", "Errs", f"made-up-{number}"], ["h1"], f"vm-{number}", {})
+            with pytest.raises(xmlrpc.client.Fault):
+                client.no_such_method()
+        client.runFilters(["Errs"], ["h1"], "last", {})
+        eventually(lambda: "vm=last" in proxy.log)
+        lines = proxy.log.splitlines()
+    for words in ("Knows raised", "Errs raised", "made-up-", "no_such_method", "Traceback"):
+        assert len([line for line in lines if words in line and " vm=" not in line]) == 10, words
+    assert not [line for line in lines if "Knows: " in line], "it is no mistake of the unit"
+    assert len([line for line in lines if "FAILED" in line]) == 41, "each is counted, with its cause"
 
 
 @pytest.mark.system
