@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from ovirt_placement.config_url import check_url
 from ovirt_service import toml_file
+from ovirt_service.addresses import shown
 from ovirt_service.decoding import complaint, nearest
 from ovirt_service.errors import UserError
 
@@ -58,6 +59,11 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     insecure: bool = False
     #: How long one request may take.
     timeout_seconds: Seconds = 30.0
+
+    @property
+    def address(self) -> str:
+        """Its URL as messages and logs have it: a path may be secret. Empty without a URL."""
+        return shown(self.url) if self.url else ""
 
     @property
     def label(self) -> str:

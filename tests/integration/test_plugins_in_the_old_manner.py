@@ -178,4 +178,4 @@ def test_engine_that_is_away_is_said_in_one_sentence(environment: dict[str, str]
     away = {**environment, "OVIRT_URL": "http://127.0.0.1:1/ovirt-engine/api"}
     ended = run(away, "import affinity; affinity.AffinityFilter().do_filter(['h1'], 'new', {})")
     assert ended.stdout == ""
-    assert "http://127.0.0.1:1/ovirt-engine/api" in ended.stderr.splitlines()[-1]
+    assert "http://127.0.0.1:1: " in ended.stderr.splitlines()[-1]

@@ -88,7 +88,7 @@ class _Loop(threading.Thread):
                 self._service = service = Service(
                     self._config, connection, self._progress, lambda: self._ending
                 )
-                self._ready(f"watching {connection.url} (mode {service.settings.mode})")
+                self._ready(f"watching {connection.settings.address} (mode {service.settings.mode})")
                 self._notifier.ready()
                 self._notifier.keep_alive_concurrently(lambda: self._progress.hangs)
                 service.run()

@@ -154,7 +154,7 @@ def of_engine(config: Config, deadline: float) -> KnownParts:
 
 def nothing_known(config: Config, error: str) -> KnownParts:
     """Nothing, and why."""
-    source = StateSource(kind="nothing", where=config.engine.url or "", error=error)
+    source = StateSource(kind="nothing", where=config.engine.address, error=error)
     return KnownParts(snapshot=_NOTHING, source=source)
 
 
@@ -162,7 +162,7 @@ def of_known(config: Config, found: KnownState) -> KnownParts:
     """What is known, with where it is from."""
     snapshot, published = found.known
     if published is None:
-        source = StateSource(kind="engine", where=config.engine.url or "", expected_hosts=outcomes(config))
+        source = StateSource(kind="engine", where=config.engine.address, expected_hosts=outcomes(config))
         return KnownParts(snapshot=snapshot, source=source)
     source = StateSource(
         kind="inventory",

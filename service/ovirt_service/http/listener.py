@@ -171,9 +171,13 @@ class Listener:
     async def _connect(self, connection: asyncio.Protocol, accepted: socket.socket) -> None:
         patience = self._limits.request_seconds if self._context else None
         with contextlib.suppress(OSError):  # a client that went away, or does not speak TLS
-            await self._loop.connect_accepted_socket(
-                lambda: connection, accepted, ssl=self._context, ssl_handshake_timeout=patience
-            )
+            try:
+                await self._loop.connect_accepted_socket(
+                    lambda: connection, accepted, ssl=self._context, ssl_handshake_timeout=patience
+                )
+            except (ConnectionAbortedError, asyncio.CancelledError):  # too little of TLS came, for too long
+                self._count()
+                raise
 
     def _sweep(self) -> None:
         """Cut off who is silent for too long, or takes too long to send a request or to read its answer."""

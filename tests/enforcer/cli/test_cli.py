@@ -198,7 +198,7 @@ def test_a_daemon_is_ready_dry_by_default_and_ends_cleanly(
     ) as daemon:
         assert daemon.stdout is not None
         assert daemon.stderr is not None
-        assert daemon.stdout.readline() == f"ovirt-enforcer: watching {server.api_url} (mode observe)\n"
+        assert daemon.stdout.readline() == f"ovirt-enforcer: watching {server.url} (mode observe)\n"
         while "observe mode" not in daemon.stderr.readline():
             pass
         daemon.send_signal(number)

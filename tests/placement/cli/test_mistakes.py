@@ -74,10 +74,9 @@ def test_unknown_host_name(tmp_path: Path, command: list[str], mistake: Mistake)
 
 def test_engine_away(tmp_path: Path, mistake: Mistake) -> None:
     with refusing_port() as port:
-        url = f"http://127.0.0.1:{port}{API}"
-        assert mistake("snapshot", "--config", configured(tmp_path, url)).startswith(
-            f"{url}: the engine does not answer"
-        )
+        text = mistake("snapshot", "--config", configured(tmp_path, f"http://127.0.0.1:{port}/s3cret{API}"))
+        assert text.startswith(f"http://127.0.0.1:{port}: the engine does not answer")
+        assert "s3cret" not in text
 
 
 def test_what_is_no_engine(

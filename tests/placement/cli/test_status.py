@@ -94,7 +94,7 @@ def test_hosts_that_are_marked_as_draining_are_named(
 def test_an_engine_that_nobody_follows(serving: Starting) -> None:
     with serving(snapshot(host("h1"), vm("v1", "h1"))) as live:
         found = live.data(0, "status")
-        assert (found["source"]["kind"], found["source"]["where"]) == ("engine", live.server.api_url)
+        assert (found["source"]["kind"], found["source"]["where"]) == ("engine", live.server.url)
         (cluster,) = found["clusters"]
         assert (cluster["hosts_up"], cluster["vms_running"]) == (1, 1)
 

@@ -81,7 +81,7 @@ class EngineConnection:
             read_password(settings, environment)
         danger = exposes(self.url, insecure=settings.insecure)
         if danger and _said.is_news(self.url, danger):
-            _log.warning("%s: %s", self.url, danger)
+            _log.warning("%s: %s", settings.address, danger)
 
     @contextmanager
     def session(self) -> Iterator[ovirtsdk4.Connection]:
@@ -189,7 +189,7 @@ class EngineConnection:
 
     def _sign_on(self, trust: Trust, seconds: int) -> SignOn:
         if self._token is not None:
-            return GivenToken(self._token, self.url)
+            return GivenToken(self._token, self.settings.address)
         return SingleSignOn(
             self.url,
             self.username,

@@ -111,29 +111,32 @@ def failure_of_answer(
     said = f": {'; '.join(fault.messages) or fault.reason}" if fault else ""
     if code == 401 and has_no_role(body):
         return EngineSetupError(
-            f"{settings.url}: {settings.username} has no role in the engine: give it the role ReadOnlyAdmin"
+            f"{settings.address}: {settings.username} has no role in the engine:"
+            " give it the role ReadOnlyAdmin"
         )
     if code == 401:
         return EngineSetupError(
-            f"{settings.url}: the engine refuses the session of {settings.username}{said}"
+            f"{settings.address}: the engine refuses the session of {settings.username}{said}"
         )
     if code in AWAY_STATUSES:
-        return EngineAway(f"{settings.url}: the engine is starting or stopping ({code})", request_sent=True)
+        return EngineAway(
+            f"{settings.address}: the engine is starting or stopping ({code})", request_sent=True
+        )
     if (code == 400 and "insufficient permissions" in fault.detail) or (
         code == 500 and fails_to_follow(body)
     ):
         return EngineSetupError(
-            f"{settings.url}: {settings.username} may not read {path}: give it the role ReadOnlyAdmin"
+            f"{settings.address}: {settings.username} may not read {path}: give it the role ReadOnlyAdmin"
         )
     if code == 200 and not said:
         return _no_engine(settings)
-    return EngineFault(f"{settings.url}: {path}: the engine answers {code}{said}", code=code, fault=fault)
+    return EngineFault(f"{settings.address}: {path}: the engine answers {code}{said}", code=code, fault=fault)
 
 
 def failure_of_page(settings: EngineSettings, path: str) -> EngineAway:
     """What answers 404 with a web server's own page is no engine's API: it says nothing of what there is."""
     return EngineAway(
-        f"{settings.url}: {path}: a web server answers 404 in place of the engine: it is starting, or"
+        f"{settings.address}: {path}: a web server answers 404 in place of the engine: it is starting, or"
         " correct url under [engine]; it ends in /ovirt-engine/api",
         request_sent=True,
     )
@@ -143,27 +146,27 @@ def failure_of_transport(error: Exception, settings: EngineSettings) -> UserErro
     """Sort a request that got no answer, and a log-in that was refused."""
     if isinstance(error, LogInRefused):
         return EngineSetupError(
-            f"{settings.url}: the engine refuses {settings.username}: {error.said}."
+            f"{settings.address}: the engine refuses {settings.username}: {error.said}."
             " Correct username or password_file under [engine]"
         )
     if isinstance(error, Unanswered):
         return _failure_without_answer(error.cause, str(error), settings)
-    return EngineAway(f"{settings.url}: the engine does not answer: {error}", request_sent=True)
+    return EngineAway(f"{settings.address}: the engine does not answer: {error}", request_sent=True)
 
 
 def _failure_without_answer(cause: Cause, text: str, settings: EngineSettings) -> UserError:
     if cause is Cause.INTERRUPTED:
-        return EngineAway(f"{settings.url}: the engine is not listened to: {text}", request_sent=True)
+        return EngineAway(f"{settings.address}: the engine is not listened to: {text}", request_sent=True)
     if cause in (Cause.UNSENT, Cause.LOST):
         return EngineAway(
-            f"{settings.url}: the engine does not answer: {text}{_way_on(text, settings)}",
+            f"{settings.address}: the engine does not answer: {text}{_way_on(text, settings)}",
             request_sent=cause is Cause.LOST,
         )
     if cause is Cause.NO_ENGINE:
         return _no_engine(settings)
     if cause is Cause.NO_AUTHORITY:
         return EngineSetupError(f"[engine] ca_file: {settings.ca_file}: holds no CA certificate ({text})")
-    return EngineSetupError(f"{settings.url}: {_to_set_right(cause, text, settings)}")
+    return EngineSetupError(f"{settings.address}: {_to_set_right(cause, text, settings)}")
 
 
 def _way_on(text: str, settings: EngineSettings) -> str:
@@ -204,6 +207,6 @@ def _to_set_right(cause: Cause, text: str, settings: EngineSettings) -> str:
 
 def _no_engine(settings: EngineSettings) -> EngineSetupError:
     return EngineSetupError(
-        f"{settings.url}: what answers there is not an oVirt engine's API: correct url under [engine];"
+        f"{settings.address}: what answers there is not an oVirt engine's API: correct url under [engine];"
         " it ends in /ovirt-engine/api"
     )

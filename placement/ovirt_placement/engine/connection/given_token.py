@@ -31,17 +31,17 @@ def given_token(environment: Mapping[str, str] = os.environ) -> str | None:
 class GivenToken:
     """What stands for a log-in of one session."""
 
-    def __init__(self, token: str, url: str) -> None:
+    def __init__(self, token: str, address: str) -> None:
         self._token = token
-        self._url = url
+        self._address = address
         self._used = False
 
     def log_in(self) -> str:
         """Give the token; raises `EngineSetupError` the second time: the engine does not take it then."""
         if self._used:
             raise EngineSetupError(
-                f"{self._url}: the engine refuses the token of {VARIABLE}: it is over, or of another engine;"
-                " log in again, or unset the variable"
+                f"{self._address}: the engine refuses the token of {VARIABLE}: it is over, or of another"
+                " engine; log in again, or unset the variable"
             )
         self._used = True
         return self._token

@@ -33,13 +33,18 @@ def whole_answers(connection: EngineConnection) -> Iterator[None]:
     except etree.XMLSyntaxError as error:
         if not error.lineno:  # no line was read: libxml2 has no other way to say that memory ran out
             raise MemoryError from error
-        raise EngineSetupError(f"{connection.url}: what answers there sends malformed XML: {error}") from None
+        raise EngineSetupError(
+            f"{connection.settings.address}: what answers there sends malformed XML: {error}"
+        ) from None
     except xml.Unexpected as error:
         raise EngineAway(
-            f"{connection.url}: what answers there sends something else: {error}", request_sent=True
+            f"{connection.settings.address}: what answers there sends something else: {error}",
+            request_sent=True,
         ) from None
     except xml.TooLarge as error:
-        raise EngineSetupError(f"{connection.url}: what answers there sends too much: {error}") from None
+        raise EngineSetupError(
+            f"{connection.settings.address}: what answers there sends too much: {error}"
+        ) from None
 
 
 def get_collection(connection: EngineConnection, path: str, *follow: str) -> bytes:

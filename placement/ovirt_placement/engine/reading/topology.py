@@ -127,5 +127,6 @@ def _answer_of_an_engine(connection: EngineConnection, **query: str) -> bytes:
         if fault.code != HTTPStatus.NOT_FOUND:
             raise
     raise EngineSetupError(
-        f"{connection.url}: no oVirt engine's API: correct url under [engine]; it ends in /ovirt-engine/api"
+        f"{connection.settings.address}: no oVirt engine's API: correct url under [engine];"
+        " it ends in /ovirt-engine/api"
     )

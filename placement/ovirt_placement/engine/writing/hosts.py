@@ -35,7 +35,9 @@ def read_host(connection: EngineConnection, host_id: str) -> HostState | None:
             fields = xml.children(host, "status", "update_available")
             updates = xml.text(fields.get("update_available"), "false") == "true"
             return HostState(xml.text(fields.get("status"), "unassigned"), updates)
-    raise EngineAway(f"{connection.url}: /hosts/{host_id}: the answer holds no host", request_sent=True)
+    raise EngineAway(
+        f"{connection.settings.address}: /hosts/{host_id}: the answer holds no host", request_sent=True
+    )
 
 
 def deactivate(

@@ -124,7 +124,9 @@ def read_vm(connection: EngineConnection, vm_id: str) -> VmState | None:
         for vm in xml.elements(content, "vm"):
             fields = xml.children(vm, "status", "host")
             return VmState(xml.text(fields.get("status"), "unassigned"), xml.reference(fields.get("host")))
-    raise EngineAway(f"{connection.url}: /vms/{vm_id}: the answer holds no VM", request_sent=True)
+    raise EngineAway(
+        f"{connection.settings.address}: /vms/{vm_id}: the answer holds no VM", request_sent=True
+    )
 
 
 class Progress(StrEnum):

@@ -279,5 +279,5 @@ def _direct(opened: Opened, max_age: float, until: float, measured: Measured) ->
     except OSError as error:  # no descriptors are left, say: it may pass
         raise NoSnapshot(error.strerror or str(error)) from error
     if found is None:
-        raise NoSnapshot(f"{opened.config.engine.url}: the engine has not answered yet")
+        raise NoSnapshot(f"{opened.config.engine.address}: the engine has not answered yet")
     return opened.keys.over(found, records)
