@@ -24,7 +24,7 @@ RELEASE = _SETUP["metadata"]["version"]
 HEAD = """\
 # Reference of commands
 
-Made from the commands themselves (`make reference`); each says the same with `--help`.
+Made from the commands themselves (`make reference`); `--help` says the same, with examples.
 Exit statuses: [json.md](json.md#exit-statuses).
 
 ## Options of many commands
@@ -58,7 +58,7 @@ def commands_page() -> str:
 def _section(
     parser: argparse.ArgumentParser, summary: str, common: set[str], before: list[argparse.ArgumentParser]
 ) -> str:
-    """What it does, in its own words or else its parent's, its arguments, and examples."""
+    """What it does, in its own words or else its parent's, and its arguments."""
     said = (parser.description or f"{summary[:1].upper()}{summary[1:]}.").strip()
     lines = [f"### {parser.prog}", "", _escaped(said), ""]
     rows = [each for each in _rows(parser) if each[1] not in common]
@@ -72,8 +72,6 @@ def _section(
         lines += [f"As of [{like.prog}](#{anchor}): {_named(called for called, _ in shared)}.", ""]
     if also := [called for called, row in _rows(parser) if row in common]:
         lines += [f"[Also](#options-of-many-commands) {_named(also)}.", ""]
-    if parser.epilog:
-        lines += ["```text", parser.epilog.strip().removeprefix("examples:\n"), "```", ""]
     return "\n".join(lines)
 
 
