@@ -23,11 +23,11 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     #: Minute, hour, day of the month, month, day of the week.
     start: str
-    #: Real ones: a window of 6 hours lasts 6 hours in the night in which clocks are set as well.
+    #: Real hours, also when clocks are changed.
     hours: Annotated[float, Meta(gt=0, le=744)]
     #: A name of the tz database.
     time_zone: str = "UTC"
-    #: Names, ids or patterns of the clusters that it is for; none: all.
+    #: Only these clusters, by name, id or pattern; none: all.
     clusters: tuple[ClusterName, ...] = ()
 
     def __post_init__(self) -> None:

@@ -45,17 +45,17 @@ _ENVIRONMENT = "the environment"
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the engine is and who we are there; the password is read when a connection is made."""
 
-    #: Distinguishes its rows in the store from those of other engines, for ever.
+    #: Of one of several engines; must not change.
     name: EngineName = DEFAULT_ENGINE
     #: Ends in /ovirt-engine/api.
     url: str | None = None
     #: With its profile, as in admin@internal.
     username: str | None = None
-    #: Readable by its owner, or by the group ovirt-placement as well; without it OVIRT_PASSWORD is asked.
+    #: Readable by its owner or the group ovirt-placement; else OVIRT_PASSWORD.
     password_file: Path | None = None
-    #: The CA that signed the engine's certificate; without it those that the system trusts.
+    #: The CA of the engine's certificate; else those of the system.
     ca_file: Path | None = None
-    #: True: the engine's certificate is not checked.
+    #: Do not check the engine's certificate.
     insecure: bool = False
     #: How long one request may take.
     timeout_seconds: Seconds = 30.0
@@ -72,38 +72,36 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    #: Where snapshots are published; of an engine with a name, the folder of that name there.
+    #: Where snapshots are published (of an engine with a name, in a folder of that name).
     directory: Path = Path("/run/ovirt-placement")
-    #: How often the engine is asked for new events while nobody decides; decisions have it asked at once.
+    #: How often new events are read while nobody decides.
     interval_seconds: Seconds = 5.0
-    #: How often all hosts are read: no event reports their memory.
+    #: How often all hosts are read.
     hosts_interval_seconds: Seconds = 15.0
-    #: How often everything is read, whatever the events have reported.
+    #: How often everything is read.
     vms_interval_seconds: Seconds = 60.0
-    #: How often it is read how busy hosts and VMs are, where an enabled rule needs that.
+    #: How often statistics are read, if a rule needs them.
     statistics_interval_seconds: Seconds = 60.0
-    #: How often disks, network interfaces and owners of all VMs are read, where placement keys refer to them.
+    #: How often disks, network interfaces and owners of all VMs are read, if placement keys need them.
     details_interval_seconds: Seconds = 600.0
-    #: How old a snapshot may be for a decision. With events up to 0.5 s late, what happened 1 s ago is seen.
+    #: How old a snapshot may be for a decision.
     max_age_seconds: Seconds = 0.5
-    #: How long a decision waits for a fresher snapshot, in ms, before the last one counts: the engine
-    #: waits for the decision, and may have no thread left to answer us.
+    #: How long a decision waits for a fresher snapshot before the last one counts.
     engine_wait_ms: Annotated[float, Meta(ge=0)] = 300.0
     #: How old that one may be.
     longest_age_seconds: Seconds = 120.0
-    #: How long a decision counts that the engine has not shown yet.
+    #: How long an expected placement counts.
     expected_seconds: Seconds = 30.0
-    #: How long a filter waits, in milliseconds, for the engine to show a VM that a hard rule depends on; then
-    #: it lets the engine choose.
+    #: How long a filter waits for the engine to show a VM that a hard rule depends on.
     burst_wait_ms: Annotated[float, Meta(ge=0)] = 1000.0
-    #: HOST:PORT where Prometheus reads the service's metrics; empty: nowhere.
+    #: HOST:PORT for Prometheus; empty: none.
     metrics: str = ""
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: An SQLAlchemy URL: SQLite on a local disk, or PostgreSQL.
     url: str = "sqlite:////var/lib/ovirt-placement/store.db"
-    #: How long a decision may wait for it; then what was known last counts.
+    #: How long a decision may wait for it.
     patience_seconds: Seconds = 0.05
 
 
@@ -112,12 +110,12 @@ class DomainSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     #: How answers call it.
     name: Annotated[str, Meta(min_length=1)]
-    #: By name, id or pattern; the hosts of several clusters may share one.
+    #: By name, id or pattern, of one or several clusters.
     hosts: Annotated[tuple[HostName, ...], Meta(min_length=1)]
 
 
 class HaSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    #: A host tag that begins with one of these is the name of a failure domain of all hosts that have it.
+    #: Prefixes of host tags that name failure domains.
     domain_tags: tuple[Annotated[str, Meta(min_length=1, extra={NAMES: "host tag"})], ...] = ()
     #: Failure domains by name.
     domains: tuple[DomainSettings, ...] = ()

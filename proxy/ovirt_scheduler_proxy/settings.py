@@ -34,40 +34,36 @@ class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Server(_Section, frozen=True):
-    #: HOST:PORT; port 0 takes any free one. Any address but loopback also needs the three keys that follow.
+    #: HOST:PORT; any address but loopback also needs the next three keys.
     listen: str = "127.0.0.1:18781"
-    #: PEM file with the certificate chain. With it, the proxy speaks TLS only.
+    #: PEM file with the certificate chain: TLS only.
     tls_certificate: str = ""
-    #: PEM file with its private key; readable by the service's user.
+    #: PEM file with its private key.
     tls_key: str = ""
-    #: Addresses and networks that may connect, besides this machine itself.
+    #: Addresses and networks that may connect, besides this machine.
     allowed_clients: tuple[str, ...] = ()
-    #: Users of this machine that may call, besides root and the proxy's own: names or numbers.
+    #: Local users that may call, besides root and the proxy's own: names or numbers.
     allowed_users: tuple[str, ...] = ("ovirt", "ovirt-placement", "ovirt-placement-web")
-    #: Further names that the Host header may have, besides localhost and the listen address.
+    #: Further names in the Host header, besides localhost and the listen address.
     allowed_hosts: tuple[str, ...] = ()
-    #: With as many, an idle one is closed for the next, first one that never called, or the next waits. An
-    #: eighth of them may be of users that may not call.
+    #: The limit of connections; idle ones are closed first. Users that may not call have an eighth.
     most_connections: int = 4096
-    #: Longest request, in MiB, also after unpacking. 50,000 hosts need about 4.
+    #: Longest request, also unpacked. 50,000 hosts need about 4.
     body_mib: int = 4
     #: Most XML elements in a request.
     most_elements: int = 200_000
-    #: How long a connection may stand without a call.
+    #: How long a connection may be idle.
     idle_seconds: float = 300.0
-    #: How long the bytes of one request may take to come, and those of its answer to go.
+    #: How long a request may take to arrive, and its answer to be read.
     request_seconds: float = 10.0
 
 
 class Calls(_Section, frozen=True):
-    #: A call is answered within this, waiting for a worker included. The engine holds a lock on the cluster
-    #: meanwhile, and gives up after 120 s.
+    #: A call is answered within this; the engine holds a lock on the cluster meanwhile.
     deadline_seconds: float = 10.0
-    #: The engine's discovery is answered after as many seconds; 0: at once. An engine that is answered before
-    #: its start has been committed can leave all units disabled. It waits for 120 s, in a thread of its own.
+    #: When the engine's discovery is answered; earlier, all units may stay disabled.
     discovery_seconds: float = 2.0
-    #: A filter that fails keeps all hosts ("accept") or none ("reject"). A failed weight or balance unit
-    #: contributes nothing.
+    #: A filter that fails keeps all hosts ("accept") or none ("reject").
     on_failure: Decision = "accept"
 
 
@@ -79,10 +75,9 @@ class UnitSettings(_Section, frozen=True):
 class Workers(_Section, frozen=True):
     #: Processes kept ready for each plugin folder.
     warm: int = 4
-    #: Most processes of a folder, and two for each unit. Each takes four file descriptors of the proxy.
+    #: Most processes of a folder; at most two for each unit.
     most: int = 32
-    #: What a worker may take beyond what it has after loading. An idle one that grew by half of this is
-    #: replaced.
+    #: Memory of a worker beyond what it has after loading.
     memory_mib: int = 512
     #: How long the import of one plugin file may take.
     load_seconds: float = 10.0
@@ -91,40 +86,39 @@ class Workers(_Section, frozen=True):
 class PluginFolder(_Section, frozen=True):
     #: Each *.py file in it is a plugin module.
     directory: str
-    #: The interpreter (3.9 or later) of this folder's plugins, as a virtual environment's `bin/python`;
-    #: empty: the proxy's own.
+    #: The interpreter (3.9 or later) of this folder; empty: the proxy's own.
     python: str = ""
-    #: A worker is replaced after this many calls; 0: never; 1: each call runs in a fresh process.
+    #: A worker is replaced after this many calls; 0: never.
     calls_per_worker: int = 0
 
 
 class Reload(_Section, frozen=True):
-    #: How often the plugin folders are looked at for changes; 0: only SIGHUP reloads.
+    #: How often plugin folders are checked for changes; 0: only on SIGHUP.
     watch_seconds: float = 2.0
 
 
 class Log(_Section, frozen=True):
-    #: "debug" also says which unit dropped which host; "info" has one line for each call.
+    #: "info": a line for each call; "debug": also which unit dropped which host.
     level: Literal["debug", "info", "warning", "error"] = "info"
-    #: Empty: stderr, which under systemd is the journal.
+    #: Empty: stderr (the journal).
     file: str = ""
-    #: The file makes way for a new one at this size, in MiB.
+    #: A new file begins at this size.
     file_mib: int = 10
-    #: This many old files are kept.
+    #: How many old files are kept.
     files: int = 5
 
 
 class Decisions(_Section, frozen=True):
-    #: Whether each decision is recorded, as one line of JSON.
+    #: Record each decision as a line of JSON.
     record: bool = True
-    #: The file; empty: `decisions.jsonl` (of a configuration NAME.toml: `decisions-NAME.jsonl`) in the log
-    #: directory that systemd gives the service, and none where it runs by hand.
+    #: Empty: `decisions.jsonl` (of NAME.toml: `decisions-NAME.jsonl`) in the log directory of the systemd
+    #: unit; by hand, none.
     file: str = ""
-    #: Old files are deleted once all that they hold is older than this.
+    #: How long old files are kept.
     days: float = 8.0
-    #: The file makes way for a new one at this size, in MiB, and after a day.
+    #: A new file begins at this size, and after a day.
     file_mib: int = 50
-    #: At most this many old files are kept.
+    #: How many old files are kept.
     files: int = 10
 
 

@@ -22,32 +22,31 @@ ENGINE_SECONDS = 10.0
 
 
 class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    #: HOST:PORT; an address that is not of this machine alone needs `certificate` and `key`.
+    #: HOST:PORT; other machines need `certificate` and `key`.
     listen: str = "127.0.0.1:8446"
-    #: The path that all addresses of the page begin with.
+    #: The path of the page.
     root: Annotated[str, Meta(pattern=r"^(/[A-Za-z0-9._-]+)+\Z")] = "/ovirt-placement"
-    #: As browsers name the page, https://HOST[:PORT]; others are refused. Empty: as `listen` says.
+    #: Addresses of the page for browsers, https://HOST[:PORT]; empty: as `listen` says.
     origins: tuple[str, ...] = ()
     #: The TLS certificate with its chain, and its key, in PEM.
     certificate: Path | None = None
     key: Path | None = None
-    #: Addresses of web servers before this one, whose X-Forwarded-* headers count.
+    #: Web servers whose X-Forwarded-* headers count.
     trusted_proxies: tuple[str, ...] = ()
-    #: A session ends after so much time without a request.
+    #: A session without a request ends after this time.
     session_idle_seconds: Seconds = 1800.0
-    #: How often it is asked whether the engine still takes the tokens of sessions that are in use.
+    #: How often the tokens of sessions are checked.
     validate_seconds: Annotated[float, Meta(gt=0, le=60)] = 60.0
-    #: How many event streams there may be of one session, and in all. Behind a web server one
-    #: counts until the next beat after its reader has left.
+    #: Event streams of one session, and in all.
     streams_per_session: Count = 20
     streams: Count = 500
-    #: A file that gets a line of JSON for each log-in and each act; empty: they are in the log alone.
+    #: A file that gets each log-in and act as a line of JSON; empty: none.
     audit_log: str = ""
-    #: HOST:PORT of a page for Prometheus; empty: there is none.
+    #: HOST:PORT for Prometheus; empty: none.
     metrics: str = ""
-    #: Configurations of further engines, which the page shows as well, each below engine/NAME.
+    #: Configurations of further engines that the page shows.
     engines: tuple[Path, ...] = ()
-    #: The proxy's record of decisions; empty: where the proxy's configuration on this machine says.
+    #: The proxy's record of decisions; empty: as the proxy is configured.
     decisions: str = ""
 
 

@@ -26,22 +26,22 @@ class EngineEventSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
         NoticeKind.UNITS_DISABLED,
         NoticeKind.UNITS_ENABLED,
     )
-    #: How many that are not critical are sent an hour; more are held back, counted and reported together.
+    #: How many of the less urgent kinds are sent an hour; more are reported together.
     most_per_hour: Annotated[int, Meta(ge=1)] = 60
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    #: Where Alertmanager takes alerts, as in http://HOST:9093/api/v2/alerts; empty: nowhere.
+    #: As http://HOST:9093/api/v2/alerts of Alertmanager; empty: none.
     url: Annotated[str, Meta(pattern=r"^(https?://\S+)?\Z")] = ""
     #: What is sent there.
     kinds: tuple[NoticeKind, ...] = tuple(NoticeKind)
-    #: How many that are not critical are sent an hour; more are held back, counted and reported together.
+    #: How many of the less urgent kinds are sent an hour; more are reported together.
     most_per_hour: Annotated[int, Meta(ge=1)] = 60
-    #: How long one request may take in all, with the answer.
+    #: How long one request may take.
     timeout_seconds: Annotated[float, Meta(gt=0)] = 10.0
-    #: The CA that signed the receiver's certificate; without it those that the system trusts.
+    #: The CA of the receiver's certificate; else those of the system.
     ca_file: Path | None = None
-    #: Its content is sent as a bearer token.
+    #: A file with a bearer token.
     token_file: Path | None = None
 
 
