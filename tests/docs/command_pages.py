@@ -35,7 +35,7 @@ A command that has some of these names them below its own.
 #: An option that means the same in this number of commands is explained once.
 _MANY = 5
 #: A command that shares this number of arguments with one before it refers to that one.
-_SHARED = 4
+_SHARED = 3
 
 
 def commands_page() -> str:
