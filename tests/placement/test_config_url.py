@@ -23,6 +23,7 @@ from tests.configuration import write_configuration, write_password
         "https://admin:secret@engine/ovirt-engine/api",
         "https://engine:port/ovirt-engine/api",
         "https://engine:99999/ovirt-engine/api",
+        "https://engine:0/ovirt-engine/api",
         "https://[::1/ovirt-engine/api",
         "https://engine/ovirt-engine/api\n",
         "ftp://engine",

@@ -169,6 +169,25 @@ def test_a_failure_everywhere_leaves_the_vm_where_it_was() -> None:
     assert done.status == "failed"
 
 
+@pytest.mark.parametrize("others", range(1, 7))
+def test_three_more_hosts_are_tried_after_the_first(others: int) -> None:
+    engine = engines.engine(host("h0"), *(host(f"h{at}") for at in range(1, others + 1)), vm("v", "h0"))
+    engine.faults.next_migrations(FAIL, count=99)
+    engine.vms.migrate("v")
+    engine.advance(300)
+    tries = min(others, 1 + 3)
+    # After a failure it is said that another is tried, whether there is one or not.
+    failures = tries if others <= 3 else tries - 1
+    assert [engines.codes(engine).count(code) for code in (62, 128, 65)] == [tries, failures, 1]
+
+
+def test_what_only_its_user_may_migrate_is_migrated_if_one_insists() -> None:
+    engine = engines.engine(host("h1"), host("h2"), vm("u", "h1", migratable=False))
+    engine.vms.migrate("u", force=True)
+    engine.advance(30)
+    assert engines.where(engine, "u") == ("up", "h2")
+
+
 def test_a_failure_towards_a_named_host_is_final() -> None:
     engine = engines.engine(host("h1"), host("h2"), host("h3"), vm("v", "h1"))
     engine.faults.next_migrations(FAIL, vm_id="v")

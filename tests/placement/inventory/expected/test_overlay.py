@@ -104,6 +104,17 @@ def test_the_one_host_that_the_filters_leave_is_expected(machine: Machine) -> No
     assert machine.expected() == {"a": "h2"}
 
 
+@pytest.mark.parametrize("shown_on", [*HOSTS, None])
+def test_only_what_contradicts_an_expectation_ends_it(machine: Machine, shown_on: str | None) -> None:
+    machine.ranks("a", 0, 1, 2)
+    assert machine.expected() == {"a": "h1"}
+    left = Traces(machine.folder).latest("a")
+    machine.overlay.correct(BASE.vm_by_id["a"], shown_on, DECIDED + 2)
+    assert machine.outcomes().wrong == (shown_on != "h1")
+    assert machine.expected(now=DECIDED + 3) == ({"a": shown_on} if shown_on else {})
+    assert (Traces(machine.folder).latest("a") == left) == (shown_on == "h1")
+
+
 def test_a_vm_whose_one_host_left_is_its_present_one_stays(machine: Machine) -> None:
     Traces(machine.folder).leave("r", Trace("AffinityFilter", DECIDED, "h1", ("h1",), b"", 0))
     assert machine.expected() == {}
