@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import requests
 import trustme
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from ovirt_placement.engine.reading.rights import Rights
 from ovirt_placement_web.log_in import counted_address, onward
@@ -25,8 +27,6 @@ from tests.paths import CHECKOUT
 from tests.web.conftest import STATE
 from tests.web.running import COOKIE, ROOT, Page, page_process, paged
 from tests.web.views import ASKED, VIEWS
-
-pytestmark = pytest.mark.system
 
 WEB = CHECKOUT / "web" / "ovirt_placement_web"
 
@@ -73,6 +73,7 @@ def test_3_a_path_of_the_page_is_gone_on_to(way: str) -> None:
     assert onward(SITE, ROOT + way) == ROOT + way
 
 
+@pytest.mark.system
 def test_10_while_the_engine_is_away_the_last_state_is_read_and_nothing_is_done(tmp_path: Path) -> None:
     with paged(tmp_path, STATE) as page:
         cookie = page.session()
@@ -93,6 +94,7 @@ def test_10_while_the_engine_is_away_the_last_state_is_read_and_nothing_is_done(
         assert "Paused" not in page.ask("/cluster/c1", cookie=cookie).text
 
 
+@pytest.mark.system
 def test_11_failed_log_ins_slow_others_down_and_lock_nobody_out(tmp_path: Path) -> None:
     with paged(tmp_path, STATE) as page:
         wrong = [page.log_in("admin@internal", "wrong") for _ in range(5)]
@@ -102,6 +104,7 @@ def test_11_failed_log_ins_slow_others_down_and_lock_nobody_out(tmp_path: Path) 
         assert time.monotonic() - began >= 1.0
 
 
+@pytest.mark.system
 def test_11_unknown_names_are_answered_as_known_ones(tmp_path: Path) -> None:
     with paged(tmp_path, STATE) as page:
         texts = {
@@ -111,6 +114,7 @@ def test_11_unknown_names_are_answered_as_known_ones(tmp_path: Path) -> None:
         assert len(texts) == 1
 
 
+@pytest.mark.system
 def test_12_a_stream_ends_with_its_session(tmp_path: Path) -> None:
     with paged(tmp_path, STATE, web="streams_per_session = 2\nvalidate_seconds = 0.2") as page:
         out, revoked = page.session(), page.session()
@@ -125,16 +129,24 @@ def test_12_a_stream_ends_with_its_session(tmp_path: Path) -> None:
             assert "event: end" in stream.content.decode()  # read to its end
 
 
-def test_12_idle_sessions_end() -> None:
-    now = [0.0]
-    sessions = Sessions(60.0, lambda: now[0])
+@given(st.lists(st.tuples(st.sampled_from([1, 30, 31, 60, 61]), st.booleans()), min_size=3, max_size=12))
+@example([(40, True), (40, True), (40, True)])
+@example([(40, False), (40, True)])
+def test_12_sessions_end_that_nobody_has_used_for_a_while(finds: list[tuple[int, bool]]) -> None:
+    """What a page asks by itself is no use; the end is final."""
+    now = 0.0
+    sessions = Sessions(60.0, lambda: now)
     cookie, session = sessions.begin(_nobody(), "token")
-    now[0] = 59.0
-    assert sessions.find(cookie, use=False) is session
-    now[0] = 61.0
-    assert sessions.find(cookie) is None
+    until, over = 60.0, False
+    for seconds, is_use in finds:
+        now += seconds
+        over = over or now > until
+        assert sessions.find(cookie, use=is_use) is (None if over else session)
+        if is_use:
+            until = now + 60.0
 
 
+@pytest.mark.system
 def test_13_forwarded_addresses_count_from_trusted_proxies_only(tmp_path: Path, page: Page) -> None:
     page.log_in("first@internal", "wrong", X_Forwarded_For="192.0.2.7")
     assert '"192.0.2.7"' not in page.audit()
@@ -154,6 +166,7 @@ def test_13_an_address_that_many_people_come_from_is_not_counted(address: str, c
     assert counted_address(request) == counted
 
 
+@pytest.mark.system
 def test_14_others_than_this_machine_get_tls(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="set certificate and key"):
         listening(WebSettings(listen="0.0.0.0:8446"), "web.toml")
