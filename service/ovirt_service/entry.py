@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import errno
+import gc
 import os
 import signal
 import sys
@@ -28,11 +29,17 @@ _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 def start(load: Callable[[], Callable[[], int]]) -> int:
-    """Import a command, and run it; Ctrl-C during the imports ends the process as by default."""
+    """Import a command, and run it; Ctrl-C during the imports ends the process as by default.
+
+    At its end nothing is searched for garbage: the process goes with all of it, and what is to be closed is.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     main = load()
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    return main()
+    try:
+        return main()
+    finally:
+        gc.freeze()
 
 
 def guarded(command: str, run: Callable[[], int]) -> int:

@@ -12,7 +12,10 @@ it as soon as it is asked for series.
 from __future__ import annotations
 
 import builtins
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
@@ -21,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model as cp_model
 
+#: OpenBLAS, with which numpy comes, reads it.
+_THREADS = "OPENBLAS_NUM_THREADS"
 _NAME = "ortools.sat.python.cp_model"
 
 
@@ -42,6 +47,20 @@ def _import(name: str, *arguments: Any, **options: Any) -> ModuleType:
     return _Signatures(name) if name == "pandas" else builtins.__import__(name, *arguments, **options)
 
 
+@contextmanager
+def _without_threads() -> Iterator[None]:
+    """Numpy begins a thread for each core when it is loaded, for algebra that planning has none of."""
+    before = os.environ.get(_THREADS)
+    os.environ[_THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_THREADS]
+        if before is not None:
+            os.environ[_THREADS] = before
+
+
+@_without_threads()
 def _load() -> ModuleType:
     if _NAME in sys.modules or "pandas" in sys.modules:
         return import_module(_NAME)  # nothing is left to be saved
