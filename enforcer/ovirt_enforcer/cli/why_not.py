@@ -11,6 +11,7 @@ from ovirt_enforcer.on_request.of_engine import of_engine
 from ovirt_enforcer.on_request.question import Asked
 from ovirt_enforcer.recorded_settings import recorded_settings
 from ovirt_placement import config as configuration
+from ovirt_placement.answers.enforcement import not_led
 from ovirt_placement.answers.finding import find
 from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
@@ -19,7 +20,6 @@ from ovirt_placement.model import Vm
 from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore, differences
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import Store
-from ovirt_placement.store.leases import LeaseStore
 
 _DAY_SECONDS = 24 * 3600.0
 
@@ -58,8 +58,6 @@ def _known(found: Asked, args: argparse.Namespace, vm: Vm) -> KnownHistory:
     with opened(Store, args, create=False) as store:
         under_way = store.open_intents()
         ended = store.history(within_seconds=_DAY_SECONDS, vm=vm.id)
-    with opened(LeaseStore, args, create=False) as leases:
-        led = leases.leader() is not None
     with opened(EnforcerSettingsStore, args, create=False) as settings:
         there = settings.of_leader()
     return KnownHistory(
@@ -69,7 +67,7 @@ def _known(found: Asked, args: argparse.Namespace, vm: Vm) -> KnownHistory:
         plan=plans[-1] if plans else None,
         under_way=under_way,
         ended=ended,
-        led=led,
+        not_led=not_led(configuration.load(args.config)),
         other_settings=_other_settings(found, there),
     )
 

@@ -28,8 +28,8 @@ class KnownHistory:
     under_way: tuple[Intent, ...]
     #: Migrations of the VM that ended lately, the oldest first.
     ended: tuple[Intent, ...]
-    #: Whether an enforcer of this engine runs, and in which settings it differs from those here, in words.
-    led: bool
+    #: Why no enforcer of this engine leads, if none does; and in which settings one differs from those here.
+    not_led: str | None
     other_settings: tuple[str, ...] = ()
 
 
@@ -86,8 +86,8 @@ def text(answer: WhyNot) -> str:
 
 
 def _because(vm: Vm, known: KnownHistory) -> Iterator[str]:
-    if not known.led:
-        yield "no enforcer of this engine runs"
+    if known.not_led is not None:
+        yield known.not_led
     if known.other_settings:
         yield (
             "the enforcer that leads was started with other settings than those here, which this answer goes"

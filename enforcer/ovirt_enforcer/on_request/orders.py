@@ -9,6 +9,7 @@ from ovirt_enforcer.gates.people import moves
 from ovirt_enforcer.on_request.settings_in_force import settings_in_force
 from ovirt_enforcer.settings import Mode
 from ovirt_placement import inventory
+from ovirt_placement.answers.enforcement import NOT_RUNNING, not_led
 from ovirt_placement.answers.plans.obstacles import misfit_text
 from ovirt_placement.answers.plans.reading import plan_of
 from ovirt_placement.config import Config
@@ -17,7 +18,6 @@ from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.history import HistoryStore
-from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.opening import opened, stored
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_service.errors import UserError
@@ -50,14 +50,17 @@ def check_acts(config: Config, wanted: Mode) -> None:
 
 def check_running(config: Config) -> None:
     """Raise `UserError` if no enforcer leads that could carry anything out."""
-    if stored(LeaseStore, config, LeaseStore.leader, None) is None:
-        raise UserError(f"no enforcer runs for engine {config.engine.name}: start it with ovirt-enforcer run")
+    why, engine = not_led(config), config.engine.name
+    if why == NOT_RUNNING:
+        raise UserError(f"{why} for engine {engine}: start it with ovirt-enforcer run")
+    if why is not None:
+        raise UserError(f"of the enforcers of engine {engine}, {why}")
 
 
 def obstacle(config: Config, wanted: Mode, cluster: str) -> str | None:
     """Why no plan is carried out in this cluster, even if a person lets it; None if plans are.
 
-    No enforcer runs, the one that leads only observes, or somebody paused the cluster.
+    No enforcer runs or can write the store, the one that leads only observes, or somebody paused the cluster.
     """
     try:
         check_acts(config, wanted)

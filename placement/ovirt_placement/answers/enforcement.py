@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LATELY_SECONDS = 24 * 3600.0
 #: Where `[enforcer]` says nothing.
 _DEFAULT_MODE: Final = "observe"
+#: What `not_led` says unless there is more to it.
+NOT_RUNNING: Final = "no enforcer runs"
 #: How long each part of the store may take to answer.
 _PATIENCE_SECONDS = 2.0
 #: Of the recorded refusals this many are shown.
@@ -123,7 +125,21 @@ def enforcement(config: Config, snapshot: Snapshot) -> EnforcementRecord:
     try:
         return _read(config, snapshot, here)
     except UserError as error:
-        return msgspec.structs.replace(here, error=str(error))
+        return msgspec.structs.replace(here, error=str(error), **_unreadable(config))
+
+
+def not_led(config: Config) -> str | None:
+    """Why nothing is carried out: no enforcer leads, or none can; None while one does.
+
+    Raises `StoreAway` where the store does not answer.
+    """
+    from ovirt_placement.store.leases import LeaseStore
+    from ovirt_placement.store.opening import stored
+
+    last = stored(LeaseStore, config, LeaseStore.read, None)
+    if last is not None and last.left_seconds > 0:
+        return None
+    return _not_led(_unwritable(config.store.url), None if last is None else _running_process(last.owner))
 
 
 def _configured(config: Config) -> str | None:
@@ -192,6 +208,18 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
     )
 
 
+def _unreadable(config: Config) -> dict[str, Any]:
+    """The fields that are known though the store cannot be read, since no room is left even for that."""
+    from ovirt_placement.store.connections import sqlite_path
+    from ovirt_placement.store.leases import last_owner
+
+    unwritable, path = _unwritable(config.store.url), sqlite_path(config.store.url)
+    if unwritable is None or path is None:
+        return {}
+    owner = last_owner(path, config.engine.name)
+    return {"unwritable": unwritable, "running_process": None if owner is None else _running_process(owner)}
+
+
 def _unwritable(url: str) -> str | None:
     from ovirt_placement.store.connections import sqlite_path
     from ovirt_placement.store.faults import of_file_system
@@ -242,7 +270,8 @@ def _of_cycle(cycle: LastCycle | None, snapshot: Snapshot) -> dict[str, Any]:
 def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
     """Mode and leader, what holds it back, and how migrations went."""
     if found.error is not None:
-        yield f"Enforcer: mode {found.mode}; nothing else is known: {found.error}."
+        known = f", {_who(found)}" if found.running_process is not None else ""
+        yield f"Enforcer: mode {found.mode}{known}; nothing else is known: {found.error}."
         return
     yield f"Enforcer: mode {found.mode}, {_who(found)}."
     if found.configured_mode not in {None, found.mode}:
@@ -277,10 +306,14 @@ def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
 def _who(found: EnforcementRecord) -> str:
     if found.leader is not None:
         return f"led by {found.leader} (epoch {found.epoch})"
-    if found.unwritable is None:
-        return "no enforcer runs"
-    runs = "none leads" if found.running_process is None else f"process {found.running_process} runs"
-    return f"{runs} and cannot write the store: {found.unwritable}"
+    return _not_led(found.unwritable, found.running_process)
+
+
+def _not_led(unwritable: str | None, running_process: int | None) -> str:
+    if unwritable is None:
+        return NOT_RUNNING
+    runs = "none leads" if running_process is None else f"process {running_process} runs"
+    return f"{runs} and cannot write the store: {unwritable}"
 
 
 def degraded_by(found: EnforcementRecord) -> Iterator[str]:
@@ -288,7 +321,7 @@ def degraded_by(found: EnforcementRecord) -> Iterator[str]:
     if found.error is not None and found.acts:
         yield "the enforcer's store does not answer"
     elif found.acts and found.leader is None:
-        yield "no enforcer runs" if found.unwritable is None else "the enforcer cannot write its store"
+        yield NOT_RUNNING if found.unwritable is None else "the enforcer cannot write its store"
     if found.last_cycle is not None and found.last_cycle.error is not None and found.leader is not None:
         yield "the enforcer's last cycle failed"
     for one in found.breakers if found.leader is not None else ():

@@ -17,8 +17,8 @@ BRING_BACK = f"bring it back by {RESTORE}, or begin with an empty one by {INIT}"
 
 _DAMAGES = ("not a database", "malformed", "encrypted")
 _REFUSALS = ("readonly", "unable to open", "disk I/O", "full", "ermission denied", "No space", "Read-only")
-#: Less than SQLite takes for the smallest change.
-_LEAST_FREE = 1 << 15
+#: SQLite takes more than half of it for the smallest change, of which the first reader takes half.
+_LEAST_FREE = 1 << 16
 
 
 class Fault(NamedTuple):
