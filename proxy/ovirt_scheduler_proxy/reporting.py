@@ -27,7 +27,7 @@ _PAGE_SECONDS = 0.25
 #: Seconds between an answer and its report.
 _PAUSE = 0.005
 
-#: Of faults, and of failures of a unit by one cause, this many are described within so many seconds.
+#: Of faults, and of failures of a unit by one cause, this many are described within these seconds.
 _DESCRIBED, _DESCRIBED_SECONDS = 10, 60.0
 
 

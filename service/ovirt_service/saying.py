@@ -51,7 +51,7 @@ class Said:
 
 
 class Few:
-    """Lets few lines of a kind be said in a while, and counts the others: whoever causes them may go on."""
+    """Lets few lines of a kind be said in a while, and counts the others: their cause may last."""
 
     def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most

@@ -19,7 +19,7 @@ from ovirt_service.saying import Said
 
 #: A kind that is full is named in the log again after this many seconds.
 _QUIET_SECONDS = 60.0
-#: Of a kind that anybody may ask for, so many wait, each with a connection: together they leave room for
+#: Of a kind that anybody may ask for, this number wait, each with a connection: together they leave room for
 #: those who are known, and an engine that answers is done with them within seconds.
 _STRANGERS = 500
 

@@ -36,7 +36,7 @@ _PATIENCE_SECONDS = 5.0
 #: By this header the proxy knows that it is not the engine that asks, which is answered later.
 _NOT_THE_ENGINE = ("X-Trouble-Shooting", "1")
 _ANSWERED = re.compile(r"^ovirt_scheduler_proxy_last_discovery_timestamp_seconds (\S+)$", re.MULTILINE)
-#: What is known of a proxy that answers, but not whoever asks.
+#: What is known of a proxy that answers, but not to this user.
 NOT_THIS_USER = "it answers root and the users that [server] allowed_users of its configuration names"
 _KINDS = {"filters": UnitKind.FILTER, "scores": UnitKind.WEIGHT, "balance": UnitKind.BALANCE}
 

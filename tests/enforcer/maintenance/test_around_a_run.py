@@ -84,8 +84,8 @@ LOOKS = st.lists(
 @example([Look(20, True, "a"), Look(60, True, "a"), Look(60, True, "a")])
 def test_a_host_is_reported_whose_vms_stay_the_same_for_long(looks: list[Look]) -> None:
     """Not an empty one, and once for the same VMs."""
-    told, now = Notified(), 0.0
-    watch = DrainWatch(told, lambda: now, PATIENCE)
+    notified, now = Notified(), 0.0
+    watch = DrainWatch(notified, lambda: now, PATIENCE)
     expected: list[str] = []
     same, same_since, said = "nothing yet", 0.0, ""
     for look in looks:
@@ -100,7 +100,7 @@ def test_a_host_is_reported_whose_vms_stay_the_same_for_long(looks: list[Look]) 
         elif look.there and now - same_since >= PATIENCE and said != look.there:
             said = look.there
             expected.append("; ".join(f"{name} cannot migrate" for name in look.there))
-    assert [notice.facts["reason"] for notice in told.notices] == expected
+    assert [notice.facts["reason"] for notice in notified.notices] == expected
 
 
 @st.composite
