@@ -35,6 +35,15 @@ class PostgresServer:
         options = f"-k {self.folder} -c listen_addresses='' -c fsync=off"
         self._control("-w", "-l", str(self.folder / "log"), "-o", options, "start")
 
+    def reload(self) -> None:
+        """Have it read its settings again."""
+        self._control("reload")
+
+    def own(self, folder: Path) -> None:
+        """Give it a folder."""
+        owner = _owner()
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+
     def stop(self) -> None:
         self._control("-w", "-m", "immediate", "stop")
 

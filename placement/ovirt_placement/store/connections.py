@@ -110,6 +110,11 @@ def lacks_table(error: exc.DBAPIError | exc.TimeoutError) -> bool:
     return type(original).__name__ == "UndefinedTable" or "no such table" in str(original)
 
 
+def code_of(error: Exception) -> str:
+    """PostgreSQL's code of what is wrong; empty where no server has given one."""
+    return getattr(getattr(error, "orig", None), "sqlstate", None) or ""
+
+
 def reason_of(error: Exception) -> str:
     """Take the driver's first line, which says what is wrong; the rest is SQL and a link."""
     original = getattr(error, "orig", None) or error

@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 from sqlalchemy import Connection, Engine, NullPool, create_engine, exc, text
 
 from ovirt_placement.store.connections import (
+    code_of,
     lacks_table,
     let_readers_and_a_writer_coexist,
     make_engine,
@@ -25,7 +26,7 @@ from ovirt_placement.store.connections import (
     show_url,
     sqlite_path,
 )
-from ovirt_placement.store.faults import BRING_BACK, RESTORE, is_damage, obstacle
+from ovirt_placement.store.faults import BRING_BACK, RESTORE, is_damage, obstacle, of_server
 from ovirt_placement.store.marker import Marker, make_as_folder
 from ovirt_placement.store.versions import VERSION, make_or_upgrade, version
 from ovirt_service import identity
@@ -233,7 +234,10 @@ class Database:
         reason = reason_of(error)
         if self._path is not None and is_damage(reason):
             return self._damaged(reason)
-        fault = None if self._path is None else obstacle(self._path, reason)
+        if self._path is not None:
+            fault = obstacle(self._path, reason)
+        else:
+            fault = of_server(self._url, code_of(error), reason)
         if fault is not None:
             return StoreAway(f"store {self.name}: {reason}: {fault.what}", fault.remedy)
         passes = isinstance(error, exc.OperationalError | exc.TimeoutError) or error.connection_invalidated

@@ -1,4 +1,4 @@
-"""What is wrong with the file of a store, and the command that helps: SQLite names neither."""
+"""What is wrong with a store, and the command that helps: databases name the one at most."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from sqlalchemy import URL
 
 RESTORE = "ovirt-placement store restore BACKUP"
 INIT = "ovirt-placement store init"
@@ -31,6 +33,73 @@ class Fault(NamedTuple):
 def is_damage(reason: str) -> bool:
     """Whether SQLite says that what stands in the file is no store any more."""
     return any(word in reason for word in _DAMAGES)
+
+
+def of_server(url: URL, code: str, reason: str) -> Fault | None:
+    """What keeps this user from a database of PostgreSQL, by its code and words; None if that is not known.
+
+    Where it lets nobody in, and where there is none, libpq has words alone. Source of the codes: PostgreSQL's
+    manual, appendix A.
+    """
+    user, name = url.username or getpass.getuser(), url.database or url.username or getpass.getuser()
+    known = (
+        (
+            ("28",),
+            ("authentication failed", "pg_hba.conf", 'role "', "no password supplied"),
+            "the server does not let this user in",
+            "correct user and password in [store] url, or pg_hba.conf on the server",
+        ),
+        (
+            ("3D",),
+            ('database "',),
+            "the server has no such database",
+            f"createdb -O {user} {name} on the server makes it; or correct [store] url",
+        ),
+        (
+            ("25006",),
+            ("read-only", "in recovery", "hot standby"),
+            "the server takes no changes, as a standby does",
+            "in [store] url, name the server that does, or all of them with target_session_attrs=read-write",
+        ),
+        (
+            ("53100",),
+            ("No space left",),
+            "no room is left on the server's disk",
+            "make room there; df -h on the server shows where",
+        ),
+        (
+            ("53300",),
+            ("too many clients", "connection slots"),
+            "the server has no connection left",
+            "raise max_connections of the server",
+        ),
+        (
+            ("42501",),
+            (),
+            "what is there belongs to another user",
+            f"psql -d {name} -c 'REASSIGN OWNED BY OWNER TO \"{user}\"' by a superuser gives it to this one",
+        ),
+        (
+            ("08", "57P"),
+            (
+                "onnection refused",
+                "No such file",
+                "timeout expired",
+                "translate host",
+                "closed the connection",
+            ),
+            "the server does not answer",
+            "systemctl status postgresql on its machine shows whether it runs; [store] url says where it is",
+        ),
+    )
+    return next(
+        (
+            Fault(what, remedy)
+            for codes, words, what, remedy in known
+            if (code and code.startswith(codes)) or (not code and any(word in reason for word in words))
+        ),
+        None,
+    )
 
 
 def obstacle(path: Path, reason: str = "") -> Fault | None:
