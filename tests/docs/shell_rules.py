@@ -72,19 +72,6 @@ def _git(words: list[str], root: Path) -> None:
     (root / Path(url).stem).mkdir()
 
 
-def _mvn(words: list[str], root: Path) -> None:
-    """Built are the jars of a module and of what it needs; they go where our comparison finds them."""
-    assert {"package", "dependency:copy-dependencies", "-am"} <= set(words)
-    (folder,) = (word.partition("=")[2] for word in words if word.startswith("-DoutputDirectory="))
-    (root / folder.lstrip("/")).mkdir(parents=True)
-
-
-def _cp(words: list[str], root: Path) -> None:
-    source, folder = words
-    assert source.endswith(".jar")
-    assert (root / folder.lstrip("/")).is_dir(), f"{folder} was not made before"
-
-
 def _ln(words: list[str], root: Path) -> None:
     """What is linked into the engine's folder of plug-ins is installed."""
     how, source, folder = words
@@ -155,8 +142,6 @@ RULES: dict[str, Rule] = {
     **SYSTEM_RULES,
     "make": _make,
     "git": _git,
-    "mvn": _mvn,
-    "cp": _cp,
     "ln": _ln,
     "install": _install,
     "cd": _cd,
