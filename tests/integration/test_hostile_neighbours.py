@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import shutil
 import sys
 import threading
 import time
@@ -13,8 +14,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.kit.hostile.neighbours import NEIGHBOURS
-from tests.kit.hostile.site import Site, site
+from tests.kit.hostile.neighbours import ENGINES, NEIGHBOURS
+from tests.kit.hostile.site import ENGINE_SECONDS, Place, Site, site
 from tests.kit.hostile.witnesses import CYCLE_SECONDS, RECOVERY_SECONDS, Witnesses
 from tests.placement.databases import postgresql
 
@@ -27,8 +28,15 @@ SEED = int(os.environ.get("SEED", time.time() // 86400))
 
 
 @pytest.fixture(scope="module")
-def witnesses() -> Iterator[tuple[Site, Witnesses]]:
-    with site() as running:
+def witnesses(request: pytest.FixtureRequest) -> Iterator[tuple[Site, Witnesses]]:
+    """Those of a place; one is left before the next is gone to."""
+    where = getattr(request, "param", "direct")
+    if where == "Apache" and shutil.which("apache2") is None:
+        pytest.skip("there is no apache2")
+    with ExitStack() as stack:
+        url = stack.enter_context(postgresql()) if where == "PostgreSQL, TLS" else None
+        place = Place(url, tls=where in _ELSEWHERE, apache=where == "Apache", relayed=where == "relay")
+        running = stack.enter_context(site(place))
         made = Witnesses(running)
         _until_well(running, made, 60.0)
         yield running, made
@@ -60,11 +68,11 @@ def act(running: Site, witnesses: Witnesses, names: tuple[str, ...]) -> list[str
     """Let them act; what others noticed that they must not."""
     alone = witnesses.measure_alone(_ALONE_SECONDS)
     with ExitStack() as acting:
-        for name in NEIGHBOURS:
+        for name, neighbour in {**NEIGHBOURS, **ENGINES}.items():
             if name in names:
-                acting.enter_context(NEIGHBOURS[name](running, 1.0))
+                acting.enter_context(neighbour(running, 1.0))
         with witnesses.asking() as noticed:
-            threading.Event().wait(_ACT_SECONDS)
+            threading.Event().wait(_ACT_SECONDS if {*names} <= {*NEIGHBOURS} else 2 * ENGINE_SECONDS)
             rises = _rises(witnesses, CYCLE_SECONDS, "ok", "failed")
     person, engine, machine = noticed
     found = witnesses.complaints(*noticed) + ([] if rises else ["the enforcer does not go on"])
@@ -102,28 +110,41 @@ def test_a_few_pairs(witnesses: tuple[Site, Witnesses], names: tuple[str, ...]) 
     assert act(*witnesses, names) == []
 
 
-#: What differs where the store is another and the page speaks TLS.
-_ELSEWHERE = [
-    ("silent connections", "invented tokens"),
-    ("slow heads", "slow bodies"),
-    ("dear questions", "endless command"),
-    ("local user", "hanging engine"),
-]
+@pytest.mark.timing
+@pytest.mark.system
+@pytest.mark.parametrize("witnesses", ["relay"], indirect=True)
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_that_does_not_end_its_answers(witnesses: tuple[Site, Witnesses], name: str) -> None:
+    assert act(*witnesses, (name,)) == []
 
 
-@pytest.fixture(scope="module")
-def elsewhere() -> Iterator[tuple[Site, Witnesses]]:
-    with postgresql() as url, site(store_url=url, tls=True) as running:
-        made = Witnesses(running)
-        _until_well(running, made, 60.0)
-        yield running, made
+#: What differs where the store is another and the page speaks TLS, or Apache does, which has room of its own.
+_ELSEWHERE = {
+    "PostgreSQL, TLS": [
+        ("silent connections", "invented tokens"),
+        ("slow heads", "slow bodies"),
+        ("dear questions", "endless command"),
+        ("local user", "hanging engine"),
+    ],
+    "Apache": [
+        ("slow bodies", "invented tokens"),
+        ("expired tokens", "dear questions"),
+        ("endless command", "hanging engine"),
+    ],
+}
 
 
 @pytest.mark.timing
 @pytest.mark.nightly
-@pytest.mark.parametrize("names", _ELSEWHERE, ids=" + ".join)
-def test_a_few_pairs_on_postgresql_and_over_tls(
-    elsewhere: tuple[Site, Witnesses], names: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize(
+    ("witnesses", "names"),
+    [
+        pytest.param(where, names, id=f"{where}: {' + '.join(names)}")
+        for where in _ELSEWHERE
+        for names in _ELSEWHERE[where]
+    ],
+    indirect=["witnesses"],
+)
+def test_a_few_pairs_elsewhere(witnesses: tuple[Site, Witnesses], names: tuple[str, ...]) -> None:
     _can(names)
-    assert act(*elsewhere, names) == []
+    assert act(*witnesses, names) == []

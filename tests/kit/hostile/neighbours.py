@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xmlrpc.client import dumps
 
+from tests.kit.hostile.relay import Passing
 from tests.kit.hostile.site import COOKIE, GROUP, MEMBER, ROOT, Site
 from tests.processes import PROCESSES
 
@@ -246,6 +247,13 @@ def hanging_engine(site: Site, strength: float) -> Iterator[None]:
 
 
 @contextmanager
+def answering_in_part(how: Passing, site: Site, strength: float) -> Iterator[None]:
+    """An engine that begins its answers and ends none, or no sooner than anybody waits."""
+    with site.relay.passes(how):
+        yield
+
+
+@contextmanager
 def full_disk(site: Site, strength: float) -> Iterator[None]:
     """A file that takes all room, and again what becomes free."""
     filler, over = site.folder / "filler", threading.Event()
@@ -295,4 +303,9 @@ NEIGHBOURS: Mapping[str, Neighbour] = {
     "endless command": endless_command,
     "hanging engine": hanging_engine,
     "full disk": full_disk,
+}
+#: Where the engine's answers pass the relay.
+ENGINES: Mapping[str, Neighbour] = {
+    "dripping engine": partial(answering_in_part, Passing.DRIPPING),
+    "engine that stops within an answer": partial(answering_in_part, Passing.STOPPING),
 }

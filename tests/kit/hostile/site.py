@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import psutil
@@ -24,10 +25,11 @@ from ovirt_placement.model import Snapshot, state_file
 from ovirt_simulator.generate import Sizes, generate
 from tests.configuration import PASSWORD, write_configuration
 from tests.integration.storms.clients import log_in
+from tests.kit.hostile.relay import relayed
 from tests.pages import samples
 from tests.paths import CHECKOUT, PLUGINS
 from tests.proxy.running import AT_ONCE
-from tests.web.apache import free_port
+from tests.web.apache import apache, free_port
 
 ENGINE, PROXY, INVENTORY = "ovirt-simulator", "ovirt-scheduler-proxy", "ovirt-placement"
 ENFORCER, PAGE = "ovirt-enforcer", "ovirt-placement-web"
@@ -38,6 +40,8 @@ _AS_OWNER = (
     *(f"/usr/bin/setpriv --reuid={OWNER} --regid={GROUP} --clear-groups".split()),
     *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search", "--"),
 )
+#: How long an answer of the engine may take.
+ENGINE_SECONDS = 5
 #: More than the parts keep.
 DISK_MB = 96
 #: Ahead of whatever else the machine of a test does, where we may: what is measured is who waits for whom.
@@ -58,6 +62,17 @@ command_seconds = 2
 """
 
 
+class Place(NamedTuple):
+    """Where the parts are."""
+
+    store_url: str | None = None
+    tls: bool = False
+    #: Whether a real Apache stands before the page, and speaks TLS in its place.
+    apache: bool = False
+    #: Whether the engine's answers pass the relay.
+    relayed: bool = False
+
+
 class _Processes(Processes):
     def signal(self, name: str, number: signal.Signals) -> None:
         self._running[name].send_signal(number)
@@ -67,7 +82,7 @@ class Site:
     """The processes, and what of them a neighbour or a witness must know."""
 
     def __init__(
-        self, base: Path, processes: _Processes, state: Snapshot, store_url: str | None, *, tls: bool
+        self, base: Path, processes: _Processes, undone: ExitStack, state: Snapshot, place: Place
     ) -> None:
         """Start all; what the parts keep is in `folder`, and what is configured above it in `base`."""
         self.folder, self.state = base / "kept", state
@@ -76,15 +91,17 @@ class Site:
         (base / "state.json").write_bytes(state_file.dumps(state))
         self.proxy = self._start(f"{PROXY} run --config {base}/proxy.toml --plugins {PLUGINS}")
         self.engine = self._start(f"{ENGINE} run --state {base}/state.json --http-threads 32")
+        self.relay = undone.enter_context(relayed(self.engine))
+        served = free_port()
         self.configuration = write_configuration(
             base,
-            f"{self.engine}/ovirt-engine/api",
-            engine="timeout_seconds = 5",
-            store_url=store_url,
-            more=_SETTINGS + (_tls(base) if tls else 'listen = "127.0.0.1:0"\n'),
+            f"{self.relay.url if place.relayed else self.engine}/ovirt-engine/api",
+            engine=f"timeout_seconds = {ENGINE_SECONDS}",
+            store_url=place.store_url,
+            more=_SETTINGS + (_tls(base, served, place.apache) if place.tls else 'listen = "127.0.0.1:0"\n'),
         )
         #: Who vouches for the page, where it speaks TLS.
-        self.authority = base / "ca.pem" if tls else None
+        self.authority = base / "ca.pem" if place.tls else None
         settings = self.configuration.read_text()
         for kept in ("inventory", "store.db"):
             settings = settings.replace(f"{base}/{kept}", f"{self.folder}/{kept}")
@@ -94,9 +111,11 @@ class Site:
                 os.chown(secret, OWNER, GROUP)
         self._start(f"{INVENTORY} inventory run", listen=False)
         self._start(f"{ENFORCER} run", listen=False)
-        self.page = self._start(f"{PAGE} run", listen=False).replace(
-            "//127.0.0.1", "//localhost" if tls else "//127.0.0.1"
-        )
+        page = self._start(f"{PAGE} run", listen=False)
+        #: As browsers know it.
+        self.page = f"https://localhost:{served}{ROOT}" if place.tls else page
+        if place.apache:
+            undone.enter_context(apache(base, served, _block(base, page), ["ssl"]))
         self.person, self.reader = self._session("admin@internal"), self._session("reader@internal")
         self.expired = log_in(self.engine)
         requests.post(f"{self.engine}/ovirt-engine/services/sso-logout", {"token": self.expired}, timeout=30)
@@ -176,17 +195,26 @@ def _niceness(command: str) -> int:
     return round(math.log(100 / int(weights[0]), 1.25)) if weights else 0
 
 
-def _tls(folder: Path) -> str:
-    """Lines by which the page speaks TLS, and is known as localhost."""
-    authority, port = trustme.CA(), free_port()
+def _tls(folder: Path, port: int, behind_apache: bool) -> str:
+    """Lines by which the page, or a web server before it, speaks TLS, and is known as localhost."""
+    authority = trustme.CA()
     served = authority.issue_cert("localhost")
     served.cert_chain_pems[0].write_to_path(folder / "cert.pem")
     served.private_key_pem.write_to_path(folder / "key.pem")
     authority.cert_pem.write_to_path(folder / "ca.pem")
-    return (
-        f'listen = "127.0.0.1:{port}"\norigins = ["https://localhost:{port}"]\n'
-        f'certificate = "{folder}/cert.pem"\nkey = "{folder}/key.pem"\n'
-    )
+    origins = f'origins = ["https://localhost:{port}"]\n'
+    if behind_apache:
+        return f'listen = "127.0.0.1:0"\ntrusted_proxies = ["127.0.0.1"]\n{origins}'
+    files = f'certificate = "{folder}/cert.pem"\nkey = "{folder}/key.pem"\n'
+    return f'listen = "127.0.0.1:{port}"\n{origins}{files}'
+
+
+def _block(folder: Path, page: str) -> str:
+    """What docs/web.md shows of Apache's configuration, for this page."""
+    (block,) = re.findall(r"```apache\n(.*?)```", (CHECKOUT / "docs" / "web.md").read_text(), re.DOTALL)
+    block = block.replace("127.0.0.1:8446", urlsplit(page).netloc)
+    files = f"SSLCertificateFile {folder}/cert.pem\nSSLCertificateKeyFile {folder}/key.pem\n"
+    return f"SSLEngine on\nSSLSessionCache none\n{files}{block}"
 
 
 def as_root() -> bool:
@@ -194,7 +222,7 @@ def as_root() -> bool:
 
 
 @contextmanager
-def site(sizes: Sizes = SIZES, store_url: str | None = None, *, tls: bool = False) -> Iterator[Site]:
+def site(place: Place = Place()) -> Iterator[Site]:  # noqa: B008 - it cannot change
     """Run all parts; as root, as a user of their own, with a small disk that their group may write.
 
     As root they also run ahead of other work of the machine, as does what this process forks meanwhile.
@@ -215,6 +243,6 @@ def site(sizes: Sizes = SIZES, store_url: str | None = None, *, tls: bool = Fals
         (base / "logs").mkdir()
         environment = {"OVIRT_PLACEMENT_CONFIG": str(base / "placement.toml")}
         processes = undone.enter_context(_Processes(base / "logs", environment))
-        made = Site(base, processes, generate(sizes, 1), store_url, tls=tls)
+        made = Site(base, processes, undone, generate(SIZES, 1), place)
         undone.callback(made.thaw_engine)
         yield made
