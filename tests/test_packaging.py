@@ -90,7 +90,7 @@ def test_dependencies_and_their_reasons_are_the_same() -> None:
     ]
     lines = "\n".join(listed).splitlines()
     required = {re.split(r"[\s\[]", line)[0] for line in lines if line} - {"ovirt-placement"}
-    page = (CHECKOUT / "docs" / "dependencies.md").read_text()
+    page = (CHECKOUT / "docs" / "developers" / "dependencies.md").read_text()
     table = re.findall(r"^\| ([^|]*?)(?: \([\w, ]+\))? \| .* \|$", page.split("##")[0], re.MULTILINE)
     reasoned = {name for cell in table for name in cell.split(", ")} - {"package", "---"}
     assert reasoned == required
