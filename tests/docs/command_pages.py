@@ -60,7 +60,8 @@ def _section(
 ) -> str:
     """What it does, in its own words or else its parent's, and its arguments."""
     said = (parser.description or f"{summary[:1].upper()}{summary[1:]}.").strip()
-    lines = [f"### {parser.prog}", "", _escaped(said), ""]
+    same = next((one for one in before if said == (one.description or "").strip()), None)
+    lines = [f"### {parser.prog}", "", f"As {_linked(same)}." if same else _escaped(said), ""]
     rows = [each for each in _rows(parser) if each[1] not in common]
     like = max(before, key=lambda other: len(_in_common(rows, other)), default=parser)
     shared = _in_common(rows, like)
@@ -68,8 +69,7 @@ def _section(
         shared = []
     lines += _list(row for _, row in rows if row not in {row for _, row in shared})
     if shared:
-        anchor = like.prog.lower().replace(" ", "-")
-        lines += [f"As of [{like.prog}](#{anchor}): {_named(called for called, _ in shared)}.", ""]
+        lines += [f"As of {_linked(like)}: {_named(called for called, _ in shared)}.", ""]
     if also := [called for called, row in _rows(parser) if row in common]:
         lines += [f"[Also](#options-of-many-commands) {_named(also)}.", ""]
     return "\n".join(lines)
@@ -78,6 +78,10 @@ def _section(
 def _in_common(rows: Iterable[tuple[str, str]], other: argparse.ArgumentParser) -> list[tuple[str, str]]:
     others = set(_rows(other))
     return [each for each in rows if each in others]
+
+
+def _linked(parser: argparse.ArgumentParser) -> str:
+    return f"[{parser.prog}](#{parser.prog.lower().replace(' ', '-')})"
 
 
 def _named(called: Iterable[str]) -> str:

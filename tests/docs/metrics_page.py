@@ -17,7 +17,7 @@ HEAD = """\
 
 Made from the code that keeps them (`make reference`). Where Prometheus reads them:
 [proxy.md](proxy.md#watch-it), [inventory.md](inventory.md#watch-it), [web.md](web.md#for-programs) and
-[configuration.md](configuration.md#metrics). Each also has
+[configuration.md](configuration.md#metrics). Each also has `..._build_info{version}`, and
 `process_*`: memory, processor time, open files. A histogram has `_bucket`, `_sum` and `_count`.
 """
 #: A page of the proxy shows what its plugins are at that moment: here, none.
@@ -50,7 +50,8 @@ class KnownMetric(NamedTuple):
 def metrics_page() -> str:
     parts = [HEAD]
     for service in SERVICES:
-        rows = (_row(one) for one in all_metrics() if one.service == service)
+        own = (one for one in all_metrics() if one.service == service)
+        rows = (_row(one) for one in own if not one.name.endswith("_build_info"))
         parts.append("\n".join([f"## {service}", "", *sorted(rows), ""]))
     return "\n".join(parts)
 
