@@ -126,7 +126,7 @@ def lived_through(world: World, where: str = "", *, deadly: bool = True) -> list
         return first.passed
 
 
-@pytest.mark.system
+@pytest.mark.nightly
 @pytest.mark.parametrize("deadly", [True, False], ids=["killed", "stopped and woken late"])
 def test_at_whatever_statement_it_is_followed_by_another_all_is_reported_once(
     deadly: bool, tmp_path: Path
@@ -142,7 +142,6 @@ def test_at_whatever_statement_it_is_followed_by_another_all_is_reported_once(
             assert where in lived_through(found, where, deadly=deadly)
 
 
-@pytest.mark.system
 def test_a_leader_that_is_stopped_before_it_sends_and_woken_late_reports_nothing_twice(unsafe: World) -> None:
     with unsafe.watch("first", "before POST /events", deadly=False) as first:
         eventually(lambda: first.stopped)

@@ -21,8 +21,7 @@ from tests.enforcer.launching import At
 from tests.enforcer.leaders.test_leaders import LEADS, OVER, SETTINGS, WATCHES, store_of
 from tests.proxy.running import eventually
 
-#: These assertions depend on real time.
-pytestmark = [pytest.mark.system, pytest.mark.timing]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"))
 #: Deactivated and activated, by a user.
@@ -32,17 +31,17 @@ HOSTS = ("h1", "h2")
 CALM = SETTINGS.replace("lease_seconds = 1.0", "lease_seconds = 8.0\ncooldown_after_success_seconds = 0")
 
 
-#: A request that was not made is made again after 30 s.
 WHERE = [
     "after INSERT INTO intents",
     "after POST /hosts/h1/deactivate",
-    pytest.param("before POST /hosts/h1/activate", marks=pytest.mark.system),
+    # A request that was not made is made again after 30 s.
+    pytest.param("before POST /hosts/h1/activate", marks=pytest.mark.nightly),
 ]
 #: A stall of the disk that lasts longer than the lease is no failure either: the other one takes over.
 PATIENCE_SECONDS = 240.0
 
 
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.system)])
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("where", WHERE)
 def test_the_second_goes_on_where_the_first_was_killed(where: str, database: str, tmp_path: Path) -> None:
     with ExitStack() as stack:

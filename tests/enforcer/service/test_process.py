@@ -100,7 +100,6 @@ def test_an_engine_that_is_away_keeps_it_neither_from_being_ready_nor_alive(tmp_
             daemon.end()
 
 
-@pytest.mark.system
 def test_metrics_of_a_dry_run(server: Server, tmp_path: Path) -> None:
     more = f'{QUICK}metrics = "127.0.0.1:0"\n'
     with running(write_configuration(tmp_path, server.api_url, more=more)) as daemon:
@@ -108,7 +107,7 @@ def test_metrics_of_a_dry_run(server: Server, tmp_path: Path) -> None:
         eventually(
             lambda: samples(page).get(("ovirt_placement_enforcer_gate_closures_total", "mode"), 0) >= 1
         )
-        eventually(lambda: samples(page).get(("ovirt_placement_enforcer_cycles_total", "ok"), 0) >= 2)
+        eventually(lambda: samples(page).get(("ovirt_placement_enforcer_cycles_total", "ok"), 0) >= 1)
         found = samples(page)
         daemon.end()
     assert found["ovirt_placement_enforcer_gate_closures_total", "mode"] >= 1
@@ -119,7 +118,7 @@ def test_metrics_of_a_dry_run(server: Server, tmp_path: Path) -> None:
     assert found["ovirt_placement_enforcer_leader",] == found["ovirt_placement_enforcer_lease_epoch",] == 1
     assert 0 <= found["ovirt_placement_enforcer_snapshot_age_seconds",] < 60
     assert found["ovirt_placement_enforcer_pending_intents",] == 0
-    assert found["ovirt_placement_enforcer_cycle_duration_seconds_count",] >= 2
+    assert found["ovirt_placement_enforcer_cycle_duration_seconds_count",] >= 1
     assert found["process_resident_memory_bytes",] > 0
 
 
