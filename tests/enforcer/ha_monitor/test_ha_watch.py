@@ -15,13 +15,14 @@ from ovirt_enforcer.ha_monitor.ha_watch import HaMonitor, WatchLimits
 from ovirt_enforcer.ha_monitor.judging import judge
 from ovirt_enforcer.ha_monitor.ledger import Ledger
 from ovirt_enforcer.ha_monitor.metrics import HaMetrics
-from ovirt_enforcer.ha_monitor.verdict import ReservationState
+from ovirt_enforcer.ha_monitor.verdict import ReservationState, verdict_of
 from ovirt_enforcer.notifications.courier import Courier, NumberTaken, Rejected
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notice import Notice
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_placement.config import DomainSettings, HaSettings
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.failover.check import check
 from ovirt_placement.store.ha_announcements import HaAnnouncementStore
 from tests.builders import cluster, host, snapshot, vm
 from tests.enforcer.ha_monitor.test_watch import STATE
@@ -209,6 +210,19 @@ def test_a_domain_that_nobody_knows_makes_the_answer_unknown() -> None:
         ReservationState.UNKNOWN,
         '[ha] domain "rack": no host "h9"; did you mean "h3"?',
     )
+
+
+@pytest.mark.parametrize("of_hosts", [True, None])
+@pytest.mark.parametrize("of_domains", [True, None, "there are none"])
+def test_safe_is_what_is_proven_of_hosts_and_of_domains(
+    of_hosts: bool | None, of_domains: bool | str | None
+) -> None:
+    proven = check(STATE, "c1")
+    assert proven.safe
+    others = None if of_domains == "there are none" else replace(proven, safe=of_domains)
+    found = verdict_of(STATE, "c1", replace(proven, safe=of_hosts), others, 0.0)
+    is_safe = of_hosts is True and of_domains in (True, "there are none")
+    assert found.state is (ReservationState.SAFE if is_safe else ReservationState.UNKNOWN)
 
 
 @pytest.mark.parametrize(("failures", "survived"), [(1, 1), (2, 1)])
