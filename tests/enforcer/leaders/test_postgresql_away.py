@@ -82,9 +82,10 @@ def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
         yield stage
 
 
-QUICK = {(migrating, stop_and_start), (migrating, fail_over)}
+#: One of each kind; the others at night.
+FEW = {(migrating, stop_and_start), (migrating, fail_over), (led, hang)}
 CASES = [
-    pytest.param(when, what, marks=() if (when, what) in QUICK else pytest.mark.system)
+    pytest.param(when, what, marks=() if (when, what) in FEW else pytest.mark.nightly)
     for when in (led, migrating)
     for what in (stop_and_start, hang, fail_over, fail_over_at_once)
 ]

@@ -151,6 +151,7 @@ def test_an_answer_without_end_is_not_taken_in(
     assert receiver.sent < 2**24
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("start", "drop", "error"),
     [
