@@ -63,8 +63,8 @@ test-system: $(READY) $(WHEELS) ## what is real: processes, servers, browsers, P
 
 test-nightly: test-long test-properties test-platforms mutations ## what takes long: soak, RPMs, foreign clients, properties, platforms, slips
 
-test-long: $(READY) $(WHEELS) ## the tests that are marked so, of some folders or all (ONLY="FOLDERS")
-	$(call run-tests,nightly,--dist loadgroup --timeout 1800 $(ONLY)) $(OR_NONE)
+test-long: $(READY) $(WHEELS) ## the tests that are marked so, of some folders or all (ONLY="FOLDERS", MARKS="EXPRESSION")
+	$(call run-tests,$(or $(MARKS),nightly),--dist loadgroup --timeout 1800 $(ONLY)) $(OR_NONE)
 
 test-properties: $(READY) ## the properties, with many more examples than make test draws (EXAMPLES=n, ONLY="FOLDERS")
 	export EXAMPLES=$(or $(EXAMPLES),1000); $(call run-tests,hypothesis and $(QUICK),--dist loadgroup --timeout 1800 $(ONLY)) $(OR_NONE)
