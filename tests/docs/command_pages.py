@@ -29,11 +29,14 @@ Exit statuses: [json.md](json.md#exit-statuses).
 
 ## Options of many commands
 
-A command that has some of these names them below its own.
+A command that has some of these names them below its own; `--config` is one of every command of
+ovirt-placement and ovirt-enforcer.
 """
 
 #: An option that means the same in this number of commands is explained once.
 _MANY = 5
+#: What every command of ours takes is not named at each.
+_EVERYWHERE = "--config FILE"
 #: A command that shares this number of arguments with one before it refers to that one.
 _SHARED = 3
 
@@ -70,7 +73,7 @@ def _section(
     lines += _list(row for _, row in rows if row not in {row for _, row in shared})
     if shared:
         lines += [f"As of {_linked(like)}: {_named(called for called, _ in shared)}.", ""]
-    if also := [called for called, row in _rows(parser) if row in common]:
+    if also := [called for called, row in _rows(parser) if row in common and called != _EVERYWHERE]:
         lines += [f"[Also](#options-of-many-commands) {_named(also)}.", ""]
     return "\n".join(lines)
 

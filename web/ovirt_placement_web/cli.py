@@ -18,9 +18,7 @@ from ovirt_service.version_option import add_version
 COMMAND = "ovirt-placement-web"
 
 DESCRIPTION = """\
-Serve the page: clusters, their map, each VM with why it is where it is, what failing hosts would come to,
-history, placement keys and doctor, also as JSON. It shows what the inventory publishes and asks the engine
-for log-ins alone. Users with an admin role in the engine may log in. See docs/web.md.
+Serve the page with what the inventory publishes, until SIGTERM. See docs/web.md.
 """
 
 EXAMPLES = """\
