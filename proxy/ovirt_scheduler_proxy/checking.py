@@ -14,6 +14,7 @@ from ovirt_service.decoding import nearest
 from ovirt_service.tables import table
 
 from .plugins.loading import load_all
+from .plugins.properties import unchecked
 from .settings import Settings
 from .units import Registry, Unit
 from .worker.text import lines
@@ -50,6 +51,8 @@ class ProxyCheck(msgspec.Struct, frozen=True):
 
     units: tuple[CheckedUnit, ...]
     problems: tuple[ProblemFound, ...]
+    #: What only the engine can judge.
+    unchecked: tuple[ProblemFound, ...]
 
 
 def check(settings: Settings, as_json: bool, *, whole: bool) -> int:
@@ -89,7 +92,18 @@ def _as_text(registry: Registry, unknown: Mapping[str, str], *, whole: bool) -> 
     problems = [*map(str, registry.problems), *unknown.values()]
     if problems:
         parts.append(lines("\n".join(["Problems:", *[f"  {problem}" for problem in problems]])))
+    if unchecked := [f"  {one.file}: {one.unit}: {one.problem}" for one in _unchecked(registry)]:
+        parts.append(lines("\n".join(["Not checked:", *unchecked])))
     return "\n\n".join(parts)
+
+
+def _unchecked(registry: Registry) -> tuple[ProblemFound, ...]:
+    found = {(unit.file, unit.name): unchecked(unit.properties) for unit in registry.units}
+    return tuple(
+        ProblemFound(str(file), name, sentence)
+        for (file, name), sentences in found.items()
+        for sentence in sentences
+    )
 
 
 def _row(unit: Unit, *, whole: bool) -> tuple[str, ...]:
@@ -105,5 +119,5 @@ def _as_json(registry: Registry, unknown: Mapping[str, str]) -> str:
     )
     problems = [ProblemFound(str(one.file), one.unit, one.sentence) for one in registry.problems]
     problems += [ProblemFound("", name, sentence) for name, sentence in unknown.items()]
-    found = ProxyCheck(tuple(units), tuple(problems))
+    found = ProxyCheck(tuple(units), tuple(problems), _unchecked(registry))
     return json.dumps(msgspec.to_builtins(found), indent=2)

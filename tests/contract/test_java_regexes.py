@@ -1,4 +1,4 @@
-"""What we say of regular expressions, held against a JVM: no false alarm, and nearly nothing missed."""
+"""What we say of regular expressions, held against a JVM: no false alarm, and none missed."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ PIECES = (
 
 
 @pytest.mark.system
-def test_every_expression_that_we_refuse_is_refused_by_java() -> None:
+def test_java_agrees_with_what_we_judge() -> None:
     java = shutil.which("java")
     if java is None:
         pytest.skip("Java is not installed")
@@ -100,4 +100,6 @@ def test_every_expression_that_we_refuse_is_refused_by_java() -> None:
     wrong = {regex for regex, verdict in zip(regexes, run.stdout.split(), strict=True) if verdict == "wrong"}
     reported = {regex for regex in regexes if java_regex.problem(regex)}
     assert reported <= wrong
-    assert len(reported) > 0.99 * len(wrong)
+    well = {regex for regex in regexes if not java_regex.unchecked(regex)} - reported
+    assert well.isdisjoint(wrong)
+    assert min(len(reported), len(well)) > 0.03 * len(regexes)

@@ -43,5 +43,16 @@ def _problems(properties: str) -> list[str]:
     return found
 
 
+def unchecked(properties: str) -> list[str]:
+    """Expressions that are not judged whole, as sentences."""
+    pairs = (part.partition("=") for part in properties.split(";"))
+    return [
+        f"properties_validation: {_shown(regex)} of {one_line(key, 100)}: not checked whether Java compiles"
+        f" it, from {_shown(rest)} on"
+        for key, _, regex in pairs
+        if (rest := java_regex.unchecked(regex))
+    ]
+
+
 def _shown(text: str) -> str:
     return one_line(repr(text), _LONGEST)
