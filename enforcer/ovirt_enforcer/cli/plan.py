@@ -15,11 +15,13 @@ from ovirt_placement.answers.plans.records import plans_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import add_cluster, clusters_of, show_json
+from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import Repair
+from ovirt_placement.rules.doubts import doubt
 from ovirt_service.errors import UserError
 
 #: Exit statuses, besides 0 where nothing is violated and 2 for a mistake.
@@ -87,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         show_json(answer)
     else:
         print("\n".join(map(text, answer.clusters)))
-    return _status(plans, found.options.repair)
+    return _status(plans, found.options.repair, found.snapshot)
 
 
 def _strategy(given: str) -> StrategyName:
@@ -116,9 +118,11 @@ def _share(until: float, clusters: int) -> Deadline:
     return Deadline.after((until - time.monotonic()) / clusters)
 
 
-def _status(plans: Iterable[Plan], repair: frozenset[Repair]) -> int:
-    """What was not asked to be repaired counts for nothing."""
+def _status(plans: Iterable[Plan], repair: frozenset[Repair], snapshot: Snapshot) -> int:
+    """What was not asked to be repaired counts for nothing; what is not known yet is not repaired."""
     plans = list(plans)
+    if any(doubt(snapshot, plan.cluster) for plan in plans):
+        return REMAINS_VIOLATED
     wanted = {hard for hard in (True, False) if (Repair.HARD if hard else Repair.SOFT) in repair}
     if any(rule.hard in wanted for plan in plans for rule in plan.remaining):
         return REMAINS_VIOLATED

@@ -29,7 +29,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
 from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.rules.memory import uncounted
+from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.world import World
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import Paused
@@ -147,10 +147,10 @@ class ClusterWork:
     def reconcile(self, look: Look) -> None:
         """Do what can be done now. `look` must have begun after all that was reported before."""
         self.retry_state.due = self._parts.clock() + self._parts.settings.interval_seconds
-        if doubt := uncounted(look.snapshot, self._cluster):
+        if why := doubt(look.snapshot, self._cluster):
             self._wanted = True
             self._hurry(self._parts.clock() + _COUNTED_SECONDS)
-            _log.warning("%s: rests: %s", self.retry_state.name, doubt)
+            _log.warning("%s: rests: %s", self.retry_state.name, why)
             return
         if self._others.warn_of_restless(self.retry_state.name, look, look.restless_in(self._cluster)):
             self._simulated, self._wanted = False, True

@@ -12,9 +12,9 @@ from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.check import HaCheck, check, judge_lost
 from ovirt_placement.rules.failover.protection import is_lost
-from ovirt_placement.rules.memory import uncounted
 from ovirt_placement.rules.violations import Violation, find_violations
 
 HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "groups", "violated rules", "HA")
@@ -104,7 +104,7 @@ def cluster_status(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
         soft_violations=sum(not violation.hard for violation in violations),
         violations=tuple(_by_family(violations)),
         ha_reservation=cluster.ha_reservation,
-        doubt=uncounted(snapshot, cluster.id),
+        doubt=doubt(snapshot, cluster.id),
         ha_safe=None if checked is None else checked.safe,
         lost=tuple(lost_vm(one, snapshot) for one in lost),
         failures_survived=None if checked is None else _survived(checked),

@@ -15,6 +15,7 @@ from ovirt_placement.lookups.called import WILDCARD, Identified, UnmatchedName, 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.key_resources import LISTED, gone_keys
 from ovirt_placement.model.names import group_ids, named_group
+from ovirt_placement.model.snapshot import HOST_TAGS
 from ovirt_placement.rules.admission.domains import LISTS, TAGS, listed_hosts, listed_tags
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 
@@ -65,7 +66,7 @@ def _of_settings(
                 vm_tags = (tag for vm in snapshot.vms for tag in vm.tags)
                 yield unmatched(one.where, one.kind, one.word, [*tags, *vm_tags])
         elif one.kind == "host tag":
-            if "host_tags" not in snapshot.unread and not any(begins(one.word, tag) for tag in tags):
+            if HOST_TAGS not in snapshot.unread and not any(begins(one.word, tag) for tag in tags):
                 yield unmatched(one.where, "tag of a host", one.word, tags)
         elif not called(one.word, things[one.kind]):
             yield unmatched(one.where, one.kind, one.word, [thing.name for thing in things[one.kind]])
@@ -86,5 +87,5 @@ def _of_policies(snapshot: Snapshot) -> Iterator[UnmatchedName]:
             if not called(word, snapshot.hosts):
                 yield unmatched(f"{where} {LISTS}", "host", word, [host.name for host in snapshot.hosts])
         for word in listed_tags(cluster.scheduling_properties):
-            if "host_tags" not in snapshot.unread and not any(begins(word, tag) for tag in tags):
+            if HOST_TAGS not in snapshot.unread and not any(begins(word, tag) for tag in tags):
                 yield unmatched(f"{where} {TAGS}", "tag of a host", word, tags)

@@ -18,6 +18,7 @@ from ovirt_placement.model.names import (
     named_vms,
 )
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.placement_rules.in_force import not_known_yet
 from ovirt_placement.rules.violations import Violation, find_violations
 
 HEADERS = ("cluster", "rule", "violated", "members")
@@ -58,6 +59,8 @@ class ViolationsDocument(Document, frozen=True, kw_only=True, tag="violations"):
 
     clusters: tuple[Named, ...]
     violations: tuple[ViolatedConstraint, ...]
+    #: Rules of which it is not known yet whether they are violated, in a sentence each.
+    unknown: tuple[str, ...]
 
 
 def violations(
@@ -80,6 +83,7 @@ def violations(
             and (host is None or any(at.host == host for at in violation.locations))
             and (group is None or group in violation.groups)
         ),
+        unknown=tuple(why for cluster in clusters for why in not_known_yet(snapshot, cluster.id)),
     )
 
 

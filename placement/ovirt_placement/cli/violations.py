@@ -43,9 +43,12 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.json:
         show_answer(args, answer)
-    elif answer.violations:
+        return int(bool(answer.violations))
+    if answer.violations:
         show(rows(answer), HEADERS, whole=args.all)
-    else:
+    for why in answer.unknown:
+        print(f"Not known yet: {why}.")
+    if not (answer.violations or answer.unknown):
         filtered = any(word is not None for word in (args.vm, args.host, args.group))
         print("No running VM violates a rule of this kind." if filtered else "No running VM violates a rule.")
     return int(bool(answer.violations))

@@ -30,7 +30,10 @@ class Pending(Struct, frozen=True):
 #: tags, owners, disks and interfaces, and what the store holds. Searches say by themselves what they lack.
 Part = Literal["host_tags", "host_statistics", "vm_statistics", "vm_details", "stored"]
 HOST_TAGS: Final[Part] = "host_tags"
+HOST_STATISTICS: Final[Part] = "host_statistics"
+VM_STATISTICS: Final[Part] = "vm_statistics"
 VM_DETAILS: Final[Part] = "vm_details"
+STORED: Final[Part] = "stored"
 
 
 class Snapshot(

@@ -19,7 +19,8 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.start_options import StartOptions
 from ovirt_placement.planning.verification import certify
-from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.doubts import doubt
+from ovirt_placement.rules.reasons import NOT_KNOWN_YET, Reason
 from ovirt_placement.rules.solving.budget import Budget
 
 #: What stands in for the name of a strategy.
@@ -55,6 +56,11 @@ def make_room(
     No satisfied hard rule is violated on the way. VMs in `frozen` stay where they are.
     """
     cluster = snapshot.vm_by_id[vm].cluster
+    if why := doubt(snapshot, cluster):
+        late = (Reason(NOT_KNOWN_YET, status=why),)
+        hosts = snapshot.hosts_of_cluster.get(cluster, ())
+        plan = Plan(cluster=cluster, strategy=_NAME, proven=False)
+        return RoomPlan(vm, None, plan, tuple((one.id, late) for one in hosts))
     problem = pose(snapshot, cluster, frozen, options=PlanOptions(repair=frozenset()))
     search = _Search(snapshot, problem, vm)
     moves, host, proven = search.run(deadline, Budget(_MOST))

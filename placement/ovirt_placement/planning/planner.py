@@ -25,6 +25,7 @@ from ovirt_placement.planning.solving import Solution, solve
 from ovirt_placement.planning.unrepaired import End, LeftOut, remains
 from ovirt_placement.planning.value import value
 from ovirt_placement.planning.verification import Certified, apply, certify, refusal
+from ovirt_placement.rules.doubts import held
 
 #: Which VMs are to be left alone for now: with the reason of each, where it is known.
 Frozen = Mapping[str, str] | Collection[str]
@@ -67,10 +68,12 @@ def make_plan(
 
     VMs in `frozen` stay where they are; `refused` are VMs with hosts that the engine would not have. Every
     step is checked by all rules that count in the cluster, and by the engine's own filters; one that they
-    refuse is dropped, and the plan made again without it. Without a deadline the work is bounded,
-    not the time. Why rules are not repaired takes time to find out, and is left out if not `explained`.
+    refuse is dropped, and the plan made again without it. While something is not known yet, nothing is moved.
+    Without a deadline the work is bounded, not the time. Why rules are not repaired takes time to find out; it
+    is left out if not `explained`.
     """
     strategy = strategy or catalogue.strategy()
+    frozen = held(snapshot, cluster) or frozen
     asking = _Asking(snapshot, cluster, frozen, frozenset(refused), options, strategy, explained)
     if not options.reserve:
         return _repairing(asking, deadline)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.model import Host, Pending, Snapshot, Vm
+from ovirt_placement.model.snapshot import HOST_STATISTICS
 from ovirt_placement.rules.locations import vms_coming_to
 
 #: MiB of each VM whatever its size: QEMU itself.
@@ -197,8 +198,8 @@ def _pages_to_make_mb(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> int:
     hardly ever any: who deducted them would refuse hosts that it accepts.
     """
     needed = _huge_pages(vms)
-    if not needed:
-        return 0
+    if not needed or HOST_STATISTICS in snapshot.unread:
+        return 0  # what has not been read refuses nothing
     pending = _huge_pages(vms_coming_to(snapshot).get(host.id, ()))
     kib = 0
     for size, count in needed.items():

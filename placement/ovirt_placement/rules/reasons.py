@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
+from ovirt_placement.model.snapshot import (
+    HOST_STATISTICS,
+    HOST_TAGS,
+    STORED,
+    VM_DETAILS,
+    VM_STATISTICS,
+    Part,
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,6 +44,22 @@ class ReasonKind:
 @cache
 def _unconfirmed(kind: ReasonKind) -> ReasonKind:
     return ReasonKind(f"{kind.name}_unconfirmed", f"expected, not confirmed: {kind.sentence}")
+
+
+#: Said of a host that nothing refuses, but that might be refused by what has not been read yet.
+NOT_KNOWN_YET = ReasonKind("not_known_yet", "not known yet: {status}", warned=True)
+_UNREAD: Mapping[Part, str] = {
+    HOST_TAGS: "the tags of hosts have not been read yet",
+    HOST_STATISTICS: "how busy hosts are has not been read yet",
+    VM_STATISTICS: "how busy VMs are has not been read yet",
+    VM_DETAILS: "tags, owners, disks and interfaces of VMs have not been read yet",
+    STORED: "placement keys and rules could not be read from the store yet",
+}
+
+
+def unread(snapshot: Snapshot, *parts: Part) -> tuple[str, ...]:
+    """Which of these parts, or of all, are needed and have not been read, as sentences."""
+    return tuple(_UNREAD[part] for part in snapshot.unread if part in (parts or _UNREAD))
 
 
 class Reason(Record, frozen=True):

@@ -22,6 +22,7 @@ from ovirt_placement.model.names import (
 )
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import Plan, RefusedStep, Remaining, Reservation, Step, StepPurpose
+from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.sentences import sentence
 
 #: What steps are for that concern no violated group.
@@ -163,14 +164,15 @@ def plans_record(
 
 
 def plan_record(plan: Plan, snapshot: Snapshot, not_now: str | None = None) -> ClusterPlan:
-    """The plan of one cluster: ids with names next to them."""
+    """The plan of one cluster: ids with names next to them. Of what is not known yet nothing is proven."""
+    why = doubt(snapshot, plan.cluster)
     return ClusterPlan(
         id=plan.id,
         cluster=named_cluster(plan.cluster, snapshot),
         strategy=plan.strategy,
         seed=plan.seed,
         migrations=plan.migrations,
-        proven=plan.proven,
+        proven=plan.proven and not why,
         at_least=plan.at_least,
         seconds=plan.seconds,
         steps=tuple(step_record(step, snapshot) for step in plan.steps),
@@ -178,7 +180,7 @@ def plan_record(plan: Plan, snapshot: Snapshot, not_now: str | None = None) -> C
         crowded=named_hosts(plan.crowded, snapshot),
         reservation=None if plan.reservation is None else _reservation_record(plan.reservation, snapshot),
         refused=tuple(dropped_record(one, snapshot) for one in plan.refused),
-        not_now=not_now,
+        not_now=why or not_now,
     )
 
 

@@ -96,6 +96,8 @@ def reservation_text(reservation: PlannedReservation) -> Iterator[str]:
 
 
 def _summary(plan: ClusterPlan) -> str:
+    if not plan.steps and not plan.remaining and not plan.proven:
+        return "nothing is planned."
     if not plan.steps and not plan.remaining:
         lost = plan.reservation is not None and plan.reservation.lost
         if lost:

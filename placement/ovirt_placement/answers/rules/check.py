@@ -12,7 +12,7 @@ from ovirt_placement.answers.sentences import listed
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import NamedGroup, named_group, named_groups
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_rules.in_force import mistakes
+from ovirt_placement.rules.placement_rules.in_force import mistakes, not_known_yet
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
 
@@ -29,6 +29,8 @@ class RulesCheckDocument(Document, frozen=True, kw_only=True, tag="rules_check")
 
     rules: int
     problems: tuple[RuleProblem, ...]
+    #: Rules of which nobody knows yet who they are about, in a sentence each.
+    not_known_yet: tuple[str, ...] = ()
     #: Hard rules that cannot be satisfied together, a placement rule among them.
     contradictions: tuple[ContradictionFound, ...] = ()
     #: Sets for which it is not known whether they can be satisfied: the work budget ended.
@@ -50,6 +52,9 @@ def rules_check(snapshot: Snapshot) -> RulesCheckDocument:
             RuleProblem(named_group(found.rule.id, snapshot), sentence)
             for found in resolved_rules(snapshot)
             for sentence in (*mistakes(found.rule), *what_is_wrong(snapshot, found))
+        ),
+        not_known_yet=tuple(
+            why for cluster in snapshot.clusters for why in not_known_yet(snapshot, cluster.id)
         ),
     )
 
@@ -84,12 +89,13 @@ def lines(answer: RulesCheckDocument) -> Iterator[str]:
     yield from (f"{one.rule.name}: {one.sentence}" for one in answer.problems)
     yield from map(sentence, answer.contradictions)
     yield from open_questions(answer)
-    if answer.sound:
+    if answer.sound and not answer.not_known_yet:
         yield f"No mistakes in {answer.rules} placement rules."
 
 
 def open_questions(answer: RulesCheckDocument) -> Iterator[str]:
     """What is not known whether it can be satisfied, and why."""
+    yield from (f"not known yet: {one}" for one in answer.not_known_yet)
     for sets, why in ((answer.unknown, "the work allowed ended"), (answer.unjudged, NEEDS_PLANNER)):
         for one in sets:
             names = listed([group.title for group in one])

@@ -6,11 +6,14 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ovirt_placement.config import StoreSettings
 from ovirt_placement.inventory.client.intents import IntentReader, with_intents
 from ovirt_placement.inventory.client.keys import KeyReader, as_recorded
 from ovirt_placement.inventory.client.stored import FIRST_PATIENCE_SECONDS, Found, Stored, loaded
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.snapshot import STORED, Part
 from ovirt_service.saying import Complaint
 
 if TYPE_CHECKING:
@@ -64,6 +67,7 @@ class KeyOverlay:
         self._complaint = Complaint(_log, "placement keys are unknown", "placement keys are known again")
         self._lock = threading.Lock()
         self._made: tuple[Snapshot, KeyRecords | None, Snapshot] | None = None
+        self._unread: tuple[Part, ...] = ()
 
     def close(self) -> None:
         """Close the store."""
@@ -71,8 +75,10 @@ class KeyOverlay:
 
     def look(self) -> KeyRecords | None:
         """Return the keys that the store holds now; None if there is no store, or none that ever answered."""
-        if _look(self._stored, self._settings):
+        asked = _look(self._stored, self._settings)
+        if asked:
             self._complaint.say(self._stored.trouble)
+        self._unread = (STORED,) if asked and self._stored.trouble and self._stored.found is None else ()
         return self._stored.found
 
     def over(self, base: Snapshot, records: KeyRecords | None) -> Snapshot:
@@ -81,6 +87,8 @@ class KeyOverlay:
             last = self._made
             if last is None or last[0] is not base or last[1] is not records:
                 last = self._made = (base, records, as_recorded(base, records))
+            if last[2].unread != self._unread:
+                last = self._made = (base, records, replace(last[2], unread=self._unread))
             return last[2]
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.statistics import HostStatistics, VmStatistics
+from ovirt_placement.rules.admission.domains import listed_tags
 from ovirt_placement.rules.catalogue import RULES
 from ovirt_placement.rules.rule import Rule
 
@@ -41,6 +42,10 @@ class Needed:
     def __bool__(self) -> bool:
         return self.hosts or self.vms
 
+    def lacks(self, read: Needed) -> bool:
+        """Whether more is needed than was read."""
+        return self.hosts > read.hosts or self.vms > read.vms or self.tags > read.tags
+
 
 NO_STATISTICS = Needed(hosts=False, vms=False)
 
@@ -54,6 +59,8 @@ class Statistics:
     hosts: Mapping[str, HostStatistics] = field(default_factory=dict)
     vms: Mapping[str, VmStatistics] = field(default_factory=dict)
     tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: What was to be measured.
+    read: Needed = NO_STATISTICS
 
     def of_host(self, host: Host) -> Host:
         """Return the host with what was measured of it, and its tags if they were read."""
@@ -76,18 +83,18 @@ def needed(
 ) -> Needed:
     """Say which statistics the enabled rules need; the check of HA reservation needs all.
 
-    It needs the tags of hosts too where those name failure domains (`tagged`); placement rules that go by
-    them always do (`host_tags`).
+    The tags of hosts are needed where those name failure domains, by the configuration (`tagged`) or by a
+    policy's properties, and where placement rules go by them (`host_tags`).
     """
-    hosts = tags = host_tags
+    hosts = tags = host_tags or (tagged and measured > Measured.NOTHING)
     vms = False
     for cluster in clusters if measured > Measured.NOTHING else ():
         enabled = [rule for rule in RULES if _is_known_in(rule, cluster)]
         reserves = cluster.ha_reservation and measured >= Measured.FOR_RESERVATION
         hosts = hosts or reserves or any(rule.reads_hosts for rule in enabled)
         vms = vms or reserves or any(rule.reads_vms for rule in enabled)
-        tags = tags or (tagged and reserves)
-    return Needed(hosts, vms, tags)
+        tags = tags or bool(listed_tags(cluster.scheduling_properties))
+    return Needed(hosts or tags, vms, tags)
 
 
 def _is_known_in(rule: Rule, cluster: Cluster) -> bool:
@@ -109,6 +116,7 @@ def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
         {host.id: HostStatistics.of(host) for host in hosts},
         {vm.id: VmStatistics.of(vm) for vm in vms if vm.host is not None},
         {host.id: host.tags for host in hosts} if wanted.tags else {},
+        wanted,
     )
 
 

@@ -48,6 +48,8 @@ _CLUSTER = {
 }
 #: A tag has another name, or is gone: which VMs had it, they do not report.
 TAGS_CHANGED = {EventCode.USER_UPDATE_TAG, EventCode.USER_REMOVE_TAG}
+#: A host has other tags: nothing but a reading of the tags of hosts shows which.
+HOST_TAGS_CHANGED = {EventCode.USER_ATTACH_TAG_TO_VDS, EventCode.USER_DETACH_VDS_FROM_TAG}
 #: These report what somebody found or failed to do, and change nothing: among them all external events.
 _WITHOUT_EFFECT = {
     EventCode.EXTERNAL_EVENT_NORMAL,

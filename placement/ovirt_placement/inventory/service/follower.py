@@ -12,9 +12,11 @@ from ovirt_placement.engine.reading.events import EngineEvent, read_events
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.on_demand.needs import Needs
 from ovirt_placement.inventory.on_demand.searches import NO_SEARCHES
+from ovirt_placement.inventory.on_demand.statistics import NO_STATISTICS
 from ovirt_placement.inventory.published.publication import Moments
 from ovirt_placement.inventory.service.effects import (
     ENGINE_STARTED,
+    HOST_TAGS_CHANGED,
     TAGS_CHANGED,
     Reported,
     reported_by,
@@ -27,6 +29,7 @@ from ovirt_placement.inventory.service.starts import Heard, reported_start
 from ovirt_placement.inventory.service.unknown_vms import UnknownVms
 from ovirt_placement.inventory.service.view import Reading, View
 from ovirt_placement.model import MemberSearch, Snapshot
+from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_DETAILS, VM_STATISTICS, Part
 
 #: This many events are asked for at a time; if more have happened, all is read again.
 PAGE = 1000
@@ -83,6 +86,9 @@ class Follower:
         #: Since this moment details must have been read: others are wanted, or events were missed.
         self.details_needed = _NEVER
         self._more_details_at = _NEVER
+        #: Since this moment statistics must have been read: others are wanted, a host came, or tags changed.
+        self.statistics_needed = _NEVER
+        self._statistics_lacked = NO_STATISTICS
         #: Everything must have been read since this moment for the view to be believed.
         self.whole_needed = _NEVER
         self._whole_at = _NEVER
@@ -118,6 +124,18 @@ class Follower:
         """Return the view as it is; the same object until something changes."""
         return self._view.snapshot()
 
+    @property
+    def unread(self) -> tuple[Part, ...]:
+        """What is needed and has not been read since it is."""
+        lacking, moments = self._view.statistics_lacking, self.moments
+        parts: dict[Part, bool] = {
+            HOST_TAGS: lacking.tags,
+            HOST_STATISTICS: lacking.hosts,
+            VM_STATISTICS: lacking.vms,
+            VM_DETAILS: bool(self._view.details_wanted) and moments.details_at == _NEVER,
+        }
+        return tuple(part for part, is_lacking in parts.items() if is_lacking)
+
     def hand_in(self, reading: Reading) -> None:
         """Leave a larger reading for the next turn."""
         self._handed_in.append(reading)
@@ -132,6 +150,7 @@ class Follower:
         self._view.host_tags = self.host_tags
         self._want_details(began)
         self._want_searches(began)
+        self._want_statistics(began)
         for event in self._news(began):
             self._hear(event, began)
         self._absorb(self._clock())
@@ -158,6 +177,12 @@ class Follower:
             self.searches_needed = self._more_searches_at = now
         self._view.want_searches(self.searches)
 
+    def _want_statistics(self, now: float) -> None:
+        lacking = self._view.statistics_lacking
+        if lacking.lacks(self._statistics_lacked):
+            self.statistics_needed = now
+        self._statistics_lacked = lacking
+
     def _news(self, began: float) -> tuple[EngineEvent, ...]:
         if (feed := self._feed) is not None:
             page = read_events(self._connection, after=feed.after, at_most=PAGE, but=feed.known)
@@ -181,6 +206,8 @@ class Follower:
             self._distrust(now)
         if event.code in TAGS_CHANGED and Detail.OWNER in self._view.details_wanted:
             self.details_needed = now
+        if event.code in (*TAGS_CHANGED, *HOST_TAGS_CHANGED) and self._view.statistics_needed.tags:
+            self.statistics_needed = now
         if event.code in TAGS_CHANGED or any(True for _ in reported_by(event)):
             self.searches_needed = now
         before = None if event.vm is None else self._view.vm(event.vm)

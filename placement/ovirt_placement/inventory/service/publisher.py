@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ovirt_placement.inventory.client.keys import as_recorded, levels, searches
+from msgspec.structs import replace
+
+from ovirt_placement.inventory.client.keys import as_recorded, levels, names_host_tags, searches
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.on_demand.needs import Needs
 from ovirt_placement.inventory.published.publication import Moments, now
@@ -21,6 +23,7 @@ from ovirt_placement.inventory.service.attempts import in_thread
 from ovirt_placement.inventory.service.key_watch import WatchedKeys
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.snapshot import HOST_TAGS, STORED, VM_DETAILS, Part
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Complaint
 
@@ -43,6 +46,8 @@ class PublicationState:
     snapshot: Snapshot | None
     moments: Moments
     needs: Needs
+    #: What is needed and was not read yet.
+    unread: tuple[Part, ...] = ()
 
 
 class Publisher:
@@ -88,12 +93,12 @@ class Publisher:
             state, keys = self.state, self.keys
             if state is None or state.snapshot is None or keys.asked_at == _NEVER:
                 return
-            if not self.version and wait_for_details and _lacks_details(state.moments, keys):
+            if not self.version and wait_for_details and _lacks_details(state, keys):
                 return
             moments = state.moments._replace(store_asked_at=keys.asked_at, keys_at=keys.read_at)
             if self._published is not None:
                 self._replaced(self._published, self.moments.as_of)
-            self._published = as_recorded(state.snapshot, keys.records)
+            self._published = replace(as_recorded(state.snapshot, keys.records), unread=_unread(state, keys))
             await self._write(self._published, moments)
 
     async def keep_whole(self) -> None:
@@ -141,9 +146,17 @@ class Publisher:
         self._complaint.say(self.unwritable)
 
 
-def _lacks_details(moments: Moments, keys: WatchedKeys) -> bool:
+def _unread(state: PublicationState, keys: WatchedKeys) -> tuple[Part, ...]:
+    """What is needed and was not read: also by keys and rules of which the last turn knew nothing."""
+    details = bool(referred(levels(keys.records))) and state.moments.details_at == _NEVER
+    tags = names_host_tags(keys.records) and not state.needs.statistics.tags
+    parts: dict[Part, bool] = {HOST_TAGS: tags, VM_DETAILS: details, STORED: keys.read_at == _NEVER}
+    return tuple(dict.fromkeys((*state.unread, *(part for part, lacks in parts.items() if lacks))))
+
+
+def _lacks_details(state: PublicationState, keys: WatchedKeys) -> bool:
     """Whether what keys and rules refer to is still to be read, and worth waiting for."""
-    late = now() > moments.whole_at + _FIRST_DETAILS_SECONDS
-    undetailed = bool(referred(levels(keys.records))) and moments.details_at == _NEVER
-    unanswered = bool(searches(keys.records)) and moments.searches_at == _NEVER
-    return (undetailed or unanswered) and not late
+    late = now() > state.moments.whole_at + _FIRST_DETAILS_SECONDS
+    unread = not {HOST_TAGS, VM_DETAILS}.isdisjoint(_unread(state, keys))
+    unanswered = bool(searches(keys.records)) and state.moments.searches_at == _NEVER
+    return (unread or unanswered) and not late

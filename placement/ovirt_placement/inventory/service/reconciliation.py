@@ -46,6 +46,8 @@ class Reconciliation:
         #: When the last successful reading of each scope began.
         self._began = dict.fromkeys(scopes, _NEVER)
         self._demanded = self._asked_at = _NEVER
+        #: Since when a reading of a scope must have begun.
+        self._required: dict[ReconciliationScope, float] = {}
 
     def asked(self, now: float) -> None:
         """Take note of a reader that asks for a newer snapshot: what waited for one is due."""
@@ -56,6 +58,13 @@ class Reconciliation:
         if not_before <= self._demanded:
             return False
         self._demanded = not_before
+        return True
+
+    def require(self, scope: ReconciliationScope, since: float) -> bool:
+        """Have a scope read that was not read since this moment; false if that was asked for."""
+        if since <= self._required.get(scope, _NEVER):
+            return False
+        self._required[scope] = since
         return True
 
     def next_reading(self, now: float, needs: Needs) -> ReconciliationScope | None:
@@ -82,7 +91,9 @@ class Reconciliation:
         if self._began[self._first] == _NEVER:
             return {self._first: _NEVER} if self._demanded > _NEVER and _needed(self._first, needs) else {}
         return {
-            scope: began + self._interval(scope, began)
+            scope: _NEVER
+            if began < self._required.get(scope, _NEVER)
+            else began + self._interval(scope, began)
             for scope, began in self._began.items()
             if _needed(scope, needs)
         }

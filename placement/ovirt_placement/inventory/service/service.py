@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -33,6 +34,9 @@ from ovirt_service import metrics as metrics_page
 from ovirt_service.garbage import Garbage
 from ovirt_service.progress import Progress
 from ovirt_service.systemd import Notifier
+
+if TYPE_CHECKING:
+    from ovirt_placement.store.keys import KeyRecords
 
 #: How often the store is looked at for placement keys, besides when somebody waits for that.
 _LOOK_SECONDS = 0.25
@@ -181,6 +185,8 @@ class _Service:
                 self._turning_since = _NEVER
             if self._reconciliation.demand(self._follower.whole_needed):
                 self._reading.wanted.set()
+            if self._reconciliation.require(ReconciliationScope.STATISTICS, self._follower.statistics_needed):
+                self._reading.wanted.set()
             if self._details.demand(self._follower.details_needed):
                 self._detailing.wanted.set()
             if self._searches.demand(self._follower.searches_needed):
@@ -202,13 +208,22 @@ class _Service:
         while True:
             began = self._looking.begin()
             self._publisher.keys = await in_thread(partial(self._key_watch.look, began))
-            if searches(self._publisher.keys.records) - self._follower.searches:
+            if self._asks_for_more(self._publisher.keys.records):
                 self._following.wanted.set()
             # A turn that began a moment ago publishes them as well: who waits needs one version, not two.
             if self._turning_since < now() - _LOOK_SECONDS:
                 await self._publish()
                 await self._readers.report()
             await self._looking.pause(began + _LOOK_SECONDS - now())
+
+    def _asks_for_more(self, records: KeyRecords | None) -> bool:
+        """Whether keys and rules need what is not read: then a turn has it read at once."""
+        follower = self._follower
+        return bool(
+            searches(records) - follower.searches
+            or levels(records) - follower.key_levels
+            or names_host_tags(records) > follower.host_tags
+        )
 
     async def _keep_seeking(self) -> None:
         """Have VMs looked for that nobody knows, but seldom: the others do not wait for them."""
@@ -248,7 +263,7 @@ class _Service:
         follower.searches = searches(records)
         follower.turn()
         snapshot = follower.snapshot() if follower.believable else None
-        return PublicationState(snapshot, follower.moments, follower.needs)
+        return PublicationState(snapshot, follower.moments, follower.needs, follower.unread)
 
     def _need(self, needs: Needs) -> None:
         if needs != self._needs:

@@ -88,6 +88,17 @@ class View:
         return needed(clusters, tagged=self._tagged, host_tags=self.host_tags)
 
     @property
+    def statistics_lacking(self) -> Needed:
+        """What is needed of statistics and tags and was not read yet, of hosts that came since as well."""
+        needs, known = self.statistics_needed, self._statistics
+        came = self._hosts.records.keys() - known.tags.keys() if known.read.tags else ()
+        return Needed(
+            hosts=needs.hosts and not known.read.hosts,
+            vms=needs.vms and not known.read.vms,
+            tags=needs.tags and (not known.read.tags or bool(came)),
+        )
+
+    @property
     def details_wanted(self) -> Detail:
         return self._details.wanted
 

@@ -20,6 +20,7 @@ from ovirt_placement.planning.maintenance.reserve import Reserve
 from ovirt_placement.planning.maintenance.returning import way_back
 from ovirt_placement.planning.maintenance.site import Site, known_hosts
 from ovirt_placement.planning.maintenance.verification import Verified, verified
+from ovirt_placement.rules.doubts import held
 
 #: So often a plan is made again without a move that some rule refuses.
 _MOST_REFUSALS = 20
@@ -45,6 +46,7 @@ def plan_maintenance(
     without.
     """
     cluster = snapshot.host_by_id[next(iter(hosts))].cluster
+    options = replace(options, frozen=held(snapshot, cluster) or options.frozen)
     whole = Site(snapshot, cluster, known_hosts(snapshot, cluster, hosts), options, options.refused)
     shut = shut_hosts(whole)
     site = replace(whole, asked=tuple(host for host in whole.asked if host not in shut))

@@ -17,6 +17,7 @@ from ovirt_placement.planning.problem.targets import ProblemTargets
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.cpus import cores_of
+from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.rules.forms import AtMost, Same
 from ovirt_placement.rules.memory import required_mb
@@ -72,8 +73,9 @@ def pose(
     """The problem of one cluster.
 
     VMs in `frozen` are to be left where they are; `refused` are VMs with hosts that a rule or the engine has
-    refused already.
+    refused already. Nothing is moved while something is not known yet that could forbid it.
     """
+    still = doubt(snapshot, cluster)
     hosts = sorted(
         (host for host in snapshot.hosts_of_cluster.get(cluster, ()) if host.up),
         key=lambda host: (host.failover, -host.free_mb, host.id),
@@ -94,7 +96,9 @@ def pose(
         snapshot,
         cluster,
         tuple(host.id for host in hosts if host.id not in options.closed),
-        frozenset(vm.id for vm in vms if vm.id not in frozen and why_immovable(snapshot, vm) is None),
+        frozenset(
+            vm.id for vm in vms if not still and vm.id not in frozen and why_immovable(snapshot, vm) is None
+        ),
         frozenset(refused),
     )
     return Problem(

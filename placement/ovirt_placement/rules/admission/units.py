@@ -17,10 +17,10 @@ from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.rules.admission.domains import PARAMETERS as DOMAIN_PARAMETERS
 from ovirt_placement.rules.admission.domains import domains_of, unknown_hosts
 from ovirt_placement.rules.admission.reserve import reserve_of
+from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.outcomes import Loss
-from ovirt_placement.rules.memory import uncounted
 from ovirt_placement.rules.ranks import ranked
-from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.reasons import NOT_KNOWN_YET, Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
@@ -81,6 +81,9 @@ def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]
     cluster = _asked_about(snapshot, vms, request)
     if cluster is None:
         return
+    if why := doubt(snapshot, cluster.id):
+        yield from ((host, Reason(NOT_KNOWN_YET, status=why)) for host in request.candidate_hosts)
+        return
     now = _with_expected(snapshot, vms)
     reserve = reserve_of(now, cluster.id, cluster.ha_failures, domains_of(now, request.parameters))
     starting = [now.vm_by_id[vm] for vm in vms if now.vm_by_id[vm].host is None]
@@ -113,7 +116,7 @@ def _asked_about(snapshot: Snapshot, vms: tuple[str, ...], request: Request) -> 
         return None
     known = [snapshot.vm_by_id[vm] for vm in vms]
     cluster = snapshot.cluster_by_id[known[0].cluster]
-    if not cluster.ha_reservation or uncounted(snapshot, cluster.id):
+    if not cluster.ha_reservation:
         return None
     starting = [vm for vm in known if vm.host is None]
     if request.as_engine and not starting:

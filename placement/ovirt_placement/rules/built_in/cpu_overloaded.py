@@ -10,9 +10,10 @@ Source: CpuOverloadPolicyUnit, HostCpuLoadHelper. VMs on their way add nothing.
 from __future__ import annotations
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.snapshot import HOST_STATISTICS
 from ovirt_placement.rules.cpus import shared_load
 from ovirt_placement.rules.parameters import whole_number
-from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.reasons import NOT_KNOWN_YET, Reason, ReasonKind, unread
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 
@@ -29,12 +30,13 @@ _LIMIT, _USUAL_LIMIT = "HighUtilization", 90
 
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Refuse hosts that use more percent of their CPUs than the policy's `HighUtilization`."""
+    late = tuple(Reason(NOT_KNOWN_YET, status=why) for why in unread(snapshot, HOST_STATISTICS))
     limit = whole_number(request.parameters, _LIMIT, _USUAL_LIMIT)
 
     def reasons(host_id: str) -> tuple[Reason, ...]:
         host = snapshot.host_by_id.get(host_id)
         if host is None or (host.cpu_percent is None and not host.measured):
-            return ()
+            return late
         if host.cpu_percent is None:
             return (Reason(NO_CPU_STATISTICS, host=host_id),)
         load = shared_load(host, threads=snapshot.cluster_by_id[host.cluster].count_threads_as_cores)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.snapshot import HOST_STATISTICS
 from ovirt_placement.rules.locations import occupied
 from ovirt_placement.rules.memory import lack
-from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.reasons import NOT_KNOWN_YET, Reason, ReasonKind, unread
 from ovirt_placement.rules.rule import Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 
@@ -27,12 +28,14 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     vms = [snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id]
     asking = [vm for vm in vms if vm.status != "paused"]
 
+    late = tuple(Reason(NOT_KNOWN_YET, status=why) for why in unread(snapshot, HOST_STATISTICS))
+
     def reasons(host_id: str) -> tuple[Reason, ...]:
         host = snapshot.host_by_id.get(host_id)
         coming = [vm for vm in asking if host_id not in occupied(snapshot, vm.id)]
         lacking = lack(snapshot, host, coming) if host is not None and coming else None
         if lacking is None:
-            return ()
+            return late if coming else ()
         kind = MEMORY_AND_SWAP_IN_USE if lacking.physical else MEMORY_HANDED_OUT
         return (Reason(kind, host=host_id, number=lacking.free_mb),)
 

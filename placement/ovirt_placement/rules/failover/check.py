@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.arithmetic import Arithmetic
 from ovirt_placement.rules.failover.examination import ExaminationTask, Examiner, Measure, examine
 from ovirt_placement.rules.failover.failures import judge_failures
@@ -20,7 +21,6 @@ from ovirt_placement.rules.failover.outcomes import Proven, Survival, Unknown
 from ovirt_placement.rules.failover.protection import NOWHERE, Lost, Outside, find_lost, find_outside
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Domain, FailureUnit, single_hosts, whole_domains
-from ovirt_placement.rules.memory import uncounted
 from ovirt_placement.rules.mobility import LEAVABLE
 
 #: Steps for a whole check by one measure: a set of failing hosts costs one, and one for each VM to place.
@@ -90,11 +90,11 @@ def check(
     measure = question.measure()
     by_starts = _judge(question, measure, failures, domains, spread)
     lost = judge_lost(snapshot, cluster_id, steps)
-    doubt = uncounted(snapshot, cluster_id)
-    safe = False if lost else None if doubt else by_starts.safe
+    why = doubt(snapshot, cluster_id)
+    safe = False if lost else None if why else by_starts.safe
     return HaCheck(
         **asdict(by_starts) | {"safe": safe},
-        doubt=doubt,
+        doubt=why,
         cluster=cluster_id,
         failures=failures,
         units=() if domains is None else whole_domains(domains, measure.hosts),
@@ -112,6 +112,8 @@ def judge_lost(snapshot: Snapshot, cluster_id: str, steps: int = DEFAULT_BUDGET)
     lost = find_lost(snapshot, cluster_id)
     if not lost:
         return ()
+    if doubt(snapshot, cluster_id):
+        return tuple(replace(one, unjudged=True) for one in lost)
     measure = Starts(snapshot, cluster_id, everywhere=True)
     silent = (one.host for one in lost if one.host is not None and one.host_status not in LEAVABLE)
     failed = (*dict.fromkeys(silent), NOWHERE)

@@ -8,13 +8,18 @@ from collections.abc import Iterable
 from ovirt_placement.model import AffinityGroup, Snapshot, Vm
 from ovirt_placement.rules.affinity import host_filter, vm_filter
 from ovirt_placement.rules.affinity.membership import groups_of, hosts, members
+from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.verdict import BalanceMove, Request
 
 
 def may_move(snapshot: Snapshot, vm: Vm) -> bool:
-    """Whether a VM runs, is movable, and is not on its way already; the hosted engine never is."""
-    return vm.movable and vm.status == "up" and vm.id not in snapshot.pending_hosts
+    """Whether a VM runs, is movable, and is not on its way already; the hosted engine never is.
+
+    Nothing is moved while something is not known yet that could forbid it.
+    """
+    resting = vm.movable and vm.status == "up" and vm.id not in snapshot.pending_hosts
+    return resting and not doubt(snapshot, vm.cluster)
 
 
 def kept_free(snapshot: Snapshot, host: str) -> bool:

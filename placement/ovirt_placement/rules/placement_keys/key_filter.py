@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
 from ovirt_placement.rules.placement_keys import placing
 from ovirt_placement.rules.placement_keys.accepted_hosts import on_accepted_hosts
 from ovirt_placement.rules.placement_keys.keys import is_special
 from ovirt_placement.rules.placement_keys.parameters import PARAMETERS, read_settings, settings_of
+from ovirt_placement.rules.reasons import NOT_KNOWN_YET, Reason, unread
 from ovirt_placement.rules.rule import Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 
 
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Refuse hosts by the policy's parameters; the details of a verdict are the host's `HostDecision`."""
+    if late := unread(snapshot, STORED, VM_DETAILS, HOST_STATISTICS):
+        reasons = tuple(Reason(NOT_KNOWN_YET, status=why) for why in late)
+        return tuple(Verdict(host, accepted=True, reasons=reasons) for host in request.candidate_hosts)
     return placing.filter_hosts(
         snapshot, request, settings_of(request.parameters), explained=request.explained
     )

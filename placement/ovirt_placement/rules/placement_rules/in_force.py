@@ -68,8 +68,17 @@ def _wrong_numbers(rule: PlacementRule) -> Iterator[str]:
 
 def is_in_force(found: Resolved) -> bool:
     """Whether a rule counts: it is enabled, it is known who its members are, and nothing is wrong with it."""
-    known = found.cluster is not None and not found.unknown
+    known = found.cluster is not None and found.searches_answered and not found.unknown
     return found.rule.enabled and known and next(mistakes(found.rule), None) is None
+
+
+def not_known_yet(snapshot: Snapshot, cluster: str) -> list[str]:
+    """Rules of a cluster of which nobody knows yet who they are about, each with the reason."""
+    return [
+        f"placement rule {found.rule.name}: {found.unknown[0]}"
+        for found in resolved_rules(snapshot)
+        if found.cluster == cluster and found.rule.enabled and found.unknown
+    ]
 
 
 @once_per_snapshot

@@ -12,6 +12,7 @@ from ovirt_placement.model import Host, PlacementRule, Snapshot, Vm
 from ovirt_placement.model.placement_rules import GROUP, LABEL, SEARCH, TAG, MemberSearch, SearchOf
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import HOST_TAGS, VM_DETAILS, Part
+from ovirt_placement.rules.reasons import unread
 
 _SEVERAL = (TAG, GROUP, LABEL, SEARCH)
 
@@ -31,7 +32,9 @@ class Resolved(Record, frozen=True):
     unmatched: tuple[UnmatchedName, ...] = ()
     #: What it names that is not clear, in sentences.
     unclear: tuple[str, ...] = ()
-    #: What has not been read that says who it is about: until then nobody knows, and it is not judged.
+    #: Whether the engine has found members for all of its searches: else it is not in force.
+    searches_answered: bool = True
+    #: What has not been read yet that says who it is about: until then it is not judged.
     unknown: tuple[str, ...] = ()
 
     @property
@@ -91,6 +94,7 @@ def _resolved(names: _Names, rule: PlacementRule) -> Resolved:
         names.domains(rule, cluster, faults),
         tuple(faults.unmatched),
         tuple(faults.unclear),
+        all(names.found_by(*search) is not None for search in rule.searches),
         tuple(names.unknown(rule)),
     )
 
@@ -184,15 +188,11 @@ class _Names:
 
     def unknown(self, rule: PlacementRule) -> list[str]:
         """What has not been read that says who a rule is about."""
-        unread = self.snapshot.unread
-        lacking = {
-            "the tags of hosts have not been read yet": rule.names_host_tags and HOST_TAGS in unread,
-            "the tags of VMs have not been read yet": rule.names_vm_tags and VM_DETAILS in unread,
-            "a search has not been answered yet": any(
-                self.found_by(*search) is None for search in rule.searches
-            ),
-        }
-        return [why for why, lacks in lacking.items() if lacks]
+        parts: list[Part] = [HOST_TAGS] * rule.names_host_tags + [VM_DETAILS] * rule.names_vm_tags
+        lacking = [*unread(self.snapshot, *parts)] if parts else []
+        if any(search not in self._searches for search in rule.searches):
+            lacking.append("a search has not been answered yet")
+        return lacking
 
     def _tagged(self, cluster: str) -> Mapping[str, list[str]]:
         by_tag: defaultdict[str, list[str]] = defaultdict(list)

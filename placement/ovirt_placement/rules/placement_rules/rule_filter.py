@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.snapshot import STORED
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.placement_rules.exclusive_hosts import ExclusiveHosts
-from ovirt_placement.rules.placement_rules.in_force import constraints_in, constraints_of
+from ovirt_placement.rules.placement_rules.in_force import constraints_in, constraints_of, not_known_yet
 from ovirt_placement.rules.placement_rules.kind import Against, Judge, PlacementConstraint
 from ovirt_placement.rules.placement_rules.limited import Limited
 from ovirt_placement.rules.placement_rules.standing import Arriving
-from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.reasons import NOT_KNOWN_YET, Reason, unread
 from ovirt_placement.rules.rule import Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 
@@ -23,17 +24,25 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     VMs that run migrate: the enforcer repairs what that violates.
     """
     asking = [(vm, tuple(_hard(snapshot, vm))) for vm in request.vms]
+    late = tuple(Reason(NOT_KNOWN_YET, status=why) for why in _not_known_yet(snapshot, request.vms))
     if not any(rules for _, rules in asking):
-        return tuple(Verdict(host, accepted=True) for host in request.candidate_hosts)
+        return tuple(Verdict(host, accepted=True, reasons=late) for host in request.candidate_hosts)
     if len(request.vms) == 1:
         judges = _judges(snapshot, request, *asking[0])
         return tuple(
-            Verdict.of(host, tuple(_reasons(snapshot, request.vms[0], judges, host)))
+            Verdict.of(host, (*_reasons(snapshot, request.vms[0], judges, host), *late))
             for host in request.candidate_hosts
         )
     return tuple(
-        Verdict.of(host, tuple(_in_turn(snapshot, request, asking, host))) for host in request.candidate_hosts
+        Verdict.of(host, (*_in_turn(snapshot, request, asking, host), *late))
+        for host in request.candidate_hosts
     )
+
+
+def _not_known_yet(snapshot: Snapshot, vms: tuple[str, ...]) -> list[str]:
+    clusters = {snapshot.vm_by_id[vm].cluster for vm in vms if vm in snapshot.vm_by_id}
+    rules = (why for cluster in sorted(clusters) for why in not_known_yet(snapshot, cluster))
+    return [*unread(snapshot, STORED), *rules]
 
 
 def _hard(snapshot: Snapshot, vm: str) -> Iterator[PlacementConstraint]:

@@ -1,0 +1,78 @@
+"""What rules need besides the topology is read at once when it comes to be needed, and missed until then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement.config import InventorySettings
+from ovirt_placement.inventory.on_demand.needs import Needs
+from ovirt_placement.inventory.on_demand.statistics import Needed
+from ovirt_placement.inventory.service.reconciliation import Reconciliation, ReconciliationScope
+from ovirt_placement.inventory.service.view import Reading
+from tests.builders import cluster, host, snapshot, vm
+from tests.placement.inventory.stage import Stage, staged
+
+STATE = snapshot(cluster("c1"), host("h1", cluster="c1", tags=("rack-1",)), vm("a", "h1", cluster="c1"))
+STATISTICS = ReconciliationScope.STATISTICS
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with staged(tmp_path, STATE) as found:
+        yield found
+
+
+def _tags(stage: Stage) -> tuple[str, ...]:
+    return stage.follower.snapshot().host_by_id["h1"].tags
+
+
+def test_tags_of_hosts_are_missed_until_they_are_read_and_asked_for_when_a_rule_needs_them(
+    stage: Stage,
+) -> None:
+    stage.read(STATISTICS, Needs(statistics=Needed(hosts=True, vms=False)))
+    stage.turn()
+    assert not stage.follower.unread
+    stage.follower.host_tags = True  # a rule came that goes by them
+    stage.turn()
+    assert list(stage.follower.unread) == ["host_tags"]
+    assert stage.follower.statistics_needed == stage.now
+    stage.read(STATISTICS, stage.follower.needs)
+    stage.turn()
+    assert not stage.follower.unread
+    assert _tags(stage) == ("rack-1",)
+
+
+def test_a_host_that_comes_has_no_tags_before_they_are_read(stage: Stage) -> None:
+    stage.follower.host_tags = True
+    stage.turn()
+    stage.read(STATISTICS, stage.follower.needs)
+    stage.turn()
+    assert not stage.follower.unread
+    view = stage.follower.snapshot()
+    more = replace(view.hosts[0], id="h2", name="h2", tags=())
+    stage.follower.hand_in(Reading(stage.now, hosts=(*view.hosts, more)))
+    stage.turn()
+    stage.turn()
+    assert list(stage.follower.unread) == ["host_tags"]
+    assert stage.follower.statistics_needed > 0
+
+
+def test_what_is_required_is_read_before_its_interval_is_over() -> None:
+    due = Reconciliation(
+        InventorySettings(), ReconciliationScope.WHOLE, ReconciliationScope.HOSTS, STATISTICS, patience=5.0
+    )
+    needs = Needs(statistics=Needed(hosts=True, vms=True, tags=True))
+    due.demand(0.0)
+    for scope in (ReconciliationScope.WHOLE, STATISTICS):
+        assert due.next_reading(1.0, needs) is scope
+        due.done(scope, 1.0)
+    assert due.next_reading(2.0, needs) is None
+    assert due.require(STATISTICS, 2.0)
+    assert not due.require(STATISTICS, 2.0)
+    assert due.next_reading(2.0, needs) is STATISTICS
+    due.done(STATISTICS, 2.0)
+    assert due.next_reading(2.5, needs) is None
