@@ -69,8 +69,8 @@ def make_plan(
     VMs in `frozen` stay where they are; `refused` are VMs with hosts that the engine would not have. Every
     step is checked by all rules that count in the cluster, and by the engine's own filters; one that they
     refuse is dropped, and the plan made again without it. While something is not known yet, nothing is moved.
-    Without a deadline the work is bounded, not the time. Why rules are not repaired takes time to find out; it
-    is left out if not `explained`.
+    Without a deadline the work is bounded, not the time. Why rules are not repaired takes time to find out;
+    it is left out if not `explained`.
     """
     strategy = strategy or catalogue.strategy()
     frozen = held(snapshot, cluster) or frozen
