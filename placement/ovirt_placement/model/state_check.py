@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NoReturn, Protocol
 
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Snapshot, Vm
-from ovirt_placement.model.state_check_keys import check_keys
-from ovirt_placement.model.state_check_rules import check_rules
+from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, PlacementKey, Snapshot, Vm
+from ovirt_placement.model.key_levels import CLASSES, CLUSTER, NODE, SERVER, check_level
 from ovirt_placement.model.statuses import HOST_STATUSES, RESTING_STATUSES, RUNNING_STATUSES, VM_STATUSES
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
+
+
+def check_keys(snapshot: Snapshot) -> None:
+    """Check where keys are set; what is wrong with a key itself stops no placement and is not refused.
+
+    Raises `UserError` for the first that is wrong, by its path: `placement_keys[3].level: unknown level`.
+    """
+    known: Mapping[str, tuple[str, Collection[str]]] = {
+        CLUSTER: ("cluster", snapshot.cluster_by_id),
+        SERVER: ("VM", snapshot.vm_by_id),
+        NODE: ("host", snapshot.host_by_id),
+    }
+    first: dict[tuple[str, str, str, str], int] = {}
+    for at, key in enumerate(snapshot.placement_keys):
+        path = f"placement_keys[{at}]"
+        _check_place(path, key, known)
+        before = first.setdefault((key.level, key.resource, key.key_class, key.name), at)
+        if before != at:
+            raise UserError(f'{path}.name: "{key.name}" is set there by placement_keys[{before}] already')
+
+
+def _check_place(path: str, key: PlacementKey, known: Mapping[str, tuple[str, Collection[str]]]) -> None:
+    if key.key_class not in CLASSES:
+        raise UserError(f'{path}.class: "{key.key_class}" is not one of {", ".join(CLASSES)}')
+    check_level(key.level, f"{path}.level: ")
+    if key.level in known:
+        kind, ids = known[key.level]
+        if key.resource not in ids:
+            raise UserError(f'{path}.resource: no {kind} "{key.resource}"{nearest(key.resource, ids)}')
+
+
+def check_rules(snapshot: Snapshot) -> None:
+    """Check the names of rules; members that are not there stop no placement, and are reported elsewhere.
+
+    Raises `UserError` for the first that is wrong, by its path: `placement_rules[3].name: ...`.
+    """
+    first: dict[str, int] = {}
+    for at, rule in enumerate(snapshot.placement_rules):
+        path = f"placement_rules[{at}].name"
+        if not rule.name:
+            raise UserError(f"{path}: a name cannot be empty")
+        if (before := first.setdefault(rule.name, at)) != at:
+            raise UserError(f'{path}: "{rule.name}" is the name of placement_rules[{before}] already')
 
 
 class _Identified(Protocol):

@@ -2,20 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.following import Following
-from ovirt_placement.planning.legality import vetoes
-from ovirt_placement.planning.ordering.duration import Pace, step_seconds
+from ovirt_placement.lookups.index import share
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.planning.legality import filters_of, legal, vetoes
 from ovirt_placement.planning.ordering.order import OrderedMove
 from ovirt_placement.planning.plan import RefusedStep, Step, StepPurpose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.rules.failover.part_of_state import part_of
+from ovirt_placement.rules.rule import Scope
 from ovirt_placement.rules.world import World
+
+#: Of VMs with more peers the whole state is looked at: next to nothing of it would be left out.
+_MOST_PEERS = 100
+
+
+class Following:
+    """Where filters look at the whole cluster, or VMs have many peers, that is the whole state."""
+
+    def __init__(self, snapshot: Snapshot, cluster: str) -> None:
+        self._start = snapshot
+        rules = filters_of(snapshot, cluster)
+        self._nearby = all(
+            rule.is_fixed(snapshot, cluster) or rule.scope_of(snapshot, cluster) is not Scope.CLUSTER
+            for rule in rules
+        )
+        #: What has changed since the start.
+        self._vms: dict[str, Vm] = {}
+        self._hosts: dict[str, Host] = {}
+        #: VMs that have come to a host since the start; some may have left it again.
+        self._came: defaultdict[str, dict[str, None]] = defaultdict(dict)
+
+    def take(self, step: Step) -> bool:
+        """Go on by a step, if all rules let it pass."""
+        nearby = self._nearby and self._peers(step) <= _MOST_PEERS
+        before = self._looked_at(step) if nearby else self.state()
+        if not legal(before, step):
+            return False
+        after = World(before).moved(step.vms, step.target).snapshot
+        for host in (*step.sources, step.target):
+            if host in after.host_by_id:
+                self._hosts[host] = after.host_by_id[host]
+        for vm in step.vms:
+            self._vms[vm] = after.vm_by_id[vm]
+            self._came[step.target][vm] = None
+        if not nearby:
+            self._start, self._vms, self._hosts = after, {}, {}
+            self._came.clear()
+        return True
+
+    def state(self) -> Snapshot:
+        """The whole state by now."""
+        return self._with_changes(self._start) if self._vms else self._start
+
+    def _peers(self, step: Step) -> int:
+        """How many VMs share a group with those that move, at most."""
+        start = self._start
+        groups = {group.id for vm in step.vms for group in start.groups_of_vm.get(vm, ())}
+        return sum(len(start.group_vms[group]) for group in groups)
+
+    def _looked_at(self, step: Step) -> Snapshot:
+        known = self._start.host_by_id
+        hosts = frozenset(host for host in (*step.sources, step.target) if host in known)
+        came = dict.fromkeys(vm for host in hosts for vm in self._came[host])
+        vms = [vm for vm in (*step.vms, *came) if vm in self._start.vm_by_id]
+        return self._with_changes(part_of(self._start, vms, hosts))
+
+    def _with_changes(self, part: Snapshot) -> Snapshot:
+        after = replace(
+            part,
+            vms=tuple(self._vms.get(vm.id, vm) for vm in part.vms),
+            hosts=tuple(self._hosts.get(host.id, host) for host in part.hosts),
+        )
+        share(after, part)
+        return after
+
+
+#: A guest that writes faster than can be sent is slowed down, or stopped for the rest, after this number of
+#: rounds.
+_MOST_ROUNDS = 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pace:
+    """What a migration has at its disposal. The engine does not report it; these are cautious assumptions."""
+
+    #: MiB per second that a host sends or receives, shared by the migrations that it makes at once: a network
+    #: of 1 Gbit/s, less what its frames take.
+    host_mb_per_second: float = 112.0
+    #: Migrations that share it: as many as hosts make at once under most of the engine's migration policies.
+    at_once: int = 2
+    #: What each takes besides: scheduling, the target's preparations, and until the engine has noticed.
+    overhead_seconds: float = 10.0
+
+
+def migration_seconds(memory_mb: float, pace: Pace, dirty_mb_per_second: float = 0.0) -> float:
+    """The seconds that it takes to migrate so much memory in use, of which so much is written meanwhile.
+
+    Memory that is written after it was sent is sent again, in rounds, each of which lasts as long as the
+    guest took to spoil what the one before had sent.
+    """
+    bandwidth = pace.host_mb_per_second / pace.at_once
+    spoilt = dirty_mb_per_second / bandwidth
+    rounds = sum(spoilt**number for number in range(_MOST_ROUNDS))
+    return pace.overhead_seconds + memory_mb / bandwidth * rounds
+
+
+def step_seconds(vms: Iterable[Vm], pace: Pace, dirty_mb_per_second: float = 0.0) -> float:
+    """The same of VMs that leave a host for another by one request, a few at once."""
+    each = [migration_seconds(_in_use_mb(vm), pace, dirty_mb_per_second) for vm in vms]
+    return max(max(each), sum(each) / pace.at_once)
+
+
+def _in_use_mb(vm: Vm) -> float:
+    """All of it, where nobody knows."""
+    percent = 100.0 if vm.usage_mem_percent is None else vm.usage_mem_percent
+    return vm.memory_mb * percent / 100.0
 
 
 class Certified(NamedTuple):

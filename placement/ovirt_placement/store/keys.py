@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,7 +21,6 @@ from ovirt_placement.model.key_text import check_text
 from ovirt_placement.store import key_revisions
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.clock import now
-from ovirt_placement.store.key_titles import by_id, changed
 from ovirt_placement.store.maintenance import draining_hosts
 from ovirt_placement.store.placement_rules import set_rules
 from ovirt_placement.store.rows import EngineRows
@@ -34,6 +33,27 @@ from ovirt_placement.store.schema import (
     sticky_copies,
 )
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
+
+
+def by_id(key: PlacementKey) -> str:
+    """Which key it is, where no names are known."""
+    return f"{key.level} {key.resource}: {key.key_class} key {key.name}"
+
+
+def changed(
+    put: Iterable[PlacementKey], removed: Iterable[PlacementKey], title: Callable[[PlacementKey], str]
+) -> Iterator[str]:
+    """In words each what was set and removed."""
+    for key in put:
+        weight = "" if key.weight is None else f" (weight {_figure(key.weight)})"
+        yield f"set {title(key)} to {_figure(key.value)}{weight}"
+    yield from (f"removed {title(key)}" for key in removed)
+
+
+def _figure(value: float | str) -> str:
+    """A number with all its digits; whole ones without a fraction."""
+    return value if isinstance(value, str) else repr(value).removesuffix(".0")
+
 
 #: Names and values.
 _Pairs = tuple[tuple[str, float], ...]

@@ -10,6 +10,9 @@ from typing import Any
 
 import msgspec
 
+from ovirt_service.digests import digest
+from ovirt_service.saying import Said
+
 from ..pool.breaker import OPEN_SECONDS, Breakers
 from ..pool.jobs import Job, run
 from ..pool.outcome import Cause, Failure, Outcome, failed
@@ -19,7 +22,28 @@ from ..worker.frames import pack
 from . import merging
 from .answer import Answer, Asked
 from .arguments import Question
-from .reporting import Reporting
+
+#: The same is reported again after this many seconds.
+_QUIET_SECONDS = 600.0
+_DIGEST_SIZE = 16
+
+
+class Reporting:
+    """Remembers what was reported; of refusals no more than `Said` keeps, and of their words a digest."""
+
+    def __init__(self) -> None:
+        self._failures = Said(_QUIET_SECONDS)
+        # Apart: however many VMs are refused, no failure is reported again for it.
+        self._refusals = Said(_QUIET_SECONDS)
+
+    def is_news(self, question: Question, unit: str, failure: Failure) -> bool:
+        """Whether this is to be reported now; if so, it counts as reported."""
+        if failure.cause is Cause.REFUSED:
+            return self._refusals.is_news(
+                (unit, digest(question.vm, _DIGEST_SIZE), digest(failure.sentence, _DIGEST_SIZE))
+            )
+        return self._failures.is_news((unit, question.kind, failure.cause))
+
 
 log = logging.getLogger(__name__)
 

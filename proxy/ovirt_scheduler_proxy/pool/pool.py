@@ -6,20 +6,82 @@ import asyncio
 import contextlib
 import logging
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ovirt_service.back_off import BackOff
 from ovirt_service.errors import UserError
 
 from ..worker.text import one_line
 from .allocation import WORKERS_PER_UNIT, Allocation, Ticket
-from .next_try import NextTry
 from .outcome import Cause, Failure
 from .pool_settings import PoolSettings
-from .starting import Starting
 from .worker import Worker
 from .zygote_process import Event, ZygoteProcess, end_strays
+
+FIRST_SECONDS = 0.1
+LONGEST_SECONDS = 10.0
+
+_BACK_OFF = BackOff(FIRST_SECONDS, LONGEST_SECONDS)
+
+
+class NextTry:
+    """Counts failures in a row. What fails while the next try is still to come counts once with the last."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._not_before = 0.0
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until the next try; 0 when it may be made now."""
+        return max(0.0, self._not_before - self._clock())
+
+    def failed(self) -> float | None:
+        """Returns the seconds until the next try, or None where that is settled already."""
+        if self.remaining:
+            return None
+        self._failures += 1
+        delay = _BACK_OFF.pause_after(self._failures)
+        self._not_before = self._clock() + delay
+        return delay
+
+    def succeeded(self) -> None:
+        self._failures = 0
+        self._not_before = 0.0
+
+
+#: Takes a worker that is ready, or what kept it from becoming so.
+Started = Callable[[Worker, str | None], None]
+
+
+class Starting:
+    """The user of a worker that is not ready yet. `started` is called once, within `seconds`."""
+
+    def __init__(self, worker: Worker, seconds: float, started: Started) -> None:
+        self._worker = worker
+        self._started = started
+        self._timer = asyncio.get_running_loop().call_later(
+            seconds, self._finish, f"it was not ready within {seconds:g} s"
+        )
+
+    def readable(self) -> None:
+        try:
+            greeting = self._worker.connection.recv(4096)
+        except OSError:
+            greeting = b""
+        self._finish(None if greeting else "it ended before it was ready")
+
+    def ended(self) -> None:
+        self._finish("it ended before it was ready")
+
+    def _finish(self, trouble: str | None) -> None:
+        self._timer.cancel()
+        self._started(self._worker, trouble)
+
 
 log = logging.getLogger(__name__)
 

@@ -4,20 +4,51 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import signal
 import socket
 import subprocess
 import threading
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
 from ovirt_service.errors import UserError
 
 from ..worker import kernel
-from .complaints import Complaints
 from .worker import Worker
+
+log = logging.getLogger(__name__)
+
+#: A longer line is reported in pieces.
+_LONGEST = 4096
+#: Seconds that the last lines may take once the process has ended.
+_LAST_SECONDS = 1.0
+
+
+class Complaints:
+    """Reads in a thread of its own, for as long as anybody has the other end."""
+
+    def __init__(self, folder: str, stream: IO[bytes]) -> None:
+        #: The last line that was written.
+        self.last = ""
+        self._folder = folder
+        self._thread = threading.Thread(target=self._read, args=(stream,), name="complaints", daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Wait until all is reported: the process has ended."""
+        self._thread.join(_LAST_SECONDS)
+
+    def _read(self, stream: IO[bytes]) -> None:
+        with stream:
+            for line in iter(partial(stream.readline, _LONGEST), b""):
+                if text := line.decode(errors="replace").rstrip():
+                    self.last = text
+                    log.warning("%s: %s", self._folder, text)
+
 
 _START = Path(__file__).parent.parent / "worker" / "start.py"
 _LONGEST_MESSAGE = 1 << 20

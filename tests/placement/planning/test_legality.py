@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.model import Cluster, PlacementKey, SchedulingPolicy, Snapshot
-from ovirt_placement.planning import following
+from ovirt_placement.planning import verification as following
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.make_room import make_room
 from ovirt_placement.planning.plan import Plan, Step

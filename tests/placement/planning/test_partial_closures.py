@@ -10,9 +10,9 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.ordering.ordering import order
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.undoing import order
 from tests.builders import APART, CLUSTER, SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.brute_force import BruteForce
 from tests.placement.planning.ordering.drawn import reachable_end

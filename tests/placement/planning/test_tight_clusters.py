@@ -8,8 +8,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.local_search.search import improved
-from ovirt_placement.planning.local_search.shortening import shortened
+from ovirt_placement.planning.local_search.search import improved, shortened
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import pose

@@ -3,16 +3,45 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Mapping
 
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.setup.choice import Seen
-from ovirt_placement.answers.setup.matching import matches
 from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.engine.writing.policies import PolicyContent
 from ovirt_placement.rules.rule import UnitKind
 from ovirt_service.errors import UserError
+
+#: What an administrator hardly notices.
+_LONGEST_SECONDS = 2.0
+#: Values and expressions together that take no time worth a process.
+_SHORT = 12
+
+_PROGRAM = """
+import re, sys
+regex, value = (text.encode("utf-8", "surrogateescape").decode() for text in sys.argv[1:])
+sys.exit(0 if re.fullmatch(regex, value) else 1)
+"""
+
+
+def matches(regex: str, value: str) -> bool | None:
+    """Whether the whole value matches; None where that takes too long to know.
+
+    Raises `re.error` for an expression that is none of Python's.
+    """
+    compiled = re.compile(regex)
+    if len(value) <= _SHORT:
+        return compiled.fullmatch(value) is not None
+    try:
+        done = subprocess.run(  # noqa: S603 - our own interpreter; the texts are arguments, and no program
+            [sys.executable, "-I", "-c", _PROGRAM, regex, value], timeout=_LONGEST_SECONDS, check=False
+        )
+    except (subprocess.TimeoutExpired, OSError, ValueError):
+        return None
+    return done.returncode == 0
 
 
 def check_unlocked(policy: PolicyContent) -> None:

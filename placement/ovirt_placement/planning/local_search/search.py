@@ -3,17 +3,115 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
 
 from ovirt_placement.planning.assignment.greedy.bound import fixed
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.local_search.repairing import repaired
-from ovirt_placement.planning.local_search.shortening import shortened
+from ovirt_placement.planning.local_search.bringing import Bringing
 from ovirt_placement.planning.local_search.walk import Walk
+from ovirt_placement.planning.ordering.direct import direct_moves
 from ovirt_placement.planning.problem.goal import Goal
-from ovirt_placement.planning.problem.placement import ProblemPlacement
+from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.value import Value, value
+
+#: Hosts that are tried for a VM, or for a group.
+_HOSTS = 4
+
+
+def repaired(walk: Walk, goal: Goal, dice: random.Random) -> bool:
+    """Whether a violated goal is satisfied now, and less is violated; if not, all is as before."""
+    before, mark = walk.value[:-1], walk.mark
+    bringing = Bringing(walk, dice)
+    way = _gather if goal.gathers else _to_admitting_hosts
+    if way(walk, bringing, goal, dice) and walk.value[:-1] < before:
+        return True
+    walk.back_to(mark)
+    return False
+
+
+def _gather(walk: Walk, bringing: Bringing, goal: Goal, dice: random.Random) -> bool:
+    crowd = walk.placement.crowd(goal)
+    members = frozenset(goal.vms)
+    hosts = sorted(sorted(crowd), key=lambda host: -crowd[host] * dice.random())
+    for host in hosts[:_HOSTS]:
+        mark = walk.mark
+        if _all_come(walk, bringing, goal.vms, host, members):
+            return True
+        walk.back_to(mark)
+    return False
+
+
+def _all_come(walk: Walk, bringing: Bringing, vms: Iterable[str], host: str, settled: frozenset[str]) -> bool:
+    """Again and again, as some can come only once others are there."""
+    left = [vm for vm in vms if walk.placement.where(vm) != host]
+    while left:
+        fewer = [vm for vm in left if not bringing.bring(vm, host, settled)]
+        if len(fewer) == len(left):
+            return False
+        left = fewer
+    return True
+
+
+def _to_admitting_hosts(walk: Walk, bringing: Bringing, goal: Goal, dice: random.Random) -> bool:
+    """One VM after another that stands wrong, as long as any does; those that cannot go come last."""
+    problem, settled = walk.problem, frozenset(goal.vms)
+    wrong = list(goal.constraint.offenders(walk.placement))
+    wrong.sort(key=lambda vm: (not problem.targets[vm], dice.random()))
+    for vm in wrong:
+        if not walk.placement.violated(goal):
+            return True
+        if vm in goal.constraint.offenders(walk.placement):
+            hosts = {host for host in problem.targets[vm] if walk.placement.admits(goal, vm, host)}
+            if not _comes_to_one(bringing, vm, hosts, settled) and goal.allowed is not None:
+                return False
+    return not walk.placement.violated(goal)
+
+
+def _comes_to_one(bringing: Bringing, vm: str, hosts: Collection[str], settled: frozenset[str]) -> bool:
+    return any(bringing.bring(vm, host, settled) for host in bringing.hosts_for(vm, hosts)[:_HOSTS])
+
+
+#: Sequences with more moves are left as they are.
+_MOST = 150
+
+
+def shortened(problem: Problem, moves: tuple[Move, ...], deadline: Deadline) -> tuple[Move, ...]:
+    """Legal moves that leave no more violated, and no more of them."""
+    moves = min(moves, _straight(problem, moves), key=lambda one: value(problem, one))
+    shorter = True
+    while shorter and len(moves) <= _MOST:
+        shorter = False
+        worth = value(problem, moves)
+        for fewer in _variants(moves):
+            if deadline.over:
+                return moves
+            if are_legal(problem, fewer) and value(problem, fewer) < worth:
+                moves, shorter = fewer, True
+                break
+    return moves
+
+
+def _straight(problem: Problem, moves: Sequence[Move]) -> tuple[Move, ...]:
+    """Each VM to its last host at once, as far as it gets there."""
+    end = ProblemPlacement(problem)
+    for move in moves:
+        end.move(move.vms, move.host)
+    return tuple(direct_moves(ProblemPlacement(problem), end.moved))
+
+
+def _variants(moves: tuple[Move, ...]) -> Iterator[tuple[Move, ...]]:
+    """Without all moves of a VM; without one of them; and with its last host for the one before."""
+    for vms in dict.fromkeys(move.vms for move in moves):
+        yield tuple(move for move in moves if move.vms != vms)
+    for place, move in enumerate(moves):
+        later = next((at for at in range(place + 1, len(moves)) if moves[at].vms == move.vms), None)
+        if later is not None:
+            yield (*moves[:place], *moves[place + 1 :])
+            straight = Move(move.vms, moves[later].host)
+            yield (*moves[:place], straight, *moves[place + 1 : later], *moves[later + 1 :])
+
 
 #: Rounds without any gain after which it is given up; in large clusters, where each takes longer, fewer.
 _PATIENCE = 40

@@ -10,17 +10,141 @@ any more; and VMs on different homes are apart. So only sets whose parts meet ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import combinations, islice
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.affinity.blocks import bindings_of, block_of
 from ovirt_placement.rules.failover.counting import Chosen, sets_without
 from ovirt_placement.rules.failover.examination import ExaminationTask, Examiner, Measure, examine, one_by_one
-from ovirt_placement.rules.failover.footprints import Footprints, members_of
 from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Proven, Size, Survival, Tight, Unknown
-from ovirt_placement.rules.failover.tightest import MOST_SETS, scantest
+from ovirt_placement.rules.failover.protection import protected
 from ovirt_placement.rules.failover.units import FailureUnit, domains_of, failing_hosts, single_hosts
+from ovirt_placement.rules.memory import required_mb
+from ovirt_placement.rules.solving.problem import NOTHING
+
+#: Sizes of VMs that are counted in, the largest ones; and sets of hosts that VMs are restricted to.
+_MOST_SIZES = 6
+_MOST_AREAS = 50
+#: How many sets are looked for.
+MOST_SETS = 40
+
+
+class Scant(NamedTuple):
+    """A set of units by number, and for how many more VMs that need this many MiB it leaves room, at most."""
+
+    room_for: int
+    memory_mb: int
+    chosen: Chosen
+
+
+def scantest(
+    snapshot: Snapshot, hosts: Sequence[str], units: Sequence[FailureUnit], size: int
+) -> list[Scant]:
+    """The sets of this many units that leave the least room by some count, the worst first."""
+    vms = protected(snapshot, hosts)
+    needs = {vm: required_mb(snapshot.vm_by_id[vm]) for own in vms.values() for vm in own}
+    areas = _areas(snapshot, frozenset(hosts), [*needs])
+    found: dict[Chosen, Scant] = {}
+    for area, inside in areas:
+        sizes = sorted({needs[vm] for vm in inside} - {0}, reverse=True)[:_MOST_SIZES]
+        for memory_mb in sizes:
+            asking = {vm for vm in inside if needs[vm] >= memory_mb}
+            up = [known for host in area if (known := snapshot.host_by_id[host]).up]
+            room = {host.id: max(0, host.free_mb) // memory_mb for host in up}
+            brings = {host: sum(vm in asking for vm in vms[host]) for host in hosts}
+            costs = [sum(room.get(host, 0) + brings[host] for host in unit.hosts) for unit in units]
+            bringing = {at for at, unit in enumerate(units) if any(brings[host] for host in unit.hosts)}
+            for chosen in _worst(costs, bringing, size):
+                failed = failing_hosts(units, chosen)
+                left = sum(room.values()) - sum(room.get(host, 0) + brings[host] for host in failed)
+                scant = Scant(left, memory_mb, chosen)
+                found[chosen] = min(found.get(chosen, scant), scant)
+    return sorted(found.values())[:MOST_SETS]
+
+
+def _areas(
+    snapshot: Snapshot, hosts: frozenset[str], vms: Sequence[str]
+) -> Iterator[tuple[frozenset[str], list[str]]]:
+    """Hosts that VMs are restricted to, the smallest first, and at last all; with the VMs inside of each."""
+    own: dict[str, frozenset[str]] = {}
+    for vm in vms:
+        block = block_of(snapshot, (vm,), bindings_of(snapshot), NOTHING)
+        own[vm] = (hosts if block.allowed is None else hosts & block.allowed) - block.forbidden
+    areas = sorted(set(own.values()) - {hosts}, key=lambda area: (len(area), sorted(area)))[:_MOST_AREAS]
+    for area in (*areas, hosts):
+        yield area, [vm for vm in vms if own[vm] <= area]
+
+
+def _worst(costs: Sequence[int], bringing: AbstractSet[int], size: int) -> Iterator[Chosen]:
+    """The members that cost most; then each with the last one given for another.
+
+    One of them at least must bring VMs: the others only take room away.
+    """
+    order = sorted(range(len(costs)), key=lambda number: (-costs[number], number))
+    first, others = order[: size - 1], order[size - 1 :]
+    next_bringing = [number for number in others if number in bringing][:1]
+    for last in dict.fromkeys((*others[:4], *next_bringing)):
+        if last in bringing or not bringing.isdisjoint(first):
+            yield tuple(sorted((*first, last)))
+
+
+class Footprints:
+    """Numbers the hosts that count in one check."""
+
+    def __init__(self, snapshot: Snapshot, measure: Measure) -> None:
+        self._number = {host: number for number, host in enumerate(measure.hosts)}
+        self._everything = (1 << len(self._number)) - 1
+        self._separable = measure.separable
+        self._other_ends = _other_ends(snapshot)
+
+    def of(self, outcome: Survival | Unknown) -> int:
+        """The failing hosts, the homes of their VMs, and the other ends of migrations from and to them.
+
+        Everything, where that is not known, or starts have to do with each other wherever they are.
+        """
+        if isinstance(outcome, Unknown) or not self._separable:
+            return self._everything
+        ends = (end for host in outcome.hosts for end in self._other_ends.get(host, ()))
+        mask = 0
+        for host in {*outcome.hosts, *outcome.homes.values(), *ends}:
+            if host in self._number:
+                mask |= 1 << self._number[host]
+        return mask
+
+    def settled(self, failed: Sequence[str]) -> bool:
+        """Whether nothing is on its way from or to those hosts, and other starts elsewhere matter not."""
+        return self._separable and self._other_ends.keys().isdisjoint(failed)
+
+    def users(self, masks: Iterable[int]) -> list[int]:
+        """By host, which of some outcomes reckon with it, as bits."""
+        found = [0] * len(self._number)
+        for at, mask in enumerate(masks):
+            for host in members_of(mask):
+                found[host] |= 1 << at
+        return found
+
+
+def members_of(mask: int) -> Iterator[int]:
+    """The numbers of the bits that are set, in ascending order."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def _other_ends(snapshot: Snapshot) -> dict[str, set[str]]:
+    """By host that VMs are on their way from or to, the hosts at the other ends."""
+    found: dict[str, set[str]] = {}
+    for vm, targets in snapshot.pending_hosts.items():
+        known = snapshot.vm_by_id.get(vm)
+        ends = {*targets} if known is None or known.host is None else {*targets, known.host}
+        for end in ends:
+            found.setdefault(end, set()).update(ends)
+    return found
 
 
 def judge_failures(

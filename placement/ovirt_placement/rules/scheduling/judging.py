@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,8 +16,31 @@ from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.scheduling.causes import by_reason
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
+
+
+def by_reason(found: Iterable[tuple[Rule, Reason]]) -> dict[Reason, tuple[Rule, ...]]:
+    """The reasons, each once, in the order found, with all rules that give it.
+
+    Where the engine's own filter refuses a host for the same cause as its twin of ours, one reason stands for
+    both: ours, which must come first.
+    """
+    rules: defaultdict[Reason, dict[Rule, None]] = defaultdict(dict)
+    ours: defaultdict[tuple[str | None, ...], list[Reason]] = defaultdict(list)
+    for rule, reason in found:
+        if reason.kind.veto:
+            for twin in rule.twins:
+                ours[(twin, *_cause(reason))].append(reason)
+        same = ours.get((rule.name, *_cause(reason))) if reason.kind.veto else None
+        for reported in same or (reason,):
+            rules[reported][rule] = None
+    return {reason: tuple(givers) for reason, givers in rules.items()}
+
+
+def _cause(reason: Reason) -> tuple[str | None, str | None]:
+    """A peer and where it is, by whichever group; else the VM and the group that ties it to hosts."""
+    return reason.vm, reason.group if reason.host is None else reason.host
+
 
 #: A reason with all rules that give it.
 Given = tuple[Reason, tuple[Rule, ...]]

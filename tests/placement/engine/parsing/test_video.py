@@ -6,7 +6,7 @@ import pytest
 from lxml import etree
 
 from ovirt_placement.engine.parsing import hosts, vms
-from ovirt_placement.engine.parsing.video import video_mb
+from ovirt_placement.engine.parsing.vms import video_mb
 
 
 def counted(display: str, system: str, *, hosted_engine: bool = False) -> int:

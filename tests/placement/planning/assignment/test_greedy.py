@@ -13,9 +13,9 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.choice import StrategyChoice
 from ovirt_placement.planning.assignment.greedy.strategy import Greedy
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.ordering.ordering import order
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.undoing import order
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn

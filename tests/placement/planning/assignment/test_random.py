@@ -10,13 +10,12 @@ from ovirt_placement.answers.plans.reading import plan_of
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
+from ovirt_placement.planning.assignment.catalogue import Random, StrategyName, strategy
 from ovirt_placement.planning.assignment.choice import StrategyChoice
-from ovirt_placement.planning.assignment.random import Random
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.ordering.ordering import order
 from ovirt_placement.planning.planner import holds, make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.undoing import order
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn

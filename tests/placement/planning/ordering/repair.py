@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.ordering.duration import Pace, step_seconds
 from ovirt_placement.planning.ordering.order import Order
 from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.verification import Pace, step_seconds
 from tests.builders import APART, group, host, snapshot, vm
 
 MOVES = 238

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.planning.ordering.duration import Pace, migration_seconds, step_seconds
+from ovirt_placement.planning.verification import Pace, migration_seconds, step_seconds
 from tests.builders import vm
 
 PACE = Pace(host_mb_per_second=100.0, at_once=2, overhead_seconds=10.0)

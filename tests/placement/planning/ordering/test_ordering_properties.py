@@ -11,8 +11,8 @@ import pytest
 
 from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.ordering.order import Order
-from ovirt_placement.planning.ordering.ordering import order
 from ovirt_placement.planning.problem.build_problem import pose
+from ovirt_placement.planning.undoing import order
 from tests.builders import CLUSTER
 from tests.placement.planning.ordering.drawn import drawn, of_size, reachable_end, walked_end
 from tests.placement.planning.ordering.oracle import Cluster, Request

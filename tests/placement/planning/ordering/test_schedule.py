@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.ordering.duration import Pace
-from ovirt_placement.planning.ordering.ordering import order
 from ovirt_placement.planning.ordering.schedule import Schedule, ScheduleLimits, ready, schedule
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.problem.build_problem import pose
+from ovirt_placement.planning.undoing import order
+from ovirt_placement.planning.verification import Pace
 from tests.builders import CLUSTER
 from tests.placement.planning.ordering.repair import MOVES, repair, steps_of
 

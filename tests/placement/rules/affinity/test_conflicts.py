@@ -7,7 +7,7 @@ from itertools import combinations, product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.groups.clashes import clashes_of
+from ovirt_placement.answers.groups.check import clashes_of
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
 from tests.builders import (
     APART,

@@ -12,8 +12,13 @@ from msgspec.structs import replace
 
 from ovirt_placement.lookups.index import prepare
 from ovirt_placement.model import FrozenKeys, Nic, Snapshot, VnicProfile
-from ovirt_placement.rules.placement_keys.host_table import HostTable, host_table_without, keys_of_host
-from ovirt_placement.rules.placement_keys.occupancy import Occupancy, occupancy
+from ovirt_placement.rules.placement_keys.host_table import (
+    HostTable,
+    Occupancy,
+    host_table_without,
+    keys_of_host,
+    occupancy,
+)
 from ovirt_placement.rules.placement_keys.placing import rank_hosts
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS
 from ovirt_placement.rules.verdict import Request

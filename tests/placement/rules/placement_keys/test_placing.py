@@ -9,8 +9,13 @@ import pytest
 from ovirt_placement.model import DataCenter
 from ovirt_placement.rules.built_in.memory import MEMORY_HANDED_OUT
 from ovirt_placement.rules.built_in.status import HOST_NOT_UP
-from ovirt_placement.rules.placement_keys.placing import filter_hosts, rank_hosts
-from ovirt_placement.rules.placement_keys.reasons import KEYS_REFUSE, KEYS_ROUND, MEMORY_IN_USE
+from ovirt_placement.rules.placement_keys.placing import (
+    KEYS_REFUSE,
+    KEYS_ROUND,
+    MEMORY_IN_USE,
+    filter_hosts,
+    rank_hosts,
+)
 from ovirt_placement.rules.placement_keys.settings import KeySettings
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from tests.builders import cluster, host, vm
