@@ -15,7 +15,9 @@ from ovirt_placement.answers.document import Document
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import Named, NamedGroup, named_groups, named_hosts, named_vms
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
+from ovirt_placement.rules.forms import AtMost
 
 HEADERS = ("cluster", "conflict", "rules", "VMs", "hosts", "savable")
 
@@ -47,6 +49,17 @@ class ConflictFound(Record, frozen=True, omit_defaults=False):
     savable: bool
 
 
+class Unreserved(Record, frozen=True, omit_defaults=False):
+    """A hard rule that leaves highly available VMs no host to restart on, wherever they all run."""
+
+    groups: tuple[NamedGroup, ...]
+    vms: tuple[Named, ...]
+    #: Hosts that the rule needs, that there are, and that are to be able to fail at once.
+    needed: int
+    hosts: int
+    failures: int
+
+
 class ClusterConflicts(Record, frozen=True, omit_defaults=False):
     """What is wrong among the groups, placement rules and placement keys of one cluster."""
 
@@ -59,6 +72,8 @@ class ClusterConflicts(Record, frozen=True, omit_defaults=False):
     unknown: tuple[tuple[NamedGroup, ...], ...]
     #: Sets that cannot be judged without OR-Tools, which is not installed.
     unjudged: tuple[tuple[NamedGroup, ...], ...]
+    #: Rules that cannot be satisfied together with the HA reservation.
+    unreserved: tuple[Unreserved, ...]
 
 
 class ConflictsDocument(Document, frozen=True, kw_only=True, tag="conflicts"):
@@ -69,7 +84,7 @@ class ConflictsDocument(Document, frozen=True, kw_only=True, tag="conflicts"):
     @property
     def sound(self) -> bool:
         """Whether there is no conflict, and all hard rules are known to be satisfiable together."""
-        return all(one.feasible is True and not one.conflicts for one in self.clusters)
+        return all(one.feasible is True and not one.conflicts and not one.unreserved for one in self.clusters)
 
 
 def conflicts(
@@ -98,6 +113,9 @@ def conflicts(
             contradictions=tuple(found),
             unknown=unknown,
             unjudged=unjudged,
+            unreserved=tuple(
+                one for one in _unreserved(snapshot, cluster) if concerns(_ids(one.groups), _ids(one.vms))
+            ),
         )
 
     return ConflictsDocument(clusters=tuple(map(of_cluster, clusters)))
@@ -113,6 +131,25 @@ def _conflict(one: Conflict, snapshot: Snapshot) -> ConflictFound:
         negative_vms=named_vms(one.negative_vms, snapshot),
         savable=one.savable,
     )
+
+
+def _unreserved(snapshot: Snapshot, cluster: Cluster) -> Iterator[Unreserved]:
+    """Rules whose VMs take so many hosts that none is left for one whose host fails."""
+    hosts = len(snapshot.hosts_of_cluster.get(cluster.id, ()))
+    for rule in catalogue.constraints(snapshot, cluster.id) if cluster.ha_reservation else ():
+        form, vms = rule.form, tuple(vm for vm in rule.vms if vm in snapshot.vm_by_id)
+        if not rule.hard or not isinstance(form, AtMost) or form.place_of or not form.most:
+            continue
+        needed = -(-len(form.sets(vms)) // form.most)
+        short = hosts - cluster.ha_failures < needed <= hosts
+        if short and any(snapshot.vm_by_id[vm].ha for vm in vms):
+            yield Unreserved(
+                named_groups(rule.groups, snapshot),
+                named_vms(vms, snapshot),
+                needed,
+                hosts,
+                cluster.ha_failures,
+            )
 
 
 def _ids(named: Iterable[Named]) -> list[str]:
@@ -135,6 +172,12 @@ def _rows(found: ClusterConflicts) -> Iterator[tuple[str, ...]]:
         together = "" if len(titles(each)) == 1 else " together"
         what = f"cannot be satisfied{together}{remark(each)}"
         yield what, "\n".join(titles(each)), _names(each.vms), "", ""
+    for rule in found.unreserved:
+        what = (
+            "cannot be satisfied together with the HA reservation:"
+            f" its VMs need {rule.needed} hosts, and {rule.failures} of {rule.hosts} may fail"
+        )
+        yield what, _titles(rule.groups), _names(rule.vms), "", ""
     for unknown in found.unknown:
         yield _UNKNOWN, _titles(unknown), "", "", ""
     for unjudged in found.unjudged:

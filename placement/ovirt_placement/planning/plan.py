@@ -115,6 +115,8 @@ class Plan(Struct, frozen=True, dict=True):
     refused: tuple[RefusedStep, ...] = ()
     #: Targets whose headroom is given up, for a hard rule.
     crowded: tuple[str, ...] = ()
+    #: What fails less well afterwards, at its worst, since the rules that are repaired leave no other way.
+    costs: tuple[LostReservation, ...] = ()
     #: No plan violates fewer hard rules, none of these fewer soft ones by priority, and none of these has
     #: fewer migrations.
     proven: bool = True

@@ -15,15 +15,15 @@ from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.ha_repair.restore import Asked, restored
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
-from ovirt_placement.planning.plan import Plan, RefusedStep, Step
+from ovirt_placement.planning.plan import LostReservation, Plan, RefusedStep, Step
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, NOTHING_REFUSED, PlanOptions, pose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import crowded
-from ovirt_placement.planning.reservation import Harm, harm, safe_part
+from ovirt_placement.planning.reservation import Harm, avoidable_harm, harm, safe_part
 from ovirt_placement.planning.solving import Solution, solve
 from ovirt_placement.planning.unrepaired import End, LeftOut, remains
-from ovirt_placement.planning.value import value
+from ovirt_placement.planning.value import Value, value
 from ovirt_placement.planning.verification import Certified, apply, certify, refusal
 from ovirt_placement.rules.doubts import held
 
@@ -51,6 +51,16 @@ class _Attempt:
     def harm(self) -> Harm | None:
         """What it would make worse for highly available VMs."""
         return harm(self.snapshot, self.certified.end, self.problem.cluster)
+
+    @cached_property
+    def avoidable(self) -> Harm | None:
+        """The same but for what the rules that it repairs cost by themselves."""
+        steps, end = self.certified.steps, self.certified.end
+        return self.harm and avoidable_harm(self.snapshot, steps, end, self.problem.cluster)
+
+    @cached_property
+    def worth(self) -> Value:
+        return value(self.problem, [Move(step.vms, step.target) for step in self.certified.steps])
 
 
 def make_plan(
@@ -91,6 +101,7 @@ def _repairing(asking: _Asking, deadline: Deadline) -> Plan:
     dropped: dict[tuple[str, str], RefusedStep] = {}
     harmful: set[tuple[str, str]] = set()
     found: Harm | None = None
+    costly: _Attempt | None = None
     attempt = asking.attempt(problem, deadline)
     for _ in range(_MOST_REFUSALS + _MOST_HARMFUL):
         step = attempt.certified.refused
@@ -98,10 +109,13 @@ def _repairing(asking: _Asking, deadline: Deadline) -> Plan:
             dropped |= refusal(attempt.certified.end, cluster, step)
         elif len(harmful) < _MOST_HARMFUL and attempt.harm:
             found = attempt.harm
+            costly = costly or (None if attempt.avoidable else attempt)
             harmful |= {(vm, one.target) for one in attempt.certified.steps for vm in one.vms}
         else:
             break
         attempt = asking.attempt(asking.pose(dropped.keys() | harmful), deadline)
+    if costly is not None and (attempt.harm or attempt.worth[:-1] > costly.worth[:-1]):
+        attempt = costly
     left_out = LeftOut(frozenset(vm for vm, _ in harmful), found)
     return asking.plan(attempt, tuple(dict.fromkeys(dropped.values())), left_out, deadline)
 
@@ -129,12 +143,13 @@ class _Asking(NamedTuple):
     ) -> Plan:
         """What is said of the last attempt; of the VMs in `left_out` moves were left out for HA's sake."""
         problem, solution, certified = attempt.problem, attempt.solution, attempt.certified
-        steps, end = certified.steps, certified.end
+        steps, end, lost = certified.steps, certified.end, attempt.harm
         whole = certified.refused is None
-        if attempt.harm:
+        if attempt.avoidable:
             (steps, end), whole = safe_part(self.snapshot, steps, self.cluster), False
+            lost = harm(self.snapshot, end, self.cluster)
             left = {vm for step in certified.steps[len(steps) :] for vm in step.vms}
-            left_out = LeftOut(left_out.vms | left, attempt.harm)
+            left_out = LeftOut(left_out.vms | left, attempt.avoidable)
         # What was dropped on the way may only just have been refused: with it left out, nothing is proven.
         dropped_any = problem.refused != self.refused
         proven = solution.proven and whole and not (problem.guessed or dropped_any)
@@ -148,6 +163,7 @@ class _Asking(NamedTuple):
             remaining=remains(ended, deadline, explained=self.explained),
             refused=dropped,
             crowded=_crowded(problem, steps),
+            costs=(LostReservation(lost.hosts, (), lost.vms),) if lost else (),
             proven=proven,
             at_least=solution.at_least if whole and not dropped_any else _at_least(problem, steps),
             seconds=schedule(steps, ScheduleLimits()).makespan,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from itertools import accumulate
+
+from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Step
@@ -38,15 +40,34 @@ def harm(snapshot: Snapshot, end: Snapshot, cluster: str) -> Harm | None:
     return _compared(_unplaced(snapshot, cluster), _unplaced(end, cluster))
 
 
+def avoidable_harm(snapshot: Snapshot, steps: Sequence[Step], end: Snapshot, cluster: str) -> Harm | None:
+    """The same but for what the rules that are repaired cost by themselves.
+
+    That is what would be lost no more than now if these rules did not keep VMs from restarting: every
+    placement that satisfies them costs it. A group of as many VMs as there are hosts is the usual case.
+    """
+    repaired = {group for step in steps for group in step.repairs}
+    found = harm(snapshot, end, cluster)
+    return found and harm(_without(snapshot, repaired), _without(end, repaired), cluster)
+
+
 def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[tuple[Step, ...], Snapshot]:
-    """As many steps, from the first, as make nothing worse, and their end; the last one repairs something."""
-    now = _unplaced(snapshot, cluster)
+    """As many steps, from the first, as do no avoidable harm, and their end; the last repairs something."""
+    ends = list(accumulate(steps, apply, initial=snapshot))
     for count in range(len(steps), 0, -1):
-        if steps[count - 1].repairs:
-            end = reduce(apply, steps[:count], snapshot)
-            if _compared(now, _unplaced(end, cluster)) is None:
-                return tuple(steps[:count]), end
+        part = steps[:count]
+        if part[-1].repairs and avoidable_harm(snapshot, part, ends[count], cluster) is None:
+            return tuple(part), ends[count]
     return (), snapshot
+
+
+def _without(snapshot: Snapshot, rules: Collection[str]) -> Snapshot:
+    return replace(
+        snapshot,
+        affinity_groups=tuple(one for one in snapshot.affinity_groups if one.id not in rules),
+        affinity_labels=tuple(one for one in snapshot.affinity_labels if one.id not in rules),
+        placement_rules=tuple(one for one in snapshot.placement_rules if one.id not in rules),
+    )
 
 
 def _compared(now: _Unplaced, then: _Unplaced) -> Harm | None:

@@ -23,6 +23,9 @@ class Constraint(Record, frozen=True, kw_only=True):
     asks: ClassVar[str]
     #: Whether it draws VMs to something; else it keeps them off something.
     positive: ClassVar[bool]
+    #: Whether the engine's own filters judge it as well: they refuse what `admits` refuses, however
+    #: violated it is already.
+    engine_judges: ClassVar[bool] = True
 
     #: Ids of the affinity groups that ask for it, or of a legacy label.
     groups: tuple[str, ...]
@@ -41,9 +44,18 @@ class Constraint(Record, frozen=True, kw_only=True):
         """Members that stand wrong; none if the invariant is satisfied."""
         raise NotImplementedError
 
+    @property
+    def binding(self) -> bool:
+        """Whether no migration may violate it, or violate it more."""
+        return self.hard
+
     def surplus(self, placement: Placement) -> int:
         """How many members must move at least to satisfy it, with room everywhere; 0 if it is."""
         raise NotImplementedError
+
+    def excess(self, placement: Placement) -> int:
+        """How far it is from being satisfied, in VMs unless it counts something else; 0 if it is."""
+        return self.surplus(placement)
 
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
         """Whether a member may come to a host while all others stay where they are.
@@ -51,6 +63,14 @@ class Constraint(Record, frozen=True, kw_only=True):
         It may join a split positive group on any of its hosts, though that repairs nothing.
         """
         raise NotImplementedError
+
+    def lets(self, vm: str, host: str, placement: Placement) -> bool:
+        """Whether a member that runs may migrate to a host.
+
+        Where we alone judge, a step is judged by what it makes worse: it may come to where it stands wrong
+        as well, if the rule is violated already and `excess` does not grow.
+        """
+        return self.admits(vm, host, placement)
 
     def keeps(self, placement: Placement) -> bool:
         """Whether the invariant is satisfied."""

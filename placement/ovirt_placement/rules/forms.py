@@ -38,6 +38,11 @@ class AtMost(Record, frozen=True):
         """The sets of some VMs."""
         return {self.set_of.get(vm, vm) for vm in vms}
 
+    def excess(self, sizes: Iterable[int]) -> int:
+        """How many VMs must leave a place with sets of these sizes: those of the smallest sets."""
+        ordered = sorted(sizes, reverse=True)
+        return sum(ordered[self.most :])
+
 
 class Allowed(Record, frozen=True):
     """Each VM on some hosts only, or on all but some."""

@@ -12,7 +12,7 @@ from ovirt_placement.rules.placement_rules.kinds import KINDS
 from ovirt_placement.rules.violations import find_violations
 from tests.builders import CLUSTER, host, needed_mb, rule, snapshot, vm
 from tests.placement.rules.placement_rules.drawn import placement_rules
-from tests.placement.rules.placement_rules.oracle import lets, running
+from tests.placement.rules.placement_rules.oracle import lets_step, running
 
 from .judging import gates, step
 
@@ -58,7 +58,7 @@ def test_of_every_migration_the_gates_say_what_rules_and_room_say(kind: str) -> 
                     continue
                 fits = state.host_by_id[target].free_mb >= needed_mb(one)
                 hard = (each for each in state.placement_rules if each.enforcing)
-                allowed = fits and all(lets(each, state, at, one.id, target) for each in hard)
+                allowed = fits and all(lets_step(each, state, at, one.id, target) for each in hard)
                 found = judged(state, one.id, target)
                 assert found == (None if allowed else CLOSED), (one.id, target)
                 answers.add(allowed)

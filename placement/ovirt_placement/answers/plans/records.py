@@ -21,7 +21,15 @@ from ovirt_placement.model.names import (
     named_vms,
 )
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.plan import Plan, RefusedStep, Remaining, Reservation, Step, StepPurpose
+from ovirt_placement.planning.plan import (
+    LostReservation,
+    Plan,
+    RefusedStep,
+    Remaining,
+    Reservation,
+    Step,
+    StepPurpose,
+)
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.sentences import sentence
 
@@ -140,6 +148,8 @@ class ClusterPlan(Record, frozen=True, omit_defaults=False):
     #: What holds its first steps back now, as a sentence: a mode, a pause, a window, an upgrade; null where
     #: nothing does, or where it is not known.
     not_now: str | None = None
+    #: What fails less well afterwards, at its worst, since the rules that are repaired leave no other way.
+    costs: tuple[LostFailure, ...] = ()
 
 
 class Plans(Record, frozen=True, omit_defaults=False):
@@ -181,6 +191,7 @@ def plan_record(plan: Plan, snapshot: Snapshot, not_now: str | None = None) -> C
         reservation=None if plan.reservation is None else _reservation_record(plan.reservation, snapshot),
         refused=tuple(dropped_record(one, snapshot) for one in plan.refused),
         not_now=why or not_now,
+        costs=_failures(plan.costs, snapshot),
     )
 
 
@@ -221,12 +232,14 @@ def _reservation_record(reservation: Reservation, snapshot: Snapshot) -> Planned
     return PlannedReservation(
         holds=not reservation.lost if reservation.known else None,
         proven=reservation.proven,
-        lost=tuple(
-            LostFailure(
-                named_hosts(failure.hosts, snapshot), failure.domains, named_vms(failure.vms, snapshot)
-            )
-            for failure in reservation.lost
-        ),
+        lost=_failures(reservation.lost, snapshot),
+    )
+
+
+def _failures(lost: Iterable[LostReservation], snapshot: Snapshot) -> tuple[LostFailure, ...]:
+    return tuple(
+        LostFailure(named_hosts(one.hosts, snapshot), one.domains, named_vms(one.vms, snapshot))
+        for one in lost
     )
 
 

@@ -34,6 +34,11 @@ def plan_lines(plan: ClusterPlan) -> list[str]:
         lines.append(f"  Not now: {plan.not_now}")
     if plan.crowded:
         lines.append(f"  Takes of the headroom of {_names(plan.crowded)}: {_needs_it(plan)}")
+    for cost in plan.costs:
+        lines.append(
+            f"  If {_failing(cost)} failed afterwards, {_names(cost.vms)} would not restart:"
+            " the rules that are repaired leave no other host"
+        )
     for rule in plan.remaining:
         lines.append(f"  Not repaired: {rule_text(rule)} ({_names(rule.vms)})")
         lines += (f"    - {reason}" for reason in rule.because)

@@ -15,8 +15,7 @@ class Count(Protocol):
 
     #: By host; a host without members is not in it.
     crowd: Counter[str]
-    #: Hosts too many, places with too many members, or members on wrong hosts: 0 if the constraint is
-    #: satisfied.
+    #: How many members must move at least: 0 if the constraint is satisfied.
     faults: int
 
     def move(self, vm: str, source: str, target: str) -> None:
@@ -62,15 +61,15 @@ class _Crowd:
 class _OnOneHost(_Crowd):
     def __init__(self, placed: Collection[tuple[str, str]]) -> None:
         super().__init__(placed)
-        self._alone = len(placed) == 1
-        self.faults = max(0, len(self.crowd) - 1)
+        self._members = len(placed)
+        self.faults = self._members - max(self.crowd.values(), default=0)
 
     def move(self, vm: str, source: str, target: str) -> None:
         self._shift(source, target)
-        self.faults = len(self.crowd) - 1
+        self.faults = self._members - max(self.crowd.values())
 
     def admits(self, vm: str, host: str) -> bool:
-        return self._alone or host in self.crowd
+        return self._members == 1 or host in self.crowd
 
 
 class _Spread(_Crowd):
@@ -79,12 +78,12 @@ class _Spread(_Crowd):
     def __init__(self, placed: Collection[tuple[str, str]], most: int) -> None:
         super().__init__(placed)
         self._most = most
-        self.faults = sum(members > most for members in self.crowd.values())
+        self.faults = sum(max(0, members - most) for members in self.crowd.values())
 
     def move(self, vm: str, source: str, target: str) -> None:
         self._shift(source, target)
         most = self._most
-        self.faults += (self.crowd[target] == most + 1) - (self.crowd.get(source, 0) == most)
+        self.faults += (self.crowd[target] > most) - (self.crowd.get(source, 0) >= most)
 
     def admits(self, vm: str, host: str) -> bool:
         return self.crowd.get(host, 0) < self._most
@@ -115,7 +114,7 @@ class _SetsApart(_Crowd):
         self._sets: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for vm, host in placed:
             self._sets[limit.place(host)][limit.own_set(vm)] += 1
-        self.faults = sum(len(sets) > limit.most for sets in self._sets.values())
+        self.faults = sum(map(self._excess, self._sets.values()))
 
     def move(self, vm: str, source: str, target: str) -> None:
         self._shift(source, target)
@@ -123,12 +122,15 @@ class _SetsApart(_Crowd):
         left, joined = self._sets[limit.place(source)], self._sets[limit.place(target)]
         if left is joined:
             return
-        self.faults -= (len(left) > limit.most) + (len(joined) > limit.most)
+        self.faults -= self._excess(left) + self._excess(joined)
         joined[own] += 1
         left[own] -= 1
         if not left[own]:
             del left[own]
-        self.faults += (len(left) > limit.most) + (len(joined) > limit.most)
+        self.faults += self._excess(left) + self._excess(joined)
+
+    def _excess(self, sets: Mapping[str, int]) -> int:
+        return self._limit.excess(sets.values()) if len(sets) > self._limit.most else 0
 
     def admits(self, vm: str, host: str) -> bool:
         limit, own = self._limit, self._limit.own_set(vm)

@@ -9,6 +9,7 @@ import numpy as np
 from ovirt_placement.planning.exhaustive.space import At, Flags, Look, Numbers, Space
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Move
+from ovirt_placement.rules.placement import Arriving, Placement
 
 
 class Moves:
@@ -18,7 +19,8 @@ class Moves:
         self._space = space
         self._problem = space.problem
         self._hard = {
-            vm: tuple(goal for goal in self._problem.goals_of.get(vm, ()) if goal.hard) for vm in space.hosts
+            vm: tuple(goal for goal in self._problem.goals_of.get(vm, ()) if goal.binding)
+            for vm in space.hosts
         }
         self._gathering = tuple(
             goal for goal in self._problem.goals if goal.hard and goal.gathers and len(goal.vms) > 1
@@ -28,13 +30,12 @@ class Moves:
         """Every move with the states in which it is legal and those that it leads to."""
         look = self._space.look(states)
         for vm, hosts in self._space.hosts.items():
-            for digit, host in enumerate(hosts):
+            for host in hosts:
                 if host in self._problem.targets[vm]:
                     legal = self._legal(look, vm, host)
                     if legal.any():
                         froms = states[legal]
-                        change = (digit - self._space.digits(vm, froms)) * self._space.strides[vm]
-                        yield Move((vm,), host), froms, froms + change
+                        yield Move((vm,), host), froms, froms + self._change(froms, (vm,), host)
         for goal in self._gathering:
             for closure, inside in self._closures(look, goal):
                 yield from self._after_closure(self._space.look(inside), goal, closure)
@@ -47,11 +48,16 @@ class Moves:
         for goal in self._hard[vm]:
             if not legal.any():
                 break
-            legal &= self._admits(look, goal, vm, host)
+            if goal.opaque:
+                legal = self._lets_in_turn(look, goal, (vm,), host, legal)
+                legal = self._violates_nothing(look, goal, (vm,), host, legal)
+                continue
+            admits = self._admits(look, goal, vm, host)
+            if goal.lenient and not problem.pending:
+                admits |= self._no_worse(look, goal, vm, host)
+            legal &= admits
             if goal.gathers and len(goal.vms) > 1:
                 legal &= look.violated(goal)  # from a group that stands together nobody leaves alone
-            elif goal.opaque:
-                legal = self._violates_nothing(look, goal, vm, host, legal)
         return legal
 
     def _admits(self, look: Look, goal: Goal, vm: str, host: str, along: tuple[str, ...] = ()) -> Flags:
@@ -64,18 +70,39 @@ class Moves:
             rivals = [peer for peer in others if goal.limit.own_set(peer) not in coming]
             load = look.load(goal.limit, rivals, goal.limit.place(host), arriving=True)
             return load <= goal.limit.most - len(coming)
-        if goal.gathers:
-            return self._joins(look, others, host)
-        return np.array(
-            [goal.constraint.admits(vm, host, At(self._space, int(state))) for state in look.states],
-            dtype=np.bool_,
-        )
+        return self._joins(look, others, host)
 
-    def _violates_nothing(self, look: Look, goal: Goal, vm: str, host: str, legal: Flags) -> Flags:
-        digit = self._space.hosts[vm].index(host)
-        change = (digit - self._space.digits(vm, look.states)) * self._space.strides[vm]
-        after = self._space.look(look.states + change)
-        return legal & (look.violated(goal) | ~after.violated(goal))
+    def _lets_in_turn(self, look: Look, goal: Goal, vms: tuple[str, ...], host: str, legal: Flags) -> Flags:
+        """Asks the constraint alone, as the filter does: each VM as though those before it were there."""
+        found = legal.copy()
+        for place in np.flatnonzero(legal):
+            there: Placement = At(self._space, int(look.states[place]))
+            for vm in sorted(vms):
+                if vm in goal.vms and not goal.constraint.lets(vm, host, there):
+                    found[place] = False
+                    break
+                there = Arriving(there, (vm,), host)
+        return found
+
+    def _no_worse(self, look: Look, goal: Goal, vm: str, host: str) -> Flags:
+        now = look.excess(goal)
+        return (now > 0) & (self._after(look, (vm,), host).excess(goal) <= now)
+
+    def _violates_nothing(
+        self, look: Look, goal: Goal, vms: tuple[str, ...], host: str, legal: Flags
+    ) -> Flags:
+        return legal & (look.violated(goal) | ~self._after(look, vms, host).violated(goal))
+
+    def _after(self, look: Look, vms: tuple[str, ...], host: str) -> Look:
+        return self._space.look(look.states + self._change(look.states, vms, host))
+
+    def _change(self, states: Numbers, vms: tuple[str, ...], host: str) -> Numbers:
+        """What the numbers of placements change by, if VMs come to a host."""
+        space = self._space
+        return sum(
+            ((space.hosts[vm].index(host) - space.digits(vm, states)) * space.strides[vm] for vm in vms),
+            np.zeros(len(states), dtype=np.int64),
+        )
 
     def _closures(self, look: Look, goal: Goal) -> Iterator[tuple[tuple[str, ...], Numbers]]:
         """What of a group may move at once, with the states in which it is all that is on its host."""
@@ -98,8 +125,14 @@ class Moves:
         self, look: Look, goal: Goal, closure: tuple[str, ...]
     ) -> Iterator[tuple[Move, Numbers, Numbers]]:
         problem, space = self._problem, self._space
-        if not self._may_go_at_once(closure):
+        if any(
+            other.parts(frozenset(closure)) and not other.lenient
+            for vm in closure
+            for other in self._hard[vm]
+        ):
             return
+        goals = {other.number: other for vm in closure for other in self._hard[vm] if not other.gathers}
+        told = [other for other in goals.values() if not (other.opaque or other.lenient)]
         direct = {peer for vm in closure for peer in problem.peers.get(vm, ())}
         memory_mb = sum(problem.memory_mb[vm] for vm in closure)
         for host in sorted(
@@ -109,23 +142,16 @@ class Moves:
             legal &= look.taken_mb[host] <= problem.free_mb[host] - memory_mb
             for peers in (direct, goal.vms):
                 legal &= self._joins(look, [peer for peer in peers if peer not in closure], host)
-            for vm in closure:
-                for other in self._hard[vm]:
-                    if not other.gathers:
+            for other in told:
+                for vm in closure:
+                    if vm in other.vms:
                         legal &= self._admits(look, other, vm, host, closure)
+            for number in goals.keys() - {other.number for other in told}:
+                legal = self._lets_in_turn(look, goals[number], closure, host, legal)
+                legal = self._violates_nothing(look, goals[number], closure, host, legal)
             if legal.any():
                 froms = look.states[legal]
-                change = sum(
-                    (space.hosts[vm].index(host) - space.digits(vm, froms)) * space.strides[vm]
-                    for vm in closure
-                )
-                yield Move(closure, host), froms, froms + change
-
-    def _may_go_at_once(self, closure: tuple[str, ...]) -> bool:
-        """Whether no rule parts them, and none is judged by itself alone."""
-        return not any(
-            other.opaque or other.parts(frozenset(closure)) for vm in closure for other in self._hard[vm]
-        )
+                yield Move(closure, host), froms, froms + self._change(froms, closure, host)
 
     def _joins(self, look: Look, peers: Collection[str], host: str) -> Flags:
         """Whether any of the peers heads for a host; true where there are none."""

@@ -32,7 +32,8 @@ def shortest(problem: Problem, bound: Sequence[int], deadline: Deadline) -> tupl
     `bound` is what no end can beat: hard, crowding, soft by level. Reaching it ends the search.
     """
     space = Space(problem, CandidateHosts(problem, other=True))
-    other = any(goal.opaque for goal in problem.goals)
+    at_once = any(goal.binding and goal.gathers for goal in problem.goals)
+    other = any(goal.opaque or (goal.lenient and at_once) for goal in problem.goals)
     if space.size > (_MOST_STATES_ASKED_ONE_BY_ONE if other else _MOST_STATES):
         return None
     return _Search(space, tuple(bound)).run(deadline) if Values(space).fit else None

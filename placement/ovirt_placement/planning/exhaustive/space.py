@@ -135,6 +135,26 @@ class Look:
         shared = [self.places(one) == self.places(other) for one, other in combinations(goal.vms, 2)]
         return np.asarray(np.sum(shared, axis=0), dtype=np.int64)
 
+    def excess(self, goal: Goal) -> Numbers:
+        """How many VMs must move at least, of a goal that limits them or lists their hosts."""
+        if goal.limit is None:
+            wrong = np.array([not goal.right(host) for host in self.space.number_of], dtype=np.bool_)
+            return self._sum(wrong[self.places(vm)] for vm in goal.vms)
+        limit = goal.limit
+        places = dict.fromkeys(map(limit.place, self.space.number_of))
+        total = np.full(len(self.states), len(goal.vms), dtype=np.int64)
+        for place in places:
+            hosts = [host for host in self.space.number_of if limit.place(host) == place]
+            sizes = [
+                self._sum(self.on(vm, host) for vm in goal.vms if limit.own_set(vm) == one for host in hosts)
+                for one in sorted(limit.sets(goal.vms))
+            ]
+            total -= np.sort(np.array(sizes), axis=0)[::-1][: limit.most].sum(axis=0)
+        return total
+
+    def _sum(self, flags: Iterable[Flags]) -> Numbers:
+        return sum((one.astype(np.int64) for one in flags), np.zeros(len(self.states), dtype=np.int64))
+
     def _violates(self, goal: Goal) -> Flags:
         if goal.gathers:
             first = self.places(goal.vms[0])
@@ -155,7 +175,7 @@ class Look:
             for host in hosts:
                 there = self.holds(vm, host) if arriving else self.on(vm, host)
                 sets[limit.own_set(vm)] = sets.get(limit.own_set(vm), False) | there
-        return sum((there.astype(np.int64) for there in sets.values()), np.zeros(len(self.states), np.int64))
+        return self._sum(sets.values())
 
     def _violated_one_by_one(self, goal: Goal) -> Flags:
         """Only the constraint itself can judge."""

@@ -75,7 +75,7 @@ class Bringing:
         return all(
             self._enough_leave(goal, goal.limit, vms, host, settled, closed, depth)
             for goal in goals.values()
-            if goal.hard and goal.limit is not None
+            if goal.binding and goal.limit is not None
         )
 
     def _enough_leave(

@@ -62,7 +62,7 @@ def _closed(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterato
 
 def _gathering(problem: Problem, its: tuple[Trip, ...]) -> Iterator[Goal]:
     """The group that a closure is of."""
-    goals = _hard(problem, its[0].vm) if len(its) > 1 else iter(())
+    goals = _binding(problem, its[0].vm) if len(its) > 1 else iter(())
     return (goal for goal in goals if goal.gathers)
 
 
@@ -87,20 +87,20 @@ def _rivals(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterato
 
 
 def _limited(problem: Problem, vm: str) -> Iterator[tuple[Goal, AtMost]]:
-    return ((goal, goal.limit) for goal in _hard(problem, vm) if goal.limit is not None)
+    return ((goal, goal.limit) for goal in _binding(problem, vm) if goal.limit is not None)
 
 
 def _untold(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterator[tuple[int, int]]:
-    """A rule without a form was tried in this sequence alone."""
+    """What a rule without a form lets pass, or one that is violated, was tried in this sequence alone."""
     last: dict[int, int] = {}
     for its in travelling:
         for trip in its:
-            for goal in _hard(problem, trip.vm):
-                if goal.opaque:
+            for goal in _binding(problem, trip.vm):
+                if goal.opaque or goal.lenient:
                     if last.get(goal.number, trip.at) != trip.at:
                         yield trip.at, last[goal.number]
                     last[goal.number] = trip.at
 
 
-def _hard(problem: Problem, vm: str) -> Iterator[Goal]:
-    return (goal for goal in problem.goals_of.get(vm, ()) if goal.hard)
+def _binding(problem: Problem, vm: str) -> Iterator[Goal]:
+    return (goal for goal in problem.goals_of.get(vm, ()) if goal.binding)

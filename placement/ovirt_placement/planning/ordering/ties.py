@@ -36,9 +36,9 @@ def _knots(problem: Problem, where: Mapping[str, str], moving: Iterable[str]) ->
             if arrivals_mb[host] > problem.free_mb.get(host, 0):
                 knots[host].append(vm)
         for goal in problem.goals_of.get(vm, ()):
-            if goal.hard and goal.limit is not None:
+            if goal.binding and goal.limit is not None:
                 for place in {*map(goal.limit.place, ends)}:
                     knots[goal.number, place].append(vm)
-            elif goal.hard and goal.allowed is None:
+            elif goal.binding and goal.allowed is None:
                 knots[goal.number].append(vm)
     yield from (knot for knot in knots.values() if len(knot) > 1)

@@ -53,10 +53,10 @@ class CandidateHosts:
                 break
             if goal.form is None and not self._other:
                 return frozenset()
-            if not goal.hard or len(goal.vms) < 2:
+            if not goal.binding or len(goal.vms) < 2:
                 continue
             if goal.limit is not None:
-                targets -= self._full(goal, vm)
+                targets -= frozenset() if goal.lenient else self._full(goal, vm)
             elif goal.gathers and not self.moves_whole(goal):
                 # One by one its members come only to where others are; a whole group cannot be left.
                 targets = frozenset() if goal.satisfied else targets & places(self._problem, goal.vms)

@@ -40,6 +40,16 @@ class Goal:
         return self.level == HARD
 
     @property
+    def binding(self) -> bool:
+        """Whether no step may violate it, or violate it more."""
+        return self.constraint.binding
+
+    @property
+    def lenient(self) -> bool:
+        """Whether steps may leave it as violated as it is: it is so at the start, and we alone judge."""
+        return not self.satisfied and not self.constraint.engine_judges
+
+    @property
     def gathers(self) -> bool:
         """Whether all its VMs are to be on one host."""
         return isinstance(self.form, Same)

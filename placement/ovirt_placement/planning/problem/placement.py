@@ -94,18 +94,20 @@ class ProblemPlacement:
             self.where(vm) != host
             and host in self.problem.targets[vm]
             and self.free_mb(host) >= self.problem.memory_mb[vm]
-            and all(self.admits(goal, vm, host) for goal in self.problem.goals_of.get(vm, ()) if goal.hard)
+            and all(self.admits(goal, vm, host) for goal in self.problem.goals_of.get(vm, ()) if goal.binding)
             and self._joins(self.problem.peers.get(vm, ()), host)
             and not self._newly_violates(Move((vm,), host))
         )
 
     def admits(self, goal: Goal, vm: str, host: str) -> bool:
-        """Whether a goal lets a VM come to a host, as the filters judge.
+        """Whether a goal lets a VM come to a host, as the filters judge: `Constraint.lets`, counted.
 
         The whole constraint is asked where peers are on their way.
         """
         known = None if self.problem.pending else self._count(goal)
-        return goal.constraint.admits(vm, host, self) if known is None else known.admits(vm, host)
+        if known is None:
+            return goal.constraint.lets(vm, host, self)
+        return known.admits(vm, host) or (goal.lenient and self._no_worse(goal, known, vm, host))
 
     def closure(self, vm: str) -> tuple[str, ...]:
         """The VMs that the engine migrates with one by its affinity closure, that one among them.
@@ -125,7 +127,7 @@ class ProblemPlacement:
         """Whether the closure of a VM, as `closure` returns it, may migrate at once to `host`."""
         problem = self.problem
         moving = frozenset(vms)
-        goals = {goal.number: goal for vm in vms for goal in problem.goals_of.get(vm, ()) if goal.hard}
+        goals = {goal.number: goal for vm in vms for goal in problem.goals_of.get(vm, ()) if goal.binding}
         outside = {peer for vm in vms for peer in problem.peers.get(vm, frozenset())} - moving
         return (
             all(self.where(vm) != host and host in problem.targets[vm] for vm in vms)
@@ -133,6 +135,9 @@ class ProblemPlacement:
             and moving == frozenset(self.closure(vms[0]))
             and self._joins(outside, host)
             and not any(self._parts(goal, vms, host) for goal in goals.values())
+            and self._come_in_turn(
+                [goal for goal in goals.values() if goal.lenient or goal.opaque], vms, host
+            )
             and not self._newly_violates(Move(vms, host))
         )
 
@@ -209,16 +214,41 @@ class ProblemPlacement:
             return not self._joins(set(goal.vms).difference(vms), host)
         if goal.allowed is not None:
             return not goal.right(host)
-        if goal.limit is None:
-            return not all(goal.constraint.admits(vm, host, self) for vm in vms if vm in goal.vms)
+        if goal.limit is None or goal.lenient:
+            return False
         place, place_of = goal.limit.place(host), goal.limit.place
         there = {vm for vm in goal.vms if any(place_of(one) == place for one in self.occupied(vm))}
         return len(goal.limit.sets(there.union(vms).intersection(goal.vms))) > goal.limit.most
 
+    def _no_worse(self, goal: Goal, known: Count, vm: str, host: str) -> bool:
+        """Whether a violated goal is violated no more with the VM on another host."""
+        if not known.faults:
+            return False
+        before, source = known.faults, self.where(vm)
+        known.move(vm, source, host)
+        after = known.faults
+        known.move(vm, host, source)
+        return after <= before
+
+    def _come_in_turn(self, goals: list[Goal], vms: tuple[str, ...], host: str) -> bool:
+        """Whether goals let VMs come to a host, as the filter judges: one after another."""
+        if not goals:
+            return True
+        sources = {vm: self.where(vm) for vm in vms}
+        lets = True
+        for vm in sorted(vms):
+            lets = all(self.admits(goal, vm, host) for goal in goals if vm in goal.vms)
+            if not lets:
+                break
+            self.move((vm,), host)
+        for vm, source in sources.items():
+            self.move((vm,), source)
+        return lets
+
     def _newly_violates(self, move: Move) -> bool:
         """Whether a satisfied hard goal would be violated; the filters see most of that, but not all."""
         goals = {goal.number: goal for vm in move.vms for goal in self.problem.goals_of.get(vm, ())}
-        holding = [goal for goal in goals.values() if goal.hard and not self.violated(goal)]
+        holding = [goal for goal in goals.values() if goal.binding and not self.violated(goal)]
         if not holding:
             return False
         sources = [self.where(vm) for vm in move.vms]

@@ -81,6 +81,10 @@ class Capacity(PlacementConstraint, frozen=True, kw_only=True):
             excess, leaving = excess - amount, leaving + 1
         return leaving
 
+    def excess(self, placement: Placement) -> int:
+        """In what is counted."""
+        return max(0, sum(self._there(placement).values()) - self.most)
+
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """Against the hosts, from elsewhere; one that migrates counts as long as it holds one of them."""
         peers = [

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.placement import Placement
+from ovirt_placement.rules.placement import Arriving, Placement
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.reasons import ReasonKind
 
@@ -34,9 +34,14 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
 
     family: ClassVar[str] = "placement_rules"
     positive: ClassVar[bool] = False
+    engine_judges: ClassVar[bool] = False
 
     #: Whether migrations must not violate it either; otherwise it is repaired afterwards.
     continuous: bool = True
+
+    @property
+    def binding(self) -> bool:
+        return self.hard and self.continuous
 
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """What speaks against hosts for a member, while all others stay where they are.
@@ -49,8 +54,46 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
         """How many other members a host would have near it; the fewer the better."""
         return lambda host: 0
 
+    def judge_step(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+        """The same for one that migrates: what violates the rule no more than it is violated now is no harm.
+
+        Where it is not known for certain where members are, or some are on their way, all counts.
+        """
+        judge = self.judge(vm, placement, unconfirmed)
+        if placement.runs_on(vm) is None or not unconfirmed.isdisjoint(self.vms) or self.keeps(placement):
+            return judge
+        if any(len({*placement.occupied(peer)}) > 1 for peer in self.vms):
+            return judge
+        more = self.more_excess(vm, placement)
+
+        def against(host: str) -> Against | None:
+            found = judge(host)
+            return None if found is None or more(host) <= 0 else found
+
+        return against
+
+    def more_excess(self, vm: str, placement: Placement) -> Callable[[str], int]:
+        """By how much `excess` grows if a member goes to a host; all hosts of a domain are alike."""
+        now, known, domain_of = self.excess(placement), dict[str, int](), self.places
+
+        def more(host: str) -> int:
+            place = domain_of.get(host, host)
+            if place not in known:
+                known[place] = self.excess(Arriving(placement, (vm,), host)) - now
+            return known[place]
+
+        return more
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """The failure domain of each host, if it asks for any."""
+        return {}
+
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
         return self.judge(vm, placement)(host) is None
+
+    def lets(self, vm: str, host: str, placement: Placement) -> bool:
+        return self.judge_step(vm, placement)(host) is None
 
 
 @dataclass(frozen=True, kw_only=True)

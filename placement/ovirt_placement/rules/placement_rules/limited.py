@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from ovirt_placement.rules.forms import AtMost
@@ -35,8 +35,7 @@ class Limited(PlacementConstraint, frozen=True, kw_only=True):
     def surplus(self, placement: Placement) -> int:
         """From each place the smallest sets that are too many."""
         there = self._there({vm: (host,) for vm, host in self.running(placement)})
-        sizes = (sorted(map(len, sets.values())) for sets in there.values())
-        return sum(sum(each[: max(0, len(each) - self.limit.most)]) for each in sizes)
+        return sum(self.limit.excess(map(len, sets.values())) for sets in there.values())
 
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """Against places that others have filled; one that migrates counts at both ends."""
@@ -51,6 +50,20 @@ class Limited(PlacementConstraint, frozen=True, kw_only=True):
             return Against(self.refusal, limit.most, others)
 
         return against
+
+    def more_excess(self, vm: str, placement: Placement) -> Callable[[str], int]:
+        """Only the place that a member leaves and the one that it comes to count."""
+        there, own, limit = self._others(vm, placement, NOBODY), self.limit.own_set(vm), self.limit
+
+        def by_one(place: str) -> int:
+            """By how much the excess of a place is larger with the member than without it."""
+            sizes = {name: len(vms) for name, vms in there.get(place, {}).items()}
+            return limit.excess({**sizes, own: sizes.get(own, 0) + 1}.values()) - limit.excess(sizes.values())
+
+        source = placement.runs_on(vm)
+        left = None if source is None else limit.place(source)
+        less = 0 if left is None else by_one(left)
+        return lambda host: 0 if limit.place(host) == left else by_one(limit.place(host)) - less
 
     def _others(self, vm: str, placement: Placement, unconfirmed: frozenset[str]) -> _There:
         peers = (peer for peer in self.vms if peer != vm and peer not in unconfirmed)

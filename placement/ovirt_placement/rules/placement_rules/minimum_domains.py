@@ -41,6 +41,10 @@ class MinimumDomains(PlacementConstraint, frozen=True, kw_only=True):
     def form(self) -> AtLeast:
         return AtLeast(self.least, self.domain_of)
 
+    @property
+    def places(self) -> Mapping[str, str]:
+        return self.domain_of
+
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members that could leave a domain without giving it up, where there are too few."""
         if not self.surplus(placement):

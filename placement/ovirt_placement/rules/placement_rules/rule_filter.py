@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.snapshot import STORED
-from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.placement import Arriving, SnapshotPlacement
 from ovirt_placement.rules.placement_rules.exclusive_hosts import ExclusiveHosts
 from ovirt_placement.rules.placement_rules.in_force import constraints_in, constraints_of, not_known_yet
 from ovirt_placement.rules.placement_rules.kind import Against, Judge, PlacementConstraint
 from ovirt_placement.rules.placement_rules.limited import Limited
-from ovirt_placement.rules.placement_rules.standing import Arriving
 from ovirt_placement.rules.reasons import NOT_KNOWN_YET, Reason, unread
 from ovirt_placement.rules.rule import Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
@@ -21,18 +20,17 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Refuse hosts that any hard rule of any requested VM refuses, by what is confirmed.
 
     Of several VMs each counts as being there for the next. A rule that is to be satisfied in the end lets
-    VMs that run migrate: the enforcer repairs what that violates.
+    VMs that run migrate: the enforcer repairs what that violates. A rule that is violated already, and would
+    be no more so, lets a VM that runs migrate where no host is better.
     """
     asking = [(vm, tuple(_hard(snapshot, vm))) for vm in request.vms]
     late = tuple(Reason(NOT_KNOWN_YET, status=why) for why in _not_known_yet(snapshot, request.vms))
     if not any(rules for _, rules in asking):
         return tuple(Verdict(host, accepted=True, reasons=late) for host in request.candidate_hosts)
     if len(request.vms) == 1:
-        judges = _judges(snapshot, request, *asking[0])
-        return tuple(
-            Verdict.of(host, (*_reasons(snapshot, request.vms[0], judges, host), *late))
-            for host in request.candidate_hosts
-        )
+        found = _verdicts(snapshot, request, *asking[0], late)
+        accepted = any(one.accepted for one in found)
+        return found if accepted else _verdicts(snapshot, request, *asking[0], late, migrating=True)
     return tuple(
         Verdict.of(host, (*_in_turn(snapshot, request, asking, host), *late))
         for host in request.candidate_hosts
@@ -53,9 +51,22 @@ def _hard(snapshot: Snapshot, vm: str) -> Iterator[PlacementConstraint]:
 _Judges = list[tuple[PlacementConstraint, Judge]]
 
 
-def _judges(snapshot: Snapshot, request: Request, vm: str, rules: tuple[PlacementConstraint, ...]) -> _Judges:
+def _verdicts(
+    snapshot: Snapshot,
+    request: Request,
+    vm: str,
+    rules: tuple[PlacementConstraint, ...],
+    late: tuple[Reason, ...],
+    *,
+    migrating: bool = False,
+) -> tuple[Verdict, ...]:
     placement = SnapshotPlacement(snapshot)
-    return [(rule, rule.judge(vm, placement, request.unconfirmed)) for rule in rules]
+    judges = [
+        (rule, (rule.judge_step if migrating else rule.judge)(vm, placement, request.unconfirmed))
+        for rule in rules
+    ]
+    hosts = request.candidate_hosts
+    return tuple(Verdict.of(host, (*_reasons(snapshot, vm, judges, host), *late)) for host in hosts)
 
 
 def _reasons(snapshot: Snapshot, vm: str, judges: _Judges, host: str) -> Iterator[Reason]:
@@ -74,7 +85,7 @@ def _in_turn(
     for number, (vm, rules) in enumerate(asking):
         there = Arriving(placement, request.vms[:number], host)
         for rule in rules:
-            against = rule.judge(vm, there, request.unconfirmed)(host)
+            against = rule.judge_step(vm, there, request.unconfirmed)(host)
             if against is not None:
                 yield reason(snapshot, rule, vm, host, against)
 

@@ -41,6 +41,10 @@ class SameDomain(PlacementConstraint, frozen=True, kw_only=True):
     def form(self) -> OnePlace:
         return OnePlace(self.domain_of)
 
+    @property
+    def places(self) -> Mapping[str, str]:
+        return self.domain_of
+
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members off the domain that most share; of domains with as many, the first by name gathers them."""
         counts = Counter(self.domain_of.get(host) for _, host in self.running(placement))

@@ -48,6 +48,10 @@ class Spread(PlacementConstraint, frozen=True, kw_only=True):
         few = len(self.eligible) < self.min_domains
         return Even(self.max_skew, self.domain_of, self.eligible, from_nothing=few)
 
+    @property
+    def places(self) -> Mapping[str, str]:
+        return self.domain_of
+
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members of domains with too many, and those in no domain."""
         counts = Counter(self.domain_of.get(host) for _, host in self.running(placement))

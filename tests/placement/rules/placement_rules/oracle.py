@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from hypothesis import assume
+
 from ovirt_placement.model import PlacementRule, Snapshot
 
 #: The host of each VM that runs.
@@ -117,6 +119,43 @@ def lets(rule: PlacementRule, state: Snapshot, at: At, vm: str, host: str) -> bo
     if rule.kind == "capacity":
         return at.get(vm) in rule.hosts or host not in rule.hosts
     return lets_in_domain(rule, state, at, vm, host)
+
+
+def lets_step(rule: PlacementRule, state: Snapshot, at: At, vm: str, host: str) -> bool:
+    """The same of a migration: what is violated already, and no more afterwards, lets it pass."""
+    if vm not in at or lets(rule, state, at, vm, host):
+        return lets(rule, state, at, vm, host)
+    return 0 < distance(rule, state, at) >= distance(rule, state, {**at, vm: host})
+
+
+def distance(rule: PlacementRule, state: Snapshot, at: At) -> int:
+    """How much is too much on the hosts of a capacity; else how many VMs must be elsewhere."""
+    if rule.kind == "capacity":
+        counted = (vm for vm, host in at.items() if host in rule.hosts and (vm in rule.vms or not rule.vms))
+        return max(0, sum(amount(state, vm, rule.counted) for vm in counted) - (rule.most or 0))
+    fewest = fewest_moves(rule, state, at)
+    assume(fewest is not None)  # what no placement satisfies has no distance
+    assert fewest is not None
+    return fewest
+
+
+def fewest_moves(rule: PlacementRule, state: Snapshot, at: At) -> int | None:
+    """How many VMs must be elsewhere for a rule to be satisfied, wherever; None if that cannot be."""
+    seen = {tuple(sorted(at.items()))}
+    layer, moves = [dict(at)], 0
+    while layer:
+        if any(satisfied(rule, state, one) for one in layer):
+            return moves
+        further = []
+        for one in layer:
+            for name in one:
+                for to in state.hosts:
+                    after = {**one, name: to.id}
+                    if tuple(sorted(after.items())) not in seen:
+                        seen.add(tuple(sorted(after.items())))
+                        further.append(after)
+        layer, moves = further, moves + 1
+    return None
 
 
 def lets_in_domain(rule: PlacementRule, state: Snapshot, at: At, vm: str, host: str) -> bool:

@@ -86,13 +86,19 @@ class Model:
     def _limit(self, goal: Goal, limit: AtMost, violated: Term) -> None:
         """No more than the limit on any place, or the goal is violated."""
         domains, fixed = self._divided(goal)
+        excess: list[Term] = []
         for place, load in loads(self.cp, limit, self.at, domains, fixed).items():
             more = len(load) - limit.most
             if more <= 0:
                 continue
             self.cp.add(sum(load) <= limit.most + more * violated)
-            if goal.hard and not goal.satisfied:
+            if goal.binding and goal.lenient:
+                excess.append(self.cp.new_int_var(0, more, ""))
+                self.cp.add(excess[-1] >= sum(load) - limit.most)
+            elif goal.binding and not goal.satisfied:
                 self._exclude(limit, place, load, domains)
+        if excess and not limit.set_of:
+            self.cp.add(sum(excess) <= goal.surplus)
         if goal.partly:
             self._count_pairs(goal, self._fixed(goal))
 
@@ -119,12 +125,12 @@ class Model:
             self.cp.add(sum(load) <= limit.most).only_enforce_if(comes)
 
     def _count_pairs(self, goal: Goal, fixed: Counter[str]) -> None:
-        """A VM that comes to a host is alone there: so only those that stay where they start share one."""
+        """Where the engine judges, who comes to a host is alone there: only those that stay share one."""
         staying: defaultdict[str, list[Term]] = defaultdict(list)
         for vm in goal.vms:
             if vm in self.scope.domains:
-                home = self.problem.where[vm]
-                staying[home].append(self.at[vm, home])
+                for home in self.scope.domains[vm] if goal.lenient else (self.problem.where[vm],):
+                    staying[home].append(self.at[vm, home])
         for host in sorted({*fixed, *staying}):
             there, more = fixed[host], staying[host]
             self.pairs.append(there * (there - 1) // 2)

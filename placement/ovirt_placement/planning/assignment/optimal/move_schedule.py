@@ -32,7 +32,7 @@ class MoveSchedule:
             self._limit(host)
         for vm in self._moving:
             for goal in self._problem.goals_of.get(vm, ()):
-                if goal.hard and goal.limit is not None:
+                if goal.binding and goal.limit is not None:
                     self._wait_for_rivals(vm, goal, goal.limit)
             self._join_peers(vm)
         for closure, at_once in self._at_once.values():

@@ -1,0 +1,124 @@
+"""States that are bad already: a step is judged by what it makes worse, and what stays has a named cause."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.legality import legal
+from ovirt_placement.planning.obstacles import ObstacleKind
+from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.planner import make_plan
+from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, rule, snapshot, vm
+from tests.cases.asking import Ask
+from tests.placement.rules.placement_rules.drawn import placement_rules
+from tests.placement.rules.placement_rules.oracle import distance, running
+
+_HOSTS = ("h1", "h2", "h3")
+_VMS = ("a", "b", "c", "d")
+EACH = pytest.mark.parametrize("name", [StrategyName.OPTIMAL, StrategyName.GREEDY])
+
+
+@EACH
+def test_as_many_vms_apart_as_hosts_are_repaired_and_what_that_costs_is_said(
+    ask: Ask, name: StrategyName
+) -> None:
+    found = ask(f"ovirt-enforcer plan --strategy {name}", "ha-apart-on-two-hosts")
+    assert found.status == 3
+    assert "1 migration" in found.text
+    assert "failed afterwards, " in found.text
+    assert "the rules that are repaired leave no other host" in found.text
+    conflict = ask("ovirt-placement conflicts", "ha-apart-on-two-hosts")
+    assert conflict.status == 1
+    assert "cannot be satisfied together with the HA reservation: its VMs need 2 hosts" in conflict.text
+
+
+@EACH
+def test_three_masters_on_two_hosts_after_a_drain_get_the_third(name: StrategyName) -> None:
+    masters = [vm(each, at, ha=True) for each, at in (("m1", "h1"), ("m2", "h2"), ("m3", "h1"))]
+    apart = group("g", APART, "m1 m2 m3")
+    state = snapshot(cluster(ha_reservation=True), *map(host, _HOSTS), *masters, apart)
+    plan = make_plan(state, CLUSTER, strategy=strategy(name))
+    assert ([step.target for step in plan.steps], plan.remaining) == (["h3"], ())
+
+
+@EACH
+@pytest.mark.parametrize("continuous", [True, False])
+def test_two_sets_on_every_host_are_separated_set_by_set(name: StrategyName, continuous: bool) -> None:
+    vms = [vm(f"{one}{at}", f"h{at}") for one in "xy" for at in (1, 2)]
+    apart = rule("r", "separate", "x1 x2", other_vms="y1 y2", continuous=continuous)
+    state = snapshot(host("h1"), host("h2"), *vms, apart)
+    plan = make_plan(state, CLUSTER, strategy=strategy(name))
+    assert (plan.migrations, plan.remaining) == (2, ())
+
+
+@EACH
+def test_three_sets_on_each_of_three_hosts_are_separated(name: StrategyName) -> None:
+    sets = [" ".join(f"{one}{at}" for at in range(3)) for one in "xyz"]
+    rules = [
+        rule(f"r{first}{second}", "separate", sets[first], other_vms=sets[second])
+        for first, second in ((0, 1), (0, 2), (1, 2))
+    ]
+    vms = [vm(each, f"h{each[1]}") for one in sets for each in one.split()]
+    state = snapshot(host("h0"), host("h1"), host("h2"), *vms, *rules)
+    plan = make_plan(state, CLUSTER, strategy=strategy(name), deadline=Deadline.after(20))
+    assert (plan.migrations, plan.remaining) == (6, ())
+
+
+def test_a_rule_that_binds_a_vm_to_one_host_costs_its_restart() -> None:
+    bound = group("g", hosts_rule=TOGETHER, vms="a", hosts="h1")
+    state = snapshot(cluster(ha_reservation=True), host("h1"), host("h2"), vm("a", "h2", ha=True), bound)
+    plan = make_plan(state, CLUSTER)
+    assert [step.target for step in plan.steps] == ["h1"]
+    assert [(one.hosts, one.vms) for one in plan.costs] == [(("h1",), ("a",))]
+
+
+@st.composite
+def states(draw: st.DrawFn) -> Snapshot:
+    """Hosts with and without room, under rules of any kinds, some of them violated."""
+    hosts = [host(name, free_mb=draw(st.sampled_from([0, 1024, 8192, 8192]))) for name in _HOSTS]
+    vms = [vm(name, draw(st.sampled_from(_HOSTS)), migratable=draw(st.integers(0, 5)) > 0) for name in _VMS]
+    rules = [
+        draw(placement_rules(f"r{at}", _VMS, _HOSTS, enforcing=True)) for at in range(draw(st.integers(1, 3)))
+    ]
+    return snapshot(*hosts, *vms, *rules)
+
+
+def improving(state: Snapshot) -> list[tuple[str, str]]:
+    """VMs with hosts that have room, where no rule is further from being satisfied, and one is nearer."""
+    at = running(state)
+    now = [distance(one, state, at) for one in state.placement_rules]
+    found = []
+    for one in state.vms:
+        for to in state.hosts:
+            if one.migratable and to.id != one.host and to.free_mb >= needed_mb(one):
+                then = [distance(rule, state, {**at, one.id: to.id}) for rule in state.placement_rules]
+                if then != now and all(after <= before for after, before in zip(then, now, strict=True)):
+                    found.append((one.id, to.id))
+    return found
+
+
+@given(states())
+def test_what_makes_nothing_worse_and_something_better_is_legal(state: Snapshot) -> None:
+    for name, to in improving(state):
+        source = state.vm_by_id[name].host
+        assert source is not None
+        assert legal(state, Step(vms=(name,), sources=(source,), target=to, groups=(), repairs=())), (
+            name,
+            to,
+        )
+
+
+@EACH
+@given(state=states())
+def test_where_one_migration_makes_things_better_there_is_a_plan_or_a_cause(
+    name: StrategyName, state: Snapshot
+) -> None:
+    if improving(state):
+        plan = make_plan(state, CLUSTER, strategy=strategy(name))
+        causes = [{each.kind for each in one.obstacles} - {ObstacleKind.NOT_FOUND} for one in plan.remaining]
+        assert plan.steps or all(causes)
