@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,9 @@ _FOLDERS = pytest.StashKey[frozenset[Path]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell's background job passes that on to what tests start, and then end as Ctrl-C does.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[_FOLDERS] = _folders_in_memory()
     runs.install(config)
 
