@@ -9,7 +9,7 @@ import pytest
 from . import walk_through
 from .walk_through import Block
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
 PAGE = walk_through.read("add-a-gate.md")
 GATE, TEST = "enforcer/ovirt_enforcer/gates/stays.py", "tests/enforcer/gates/test_stays.py"

@@ -8,7 +8,7 @@ import pytest
 
 from . import walk_through
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
 PAGE = walk_through.read("add-a-rule.md")
 RULE = "placement/ovirt_placement/rules/affinity/at_most.py"

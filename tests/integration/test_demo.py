@@ -25,6 +25,8 @@ from tests.examples import seeds
 from tests.paths import CHECKOUT
 
 #: A few report whether it works at all; the others that chance does not matter.
+#: A story of a minute, or two on a busy machine.
+pytestmark = pytest.mark.timeout(300)
 SEEDS = [pytest.param(seed + 1, marks=pytest.mark.nightly) for seed in seeds(7)]
 MIGRATION_DONE = "63"
 
