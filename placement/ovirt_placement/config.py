@@ -157,10 +157,13 @@ class Config:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where the services keep the store, or what they know of it, and what they publish."""
+        """Where the services keep the store, or what they know of it, what they publish, and audit logs."""
         url = urlsplit(self.store.url)
         file = Path(url.path[1:]) if url.scheme.startswith("sqlite") else STATE_DIRECTORY / "store"
-        return file.parent, self.inventory.directory
+        sections = map(self._sections.get, ("enforcer", "web"))
+        logs = [one.get("audit_log") for one in sections if isinstance(one, Mapping)]
+        written = (Path(log).parent for log in logs if isinstance(log, str) and log)
+        return file.parent, self.inventory.directory, *written
 
     @property
     def files(self) -> tuple[Path, ...]:

@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace) -> int:
         server = msgspec.structs.replace(chosen.server, listen=options.listen)
         chosen = msgspec.structs.replace(chosen, server=server)
     record = settings.record_file(chosen.decisions, options.config)
-    identity.become_owner(() if record is None else (record.parent,))
+    identity.become_owner(settings.folders(chosen, record))
     service.run(chosen, record)
     return 0
 
@@ -119,6 +119,7 @@ def _check(options: argparse.Namespace) -> int:
     from . import checking, settings
 
     chosen = settings.with_plugins(settings.load(options.config), options.plugins)
+    identity.become_owner(settings.folders(chosen, None))
     with answering("loading the plugins"):
         return checking.check(chosen, options.json, whole=options.all)
 

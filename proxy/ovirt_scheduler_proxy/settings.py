@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -171,6 +172,18 @@ def _named(path: Path | None) -> Path | None:
     """The file of the command line, or else of the environment."""
     named = os.environ.get(FILE_VARIABLE)
     return path or (Path(named) if named else None)
+
+
+def folders(settings: Settings, record: Path | None) -> Iterator[Path]:
+    """Where files are written, and where code that is run is from."""
+    if record is not None:
+        yield record.parent
+    if settings.log.file:
+        yield Path(settings.log.file).parent
+    for plugins in settings.plugins:
+        yield Path(plugins.directory)
+        if plugins.python:
+            yield Path(plugins.python).parent
 
 
 def decode(document: dict[str, Any], file: Path) -> Settings:

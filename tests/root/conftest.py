@@ -28,6 +28,7 @@ SERVICES = {
     ("ovirt-placement", "inventory", "run"),
     ("ovirt-enforcer", "run"),
     ("ovirt-placement-web", "run"),
+    ("ovirt-scheduler-proxy", "run"),
 }
 
 

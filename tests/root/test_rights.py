@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -108,6 +109,30 @@ def test_the_proxy_runs_even_if_it_does_not_answer_the_services_user(
         said = "it answers root and the users that [server] allowed_users of its configuration names"
         assert f"the proxy: {said}" in doctor["not_examined"]
         assert status["proxy"]["error"] == said
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_no_code_and_no_log_of_others_is_the_proxys_with_roots_rights(
+    root: Root, tmp_path: Path, command: str
+) -> None:
+    """Who may write in a folder of plugins or of logs may have root run code, or write through a link."""
+    victim, logs = tmp_path / "victim", tmp_path / "logs"
+    victim.mkdir(mode=0o700)
+    logs.mkdir()
+    (logs / "proxy.log").symlink_to(victim / "ld.so.preload")
+    seen = logs / "seen"
+    plugins = write_plugins(
+        tmp_path / "plugins", units=f"import os\nopen({str(seen)!r}, 'a').write(f'{{os.geteuid()}} ')\n"
+    )
+    for folder in (logs, plugins):
+        os.chown(folder, OWNER, GROUP)
+    settings = tmp_path / "proxy.toml"
+    log = f'[log]\nfile = "{logs}/proxy.log"\n' if command == "run" else ""
+    settings.write_text(f'{log}[server]\nlisten = "127.0.0.1:0"\n[[plugins]]\ndirectory = "{plugins}"\n')
+    root.run("ovirt-scheduler-proxy", command, "--config", str(settings))
+    assert list(victim.iterdir()) == []
+    # The user of the services may not get on with an interpreter that is root's alone.
+    assert not seen.exists() or {*seen.read_text().split()} == {str(OWNER)}
 
 
 def roots_doings(root: Root, folder: Path) -> list[str]:
