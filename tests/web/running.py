@@ -127,6 +127,7 @@ def paged(
     listen: str = "127.0.0.1:0",
     first: str = "c1",
     named: str = "",
+    store_url: str | None = None,
 ) -> Iterator[Page]:
     """A page about this state; `web` are further lines of its section, `first` is one of its clusters, and
     `named` is how browsers know it, where that is another name."""
@@ -135,7 +136,11 @@ def paged(
     try:
         more = f'[web]\nlisten = "{listen}"\naudit_log = "{folder}/audit.log"\n{web}\n'
         file = write_configuration(
-            folder, f"{server.url}/ovirt-engine/api", inventory="interval_seconds = 0.2\n", more=more
+            folder,
+            f"{server.url}/ovirt-engine/api",
+            inventory="interval_seconds = 0.2\n",
+            store_url=store_url,
+            more=more,
         )
         with inventory_running(file), page_process(file) as (process, url):
             page = Page(url, engine, server, process, folder, named)

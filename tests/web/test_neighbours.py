@@ -22,6 +22,7 @@ from ovirt_simulator.core.built_in_roles import BY_NAME
 from ovirt_simulator.core.entities import user_id
 from tests.configuration import write_configuration
 from tests.pages import samples
+from tests.placement.postgres_server import running
 from tests.web.apache import free_port
 from tests.web.conftest import STATE
 from tests.web.running import COOKIE, ROOT, Answer, Page, page_process, paged
@@ -182,6 +183,19 @@ def test_who_knows_the_password_is_let_in_while_others_guess(page: Page) -> None
             assert page.log_in().status == 303
         finally:
             ended.set()
+
+
+def test_a_store_that_hangs_holds_up_no_view_and_no_log_in(tmp_path: Path) -> None:
+    with running() as server, paged(tmp_path, STATE, store_url=server.url) as page:
+        cookie = page.session()
+        assert page.ask("/", cookie=cookie).status == 200
+        with server.hanging():
+            for path in ("/", "/cluster/c1", "/vm/a", "/keys", "/history", "/maintenance/c1", "/doctor") * 2:
+                assert soon(page, cookie, path).status in (200, 503), path
+            page.until(lambda: "has not answered within" in soon(page, cookie).text)
+            assert page.log_in().status == 303
+        page.until(lambda: "has not answered within" not in page.ask("/", cookie=cookie).text)
+        assert page.ask("/history", cookie=cookie).status == 200
 
 
 class Wire:

@@ -58,7 +58,7 @@ async def log_in(request: Request) -> Response:
     counted = counted_address(request)
     try:
         async with site.throttle.turn(name, counted, password) as known:
-            kind = site.bounds.acts if known else site.bounds.log_ins
+            kind = site.bounds.rights if known else site.bounds.log_ins
             # Those whom no address distinguishes are distinguished by their names.
             token, rights = await kind.run(counted or name, _logged_in, site, name, password)
     except Refusal as refusal:

@@ -45,7 +45,7 @@ from ovirt_placement_web.cluster_map import Drawn, MapDocument, cluster_map
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.made_plans import MadePlan, MadePlans
 from ovirt_placement_web.map_changes import LatestMaps, MapChangesDocument, map_changes, whole
-from ovirt_placement_web.stored import stored
+from ovirt_placement_web.stored import STORE_SECONDS, stored
 from ovirt_service.errors import UserError
 
 #: What hangs on more than the state, the store and the proxy say, is asked again after so long.
@@ -112,7 +112,7 @@ class Questions:
             try:
                 configuration = reread(self._config)
                 mistakes = tuple(sections.complaints(configuration))
-                enforcer = None if mistakes else enforcement(configuration, view.snapshot)
+                enforcer = None if mistakes else enforcement(configuration, view.snapshot, STORE_SECONDS)
                 names = sections.configured_names(configuration)
             except UserError as error:
                 mistakes = (str(error),)

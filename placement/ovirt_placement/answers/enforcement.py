@@ -28,6 +28,8 @@ _DEFAULT_MODE: Final = "observe"
 NOT_RUNNING: Final = "no enforcer runs"
 #: How long each part of the store may take to answer.
 _PATIENCE_SECONDS = 2.0
+#: And all together.
+_MOST_PATIENCE_SECONDS = 10.0
 #: Of the recorded refusals this many are shown.
 _MOST_REFUSALS = 5
 
@@ -118,12 +120,19 @@ class EnforcementRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
         return self.mode != "observe"
 
 
-def enforcement(config: Config, snapshot: Snapshot) -> EnforcementRecord:
-    """Read what the store says; `snapshot` has the names. Raises `UserError` if the section is wrong."""
+def enforcement(
+    config: Config, snapshot: Snapshot, seconds: float = _MOST_PATIENCE_SECONDS
+) -> EnforcementRecord:
+    """Read what the store says; `snapshot` has the names. Raises `UserError` if the section is wrong.
+
+    `seconds` is how long the store as a whole may take.
+    """
+    from ovirt_placement.store.opening import answered_within
+
     configured = _configured(config)
     here = EnforcementRecord(mode=configured or _DEFAULT_MODE, configured_mode=configured)
     try:
-        return _read(config, snapshot, here)
+        return answered_within(config, seconds, lambda: _read(config, snapshot, here))
     except UserError as error:
         return msgspec.structs.replace(here, error=str(error), **_unreadable(config))
 

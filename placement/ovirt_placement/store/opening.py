@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import queue
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import TypeVar
 
 from ovirt_placement.config import Config
 from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.database import StoreUnmade
+from ovirt_placement.store.connections import parse_url, show_url
+from ovirt_placement.store.database import StoreAway, StoreUnmade
+from ovirt_service.threads import BackgroundThread
 
 #: A person waits longer for a store that others write to than a placement can.
 PERSON_SECONDS = 5.0
+
+#: A store that waits for others says so by itself, a little later.
+_MORE_SECONDS = 0.2
+#: While so many readings of a store hang, nobody waits for another.
+_MOST_HANGING = 2
+_hanging = Counter[str]()
+_changing = threading.Lock()
 
 _Part = TypeVar("_Part", bound=StoreAccess)
 _Answer = TypeVar("_Answer")
@@ -37,8 +49,53 @@ def stored(
     patience_seconds: float = PERSON_SECONDS,
 ) -> _Answer | _Nothing:
     """What it answers; `nothing` where there is no store yet. Raises `StoreAway`."""
+
+    def read() -> _Answer | _Nothing:
+        try:
+            with opened(part, config, patience_seconds=patience_seconds, create=False) as store:
+                return ask(store)
+        except StoreUnmade:
+            return nothing
+
+    return answered_within(config, patience_seconds, read)
+
+
+def answered_within(config: Config, seconds: float, read: Callable[[], _Answer]) -> _Answer:
+    """What is read of the store, in a thread: a server that is stopped keeps who asks it for ever.
+
+    Raises `StoreAway` if that takes longer, at once while others wait for it in vain, and what `read` raises.
+    """
+    url = config.store.url
+    if _hanging[url] >= _MOST_HANGING:
+        raise _away(url, seconds)
+    outcomes: queue.SimpleQueue[tuple[_Answer, None] | tuple[None, Exception]] = queue.SimpleQueue()
+    late, ended = False, False
+
+    def ask() -> None:
+        nonlocal ended
+        try:
+            outcomes.put((read(), None))
+        except Exception as error:  # it is raised where the answer is awaited
+            outcomes.put((None, error))
+        with _changing:
+            ended = True
+            _hanging[url] -= late
+
+    BackgroundThread(target=ask, name="store").start()
     try:
-        with opened(part, config, patience_seconds=patience_seconds, create=False) as store:
-            return ask(store)
-    except StoreUnmade:
-        return nothing
+        answer, error = outcomes.get(timeout=seconds + _MORE_SECONDS)
+    except queue.Empty:
+        with _changing:
+            late = not ended
+            _hanging[url] += late
+        raise _away(url, seconds) from None
+    if error is not None:
+        raise error
+    return answer  # type: ignore[return-value]  # there is one where there is no error
+
+
+def _away(url: str, seconds: float) -> StoreAway:
+    return StoreAway(
+        f"store {show_url(parse_url(url))}: has not answered within {seconds:g} s",
+        "it, or its machine, hangs: systemctl status postgresql there shows whether it runs",
+    )
