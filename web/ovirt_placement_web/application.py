@@ -67,6 +67,10 @@ def application(config: Config, settings: WebSettings, at: Listening, metrics: W
     return ByPath(shown[0], apps[0], tuple(zip(shown[1:], apps[1:], strict=True)))
 
 
+#: A session without a request ends after this time.
+_SESSION_IDLE_SECONDS = 1800.0
+
+
 def _site(place: Place, settings: WebSettings, shown: tuple[Place, ...], metrics: WebMetrics) -> Site:
     config, tokens = place.config, UserTokens(place.config.engine)
     limits = bounds(metrics, streams=settings.streams, streams_each=settings.streams_per_session)
@@ -75,7 +79,7 @@ def _site(place: Place, settings: WebSettings, shown: tuple[Place, ...], metrics
         config=config,
         settings=msgspec.structs.replace(settings, root=place.root),
         keeper=Keeper(config),
-        sessions=Sessions(settings.session_idle_seconds),
+        sessions=Sessions(_SESSION_IDLE_SECONDS),
         bounds=limits,
         throttle=Throttle(metrics),
         tokens=tokens,

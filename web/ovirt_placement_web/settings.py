@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from ovirt_placement.config import Seconds
 from ovirt_service.addresses import split_address
 from ovirt_service.errors import UserError
 
@@ -33,8 +32,6 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     key: Path | None = None
     #: Web servers whose X-Forwarded-* headers count.
     trusted_proxies: tuple[str, ...] = ()
-    #: A session without a request ends after this time.
-    session_idle_seconds: Seconds = 1800.0
     #: How often the tokens of sessions are checked.
     validate_seconds: Annotated[float, Meta(gt=0, le=60)] = 60.0
     #: Event streams of one session, and in all.

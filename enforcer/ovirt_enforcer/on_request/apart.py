@@ -160,7 +160,7 @@ def _maintenance(
     """Be the process."""
     state = msgspec.msgpack.decode(snapshot, type=Snapshot)
     plan = plan_maintenance(state, hosts, options, Deadline.after(seconds))
-    return maintenance_record(plan, None, state)
+    return maintenance_record(plan, state)
 
 
 def _order(

@@ -107,7 +107,7 @@ def in_order_of_plan(
     options = MaintenanceOptions(stopped=frozenset(stop_vms), domains=domains, explained=False)
     plan = plan_maintenance(snapshot, [host.id for host in hosts], options, deadline)
     if plan.blocked:
-        left = maintenance_record(plan, None, snapshot).without_round
+        left = maintenance_record(plan, snapshot).without_round
         why = "; ".join(
             f"{one.host.name}: {', '.join(obstacle.text for obstacle in one.obstacles)}" for one in left
         )

@@ -56,15 +56,6 @@ class VmThatStays(Record, frozen=True, omit_defaults=False):
     because: str
 
 
-class Tradeoff(Record, frozen=True, omit_defaults=False):
-    """The result for this many hosts at once."""
-
-    at_once: int
-    rounds: int
-    migrations: int
-    seconds: float
-
-
 class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The maintenance of hosts of one cluster."""
 
@@ -89,8 +80,6 @@ class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False)
     #: What relaxing each obstacle by itself comes to: a rule, the HA reservation, or by stopping VMs. As much
     #: as there was time to try.
     relaxed: tuple[RelaxedObstacle, ...]
-    #: For more hosts at once, plans that have fewer rounds; null where nobody asked for them.
-    tradeoffs: tuple[Tradeoff, ...] | None
 
 
 class MaintenancePlans(Record, frozen=True, omit_defaults=False):
@@ -100,10 +89,8 @@ class MaintenancePlans(Record, frozen=True, omit_defaults=False):
     clusters: tuple[ClusterMaintenance, ...]
 
 
-def maintenance_record(
-    plan: MaintenancePlan, others: tuple[MaintenancePlan, ...] | None, snapshot: Snapshot
-) -> ClusterMaintenance:
-    """A plan with names; with `others`, those of these plans that no other beats in rounds and migrations."""
+def maintenance_record(plan: MaintenancePlan, snapshot: Snapshot) -> ClusterMaintenance:
+    """A plan with names."""
     return ClusterMaintenance(
         cluster=named_cluster(plan.cluster, snapshot),
         at_once=plan.at_once,
@@ -120,7 +107,6 @@ def maintenance_record(
             VmThatStays(named_vm(vm, snapshot), kept_text(why, snapshot)) for vm, why in plan.kept
         ),
         relaxed=tuple(_relaxed(one, snapshot) for one in plan.relaxations),
-        tradeoffs=None if others is None else _tradeoffs((plan, *others)),
     )
 
 
@@ -146,13 +132,3 @@ def _without_round(one: BlockedHost, snapshot: Snapshot) -> HostWithoutRound:
 def _relaxed(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:
     (obstacle,) = named_obstacles((one.obstacle,), snapshot)
     return RelaxedObstacle(obstacle, named_hosts(one.hosts, snapshot), held=bool(one.obstacle.words))
-
-
-def _tradeoffs(plans: tuple[MaintenancePlan, ...]) -> tuple[Tradeoff, ...]:
-    """Pairs of rounds and migrations that none beats, of plans that reach as many hosts as any."""
-    most = max(len(plan.hosts) for plan in plans)
-    best: list[MaintenancePlan] = []
-    for plan in sorted(plans, key=lambda one: (one.migrations, len(one.rounds), one.at_once)):
-        if len(plan.hosts) == most and all(len(plan.rounds) < len(known.rounds) for known in best):
-            best.append(plan)
-    return tuple(Tradeoff(one.at_once, len(one.rounds), one.migrations, one.seconds) for one in best)

@@ -11,7 +11,6 @@ from ovirt_placement.answers.maintenance import (
     HostWithoutRound,
     MaintenanceRound,
     RelaxedObstacle,
-    Tradeoff,
 )
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
@@ -19,7 +18,7 @@ from ovirt_placement.planning.obstacles import ObstacleKind
 
 
 def maintenance_text(found: ClusterMaintenance) -> Iterator[str]:
-    """Rounds with their moves, then hosts without one, then what other numbers of hosts at once come to."""
+    """Rounds with their moves, then hosts without one."""
     yield f"Maintenance in cluster {found.cluster.name}: {summary_text(found)}"
     for number, one in enumerate(found.rounds, 1):
         yield from (f"  {line}" for line in _round_text(number, one))
@@ -32,9 +31,6 @@ def rest_text(found: ClusterMaintenance) -> Iterator[str]:
     for left in found.without_round:
         yield from _left_text(left)
     yield from (_relaxed_text(one) for one in found.relaxed)
-    if found.tradeoffs is not None:
-        yield "Fewer rounds against fewer migrations, by how many hosts are out at once:"
-        yield from (f"  {_tradeoff_text(one)}" for one in found.tradeoffs)
 
 
 def summary_text(found: ClusterMaintenance) -> str:
@@ -93,11 +89,6 @@ def _relaxed_text(one: RelaxedObstacle) -> str:
     if not one.hosts:
         return f"{relaxed} alone, there is still no round for any of them."
     return f"{relaxed}, there is a round for {_names(one.hosts)} as well."
-
-
-def _tradeoff_text(one: Tradeoff) -> str:
-    rounds = counted(one.rounds, "round")
-    return f"{one.at_once} at once: {rounds}, {migrations(one.migrations)}, {duration_text(one.seconds)}"
 
 
 def _names(named: Iterable[Named]) -> str:

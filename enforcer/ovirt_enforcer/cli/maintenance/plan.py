@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable
 from itertools import chain
 
 from ovirt_enforcer import configured
@@ -17,16 +16,14 @@ from ovirt_placement import config as configuration
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.maintenance import (
     FORMAT,
-    ClusterMaintenance,
     MaintenancePlans,
     maintenance_record,
 )
 from ovirt_placement.answers.maintenance_text import maintenance_text
 from ovirt_placement.cli.arguments import add_command, add_config, add_json, positive
 from ovirt_placement.cli.question import show_json
-from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_service.errors import UserError
 
@@ -35,8 +32,6 @@ SOME_ARE_LEFT = 4
 
 #: How long planning may take, in seconds, where nobody says.
 _SECONDS = 27.0
-#: The share of the time for the plan itself, where others are to be held against it.
-_PLAN_SHARE = 0.5
 
 DESCRIPTION = """\
 Plan in which rounds hosts can be taken out for maintenance, with the migrations that empty them and what
@@ -74,11 +69,6 @@ def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         metavar="TIME",
         help="how long a host is out; else 30m",
     )
-    parser.add_argument(
-        "--pareto",
-        action="store_true",
-        help="also show plans with more hosts at once",
-    )
     add_config(parser)
     add_state(parser)
     add_json(parser)
@@ -94,38 +84,14 @@ def run(args: argparse.Namespace) -> int:
     records = []
     for left, own in zip(range(len(hosts), 0, -1), hosts.values(), strict=True):
         deadline = Deadline.after((ends - time.monotonic()) / left)
-        records.append(_planned(found, own, options, deadline, pareto=args.pareto))
+        records.append(
+            maintenance_record(plan_maintenance(found.snapshot, own, options, deadline), found.snapshot)
+        )
     if args.json:
         show_json(MaintenancePlans(FORMAT, tuple(records)))
     else:
         print("\n".join(line for record in records for line in maintenance_text(record)))
     return SOME_ARE_LEFT if any(record.without_round for record in records) else 0
-
-
-def _planned(
-    found: Asked, hosts: list[str], options: MaintenanceOptions, deadline: Deadline, *, pareto: bool
-) -> ClusterMaintenance:
-    if not pareto:
-        return maintenance_record(
-            plan_maintenance(found.snapshot, hosts, options, deadline), None, found.snapshot
-        )
-    plan = plan_maintenance(found.snapshot, hosts, options, deadline.within(_PLAN_SHARE))
-    others = tuple(_others(found, hosts, options, plan, deadline))
-    return maintenance_record(plan, others, found.snapshot)
-
-
-def _others(
-    found: Asked, hosts: list[str], options: MaintenanceOptions, plan: MaintenancePlan, deadline: Deadline
-) -> Iterator[MaintenancePlan]:
-    """Plans for more hosts at once, each for one round less at least, as long as there is time."""
-    rounds, reached = len(plan.rounds), len(plan.hosts)
-    numbers = dict.fromkeys(-(-reached // fewer) for fewer in range(rounds - 1, 0, -1))
-    for number in numbers:
-        if deadline.over:
-            break
-        more = replace(options, at_once=number, explained=False, back=Return.NONE)
-        if number > options.at_once:
-            yield plan_maintenance(found.snapshot, hosts, more, deadline.within(_PLAN_SHARE))
 
 
 def _hosts(args: argparse.Namespace, found: Asked) -> dict[str, list[str]]:

@@ -66,16 +66,13 @@ class KeysExplainDocument(Document, frozen=True, kw_only=True, tag="keys_explain
     hosts: tuple[HostPlace, ...]
 
 
-def keys_explain(
-    snapshot: Snapshot, vm: Vm, *, stay: bool = False, whole: bool = True
-) -> KeysExplainDocument:
-    """How keys place a VM among the hosts that all other filters accept.
+def keys_explain(snapshot: Snapshot, vm: Vm, *, whole: bool = True) -> KeysExplainDocument:
+    """How keys place a VM among the other hosts that all other filters accept.
 
-    With `stay`, the host that it runs on is judged, too, as if it were not there. Unless `whole`, the
-    sentence names no more hosts than a person reads.
+    Unless `whole`, the sentence names no more hosts than a person reads.
     """
     hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
-    asked = tuple(host.id for host in hosts if stay or host.id != vm.host)
+    asked = tuple(host.id for host in hosts if host.id != vm.host)
     settings = settings_of(snapshot.cluster_by_id[vm.cluster].scheduling_properties)
     refused = _refused(snapshot, vm)
     left = [host for host in asked if host not in refused]

@@ -83,7 +83,7 @@ SHOW_EXAMPLES = """\
   ovirt-placement keys show web1
 """
 EXPLAIN_EXAMPLES = """\
-  ovirt-placement keys explain web1 --stay
+  ovirt-placement keys explain web1
 """
 
 
@@ -126,11 +126,6 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
         actions, "explain", "how keys place a VM", EXPLAIN, explain.run, EXPLAIN_EXAMPLES
     )
     explaining.add_argument("vm", metavar="VM", help="its name or id")
-    explaining.add_argument(
-        "--stay",
-        action="store_true",
-        help="also judge the host on which the VM runs, as if it were not there",
-    )
     exporting = add_command(actions, "export", "print all keys as YAML", EXPORT, _export, EXPORT_EXAMPLES)
     for parser in (listed, checking, showing, explaining, exporting):
         add_key_state(parser)

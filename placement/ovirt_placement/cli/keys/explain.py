@@ -13,7 +13,7 @@ from ovirt_placement.cli.question import show, show_answer
 def run(args: argparse.Namespace) -> int:
     snapshot = read_keys(args).snapshot
     vm = find(args.vm, "VM", snapshot.vms, snapshot)
-    answer = keys_explain(snapshot, vm, stay=args.stay, whole=args.all)
+    answer = keys_explain(snapshot, vm, whole=args.all)
     if args.json:
         show_answer(args, answer)
         return 0
