@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from ovirt_placement.answers.groups.foreseen import foreseen
 from ovirt_placement.answers.what_if import lines, measures
+from ovirt_placement.answers.where import where
 from ovirt_placement.forecast.breaking import find_barred
-from ovirt_placement.model import AffinityGroup, state_file
+from ovirt_placement.model import AffinityGroup, SchedulingPolicy, state_file
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
-from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, group, host, snapshot, vm
+from tests.builders import (
+    APART,
+    CLUSTER,
+    DISABLED,
+    SOFT_TOGETHER,
+    TOGETHER,
+    cluster,
+    group,
+    host,
+    snapshot,
+    vm,
+)
 from tests.cases.asking import STATES, Ask
 
 
@@ -51,3 +63,16 @@ def test_a_vm_that_could_not_start_before_either_is_no_news() -> None:
     before = snapshot(*parts)
     after = snapshot(*parts, group("g", TOGETHER, "a b"), group("h", APART, "a big"))
     assert find_barred(before, after, CLUSTER, NEVER).vms == ("b",)
+
+
+def test_where_ranks_by_no_unit_that_the_policy_is_known_to_lack() -> None:
+    vms = vm("a", "h1"), vm("n")
+    together = group("g", SOFT_TOGETHER, "a n")
+    known = cluster(scheduling_policy=SchedulingPolicy(weights={"HaReservationWeight": 1}))
+    for of, ranks in ((known, {"HaReservationWeight"}), (cluster(), {"SoftAffinityWeight"})):
+        state = snapshot(of, host("h1"), host("h2"), *vms, together)
+        found = where(state, state.vm_by_id["n"]).hosts
+        assert [{one.unit for one in each.weights} & {*ranks, "SoftAffinityWeight"} for each in found] == [
+            ranks,
+            ranks,
+        ]

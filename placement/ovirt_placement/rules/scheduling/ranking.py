@@ -41,7 +41,7 @@ class Ranking:
 def order(snapshot: Snapshot, vm: Vm, also: Collection[str] = NO_UNITS) -> Ranking:
     """Order the hosts of a VM's cluster that all filters accept.
 
-    The units of placement keys count where the policy enables them, or where they are named in `also`. The
+    Units count where the policy enables them or is not known, or where they are named in `also`. The
     engine's own weights are not reckoned with.
     """
     cluster = snapshot.cluster_by_id[vm.cluster]
@@ -72,13 +72,15 @@ def order(snapshot: Snapshot, vm: Vm, also: Collection[str] = NO_UNITS) -> Ranki
 def _weights(
     snapshot: Snapshot, cluster: Cluster, request: Request, also: Collection[str]
 ) -> dict[str, dict[str, Weight]]:
-    """What each weight says of each host, by unit and host."""
+    """What each weight says of each host, by unit and host; none that the policy is known to lack."""
+    known = cluster.scheduling_policy is not None
     return {
         rule.name: {
             weight.host: weight for weight in rule.weight(snapshot, with_order(rule, snapshot, request))
         }
         for rule in in_force(cluster, UnitKind.WEIGHT, also)
-        if rule.weight is not None and (rule.orders_for is None or rule.enabled_in(cluster))
+        if rule.weight is not None
+        and (rule.enabled_in(cluster) or rule.name in also or not (known or rule.orders_for))
     }
 
 
