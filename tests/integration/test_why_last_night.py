@@ -128,6 +128,15 @@ def test_a_start_within_the_minute_that_is_named_is_found(asking: Asking) -> Non
     assert asking.data("huge", "--at", (before - timedelta(seconds=60)).isoformat())["events"] == []
 
 
+def test_the_last_refusal_before_a_quiet_moment_is_shown_with_its_distance(asking: Asking) -> None:
+    later = (datetime.now().astimezone() + timedelta(hours=3, minutes=10)).isoformat(timespec="seconds")
+    found = asking.data("huge", "--at", later)
+    assert found["events"] == []
+    assert found["earlier"]["engine"]["start"]
+    assert -3 * 3600 - 1200 < found["earlier"]["after_seconds"] < -3 * 3600
+    assert "\nThe engine refused it last 3 h before, " in asking.text("huge", "--at", later)
+
+
 def test_before_the_record_it_says_when_that_begins(asking: Asking) -> None:
     assert asking.data("calm", "--at", now())["record_begins"] is None
     asked = ("calm", "--at", "2026-01-01T00:00+00:00")

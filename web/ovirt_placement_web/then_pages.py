@@ -9,7 +9,13 @@ from starlette.requests import Request
 
 from ovirt_enforcer.history.selecting import Subject, Wanted, about, narrowed
 from ovirt_placement.answers.decisions import moments, past
-from ovirt_placement.answers.decisions.at_time import Attempt, DecisionsAtDocument, distance, not_asked_lines
+from ovirt_placement.answers.decisions.at_time import (
+    Attempt,
+    DecisionsAtDocument,
+    distance,
+    earlier_text,
+    not_asked_lines,
+)
 from ovirt_placement.answers.decisions.engine_said import cut_text
 from ovirt_placement.answers.decisions.past import PastDecision
 from ovirt_placement.model import Vm
@@ -55,7 +61,8 @@ def _decided(site: Site, view: View, one: Vm, moment: moments.Moment) -> dict[st
         answer = site.questions.decisions_at(view, one, moment)
     except UserError as error:
         return {"attempts": (), "said": (), "asides": (), "decisions_error": str(error)}
-    asides = (
+    asides = [] if answer.earlier is None else [earlier_text(answer.earlier)]
+    asides += (
         [] if answer.events_error is None else [f"The engine's events are not known: {answer.events_error}"]
     )
     asides += [] if answer.events_since is None else [cut_text(answer.events_since)]

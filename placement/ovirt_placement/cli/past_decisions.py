@@ -120,8 +120,6 @@ def _show_at(args: argparse.Namespace, snapshot: Snapshot, vm: Vm, only: Host | 
 
 
 def _print_at(answer: DecisionsAtDocument, record: Path, *, whole: bool) -> None:
-    from ovirt_placement.answers.decisions.engine_said import names_one_for_all
-
     print(f"VM {answer.vm.name} at {answer.at}{f' ({answer.note})' if answer.note else ''}")
     if answer.record_begins is not None:
         print(f"The proxy's record begins later, at {answer.record_begins}.")
@@ -132,6 +130,13 @@ def _print_at(answer: DecisionsAtDocument, record: Path, *, whole: bool) -> None
         print(
             f"{record} holds no decision about it: the engine's own filters left no host, or it did not ask"
         )
+    _print_events(answer)
+
+
+def _print_events(answer: DecisionsAtDocument) -> None:
+    from ovirt_placement.answers.decisions.at_time import earlier_text
+    from ovirt_placement.answers.decisions.engine_said import cut_text, names_one_for_all
+
     if answer.events:
         print()
     for event in answer.events:
@@ -141,11 +146,11 @@ def _print_at(answer: DecisionsAtDocument, record: Path, *, whole: bool) -> None
                 "  These are the engine's words: it says the same of several hosts under the name of one, and"
                 f" names no group. What our rules say now: ovirt-placement why {answer.vm.name}"
             )
+    if answer.earlier is not None:
+        print(f"\n{earlier_text(answer.earlier)}")
     if answer.events_error is not None:
         print(f"The engine's events are not known: {answer.events_error}")
     if answer.events_since is not None:
-        from ovirt_placement.answers.decisions.engine_said import cut_text
-
         print(cut_text(answer.events_since))
 
 

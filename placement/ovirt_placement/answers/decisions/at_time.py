@@ -45,6 +45,14 @@ class Attempt(Record, frozen=True, omit_defaults=False):
     ways: tuple[Way, ...]
 
 
+class Earlier(Record, frozen=True, omit_defaults=False):
+    """A refusal before the moment that was asked about."""
+
+    #: Negative: seconds after that moment.
+    after_seconds: float
+    engine: EngineSaid
+
+
 class DecisionsAtDocument(Document, frozen=True, kw_only=True, tag="decisions_at"):
     """The decisions about a VM next to a moment, and the engine's events of that time."""
 
@@ -59,6 +67,8 @@ class DecisionsAtDocument(Document, frozen=True, kw_only=True, tag="decisions_at
     record_begins: str | None
     #: Starts and migrations that failed, near the moment or the decisions.
     events: tuple[EngineSaid, ...]
+    #: The last of these before, where none is near; null where there is none either.
+    earlier: Earlier | None
     #: Why the engine's events are not known; null if they are.
     events_error: str | None
     #: ISO 8601: the engine has more events than were read, and older ones are lacking here; null if none are.
@@ -94,6 +104,7 @@ def decisions_at(
         after=None if after is None else _attempt(after, snapshot, vm, moment, said, only),
         record_begins=None if began is None or began <= moment.seconds else time_text(began),
         events=tuple(map(engine_said, said)),
+        earlier=None if said else _earlier(events.events, vm, moment),
         events_error=events_error,
         events_since=cut_at(events, min(asked_from, moment.seconds)),
     )
@@ -135,6 +146,12 @@ def _events(
     yield from (wanted[number] for number in sorted(wanted))
 
 
+def _earlier(events: Iterable[EngineEvent], vm: Vm, moment: Moment) -> Earlier | None:
+    until = (one for one in events if one.vm == vm.id and one.time <= moment.seconds)
+    last = max(until, key=lambda one: (one.time, one.id), default=None)
+    return None if last is None else Earlier(round(last.time - moment.seconds, 3), engine_said(last))
+
+
 def _attempt(
     found: _Found,
     snapshot: Snapshot,
@@ -172,6 +189,12 @@ def distance(after_seconds: float) -> str:
     if seconds < 2 * 3600:
         return f"{seconds / 60:.0f} min {side}"
     return f"{seconds / 3600:.0f} h {side}" if seconds < 48 * 3600 else f"{seconds / 86400:.0f} days {side}"
+
+
+def earlier_text(earlier: Earlier) -> str:
+    """The last refusal, with its distance from the moment."""
+    said = earlier.engine
+    return f"The engine refused it last {distance(earlier.after_seconds)}, {said.time}: {said.sentence}"
 
 
 def not_asked_lines(found: Iterable[NotAsked], *, whole: bool = False) -> Iterator[str]:
