@@ -16,7 +16,8 @@ from ovirt_placement.planning.maintenance.leaving import Leaving, leaving
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
-from ovirt_placement.rules.mobility import moved_by_engine
+from ovirt_placement.rules.memory import required_mb
+from ovirt_placement.rules.mobility import expected_by_engine, moved_by_engine
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.rules.world import World
 
@@ -81,14 +82,13 @@ def _evacuation(state: Snapshot, cluster: str, hosts: tuple[str, ...], deadline:
 
 
 def _expected_host(state: Snapshot, vm: str, closed: Sequence[str]) -> str | None:
-    """The host with the most free memory: which one the HA agent chooses is not known."""
-    hosts = state.hosts_of_cluster[state.vm_by_id[vm].cluster]
-    roomy = [
-        host
-        for host in hosts
-        if host.up and host.id not in closed and host.free_mb >= state.vm_by_id[vm].memory_mb
-    ]
-    return max(roomy, key=lambda host: (host.free_mb, host.id)).id if roomy else None
+    known = state.vm_by_id[vm]
+    free_mb = {
+        host.id: host.free_mb
+        for host in state.hosts_of_cluster[known.cluster]
+        if host.up and host.id not in closed
+    }
+    return expected_by_engine(required_mb(known), free_mb.__getitem__, free_mb)
 
 
 def _staying(state: Snapshot, plan: Plan) -> Iterator[Staying]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Final
 
 from ovirt_placement.model import Snapshot, Vm
@@ -26,6 +27,21 @@ def moved_by_engine(vm: Vm) -> bool:
     Source: MaintenanceNumberOfVdssCommand, "The Hosted Engine VM is migrated by the HA agent".
     """
     return vm.hosted_engine and vm.status == "up"
+
+
+def expected_by_engine(
+    needed_mb: int, free_mb: Callable[[str], int], *choices: Collection[str]
+) -> str | None:
+    """Where a VM is expected that the engine itself migrates, which needs so much; None if nowhere.
+
+    Which host the HA agent chooses is not known: that with the most free memory, of the first choice if
+    possible.
+    """
+    for hosts in choices:
+        best = max(hosts, key=lambda host: (free_mb(host), host), default=None)
+        if best is not None and free_mb(best) >= needed_mb:
+            return best
+    return None
 
 
 def why_immovable(snapshot: Snapshot, vm: Vm) -> Reason | None:

@@ -14,6 +14,7 @@ from ovirt_placement.planning.maintenance.reversible_placement import Reversible
 from ovirt_placement.planning.maintenance.shifting import shift
 from ovirt_placement.planning.maintenance.site import Site
 from ovirt_placement.planning.problem.problem import Move
+from ovirt_placement.rules.mobility import expected_by_engine
 
 
 class Wave(NamedTuple):
@@ -188,16 +189,11 @@ class Course:
     def _by_engine(
         self, reached: ReversiblePlacement, hosts: Sequence[str], choices: tuple[list[str], ...]
     ) -> tuple[tuple[str, str], ...]:
-        """Where the hosted engine is expected: on the host with the most free memory, settled if possible."""
-        found = []
-        for vm in [vm for host in hosts for vm in reached.on(host) if vm in self.site.by_engine.values()]:
-            needed = self.site.problem.memory_mb[vm]
-            for choice in choices:
-                host = max(choice, key=lambda one: (reached.placement.free_mb(one), one), default=None)
-                if host is not None and reached.placement.free_mb(host) >= needed:
-                    found.append((vm, host))
-                    break
-        return tuple(found)
+        """Where the hosted engine is expected: settled if possible."""
+        needed, free_mb = self.site.problem.memory_mb, reached.placement.free_mb
+        vms = (vm for host in hosts for vm in reached.on(host) if vm in self.site.by_engine.values())
+        expected = ((vm, expected_by_engine(needed[vm], free_mb, *choices)) for vm in vms)
+        return tuple((vm, host) for vm, host in expected if host is not None)
 
     def _unsafe(self, moves: Sequence[Move], hosts: Sequence[str], stopped: Sequence[str]) -> bool:
         if self.reserve.start is None:
