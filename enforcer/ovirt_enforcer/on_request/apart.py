@@ -63,7 +63,8 @@ def prepare() -> None:
 def planned_apart(found: Asked, cluster: str, seconds: float, staying: Mapping[str, str]) -> Plan:
     """The plan of a cluster as `planned` makes it, by the configured strategy. Raises `UserError`."""
     name = catalogue.DEFAULT if found.settings is None else configured.strategy_name(found.settings)
-    asked = replace(found, snapshot=_NO_STATE, not_now=nothing_holds)
+    # What asks the gates is of this process.
+    asked = replace(found, snapshot=_NO_STATE, not_now=nothing_holds, frozen_while_emptying=None)
     question = _Question(asked, cluster, name, seconds, staying)
     return _called(_planned, (msgspec.msgpack.encode(found.snapshot), question), seconds)
 
