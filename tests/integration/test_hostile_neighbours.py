@@ -74,7 +74,7 @@ def act(running: Site, witnesses: Witnesses, names: tuple[str, ...]) -> list[str
         with witnesses.asking() as noticed:
             threading.Event().wait(_ACT_SECONDS if {*names} <= {*NEIGHBOURS} else 2 * ENGINE_SECONDS)
             rises = _rises(witnesses, CYCLE_SECONDS, "ok", "failed")
-    person, engine, machine = noticed
+    person, engine = noticed
     found = witnesses.complaints(*noticed) + ([] if rises else ["the enforcer does not go on"])
     well = _until_well(running, witnesses, RECOVERY_SECONDS)
     figures = (
@@ -82,8 +82,7 @@ def act(running: Site, witnesses: Witnesses, names: tuple[str, ...]) -> list[str
         f" {len(person.seconds)} views),"
         f" engine {1000 * engine.usual():.0f} ms (alone {1000 * witnesses.alone:.0f};"
         f" {1000 * engine.longest():.0f} at most; {len(engine.seconds)} calls),"
-        f" a relay {1000 * machine.usual():.0f} ms (alone {1000 * witnesses.relay_alone:.0f}), well again"
-        f" after {'more than ten' if well is None else f'{well:.1f}'} s"
+        f" well again after {'more than ten' if well is None else f'{well:.1f}'} s"
     )
     print(figures, *found, sep="\n  ", file=sys.stderr, flush=True)
     return found + ([] if well is not None else ["not as before within ten seconds"])

@@ -19,10 +19,13 @@ from pathlib import Path
 from typing import NamedTuple
 from xmlrpc.client import dumps
 
+from tests.kit.hostile import processors
 from tests.kit.hostile.relay import Passing
 from tests.kit.hostile.site import COOKIE, GROUP, MEMBER, ROOT, Site
 from tests.processes import PROCESSES
 
+#: That of all neighbours: together they have the weight of one part.
+_GROUP = "neighbours"
 Address = tuple[str, int]
 Neighbour = Callable[[Site, float], AbstractContextManager[None]]
 
@@ -33,8 +36,6 @@ _PAUSE_SECONDS = 0.05
 _MOST_LINKS = 20
 #: Whose connection was closed comes again after so long.
 _RETURN_SECONDS = 1.0
-#: Behind the site, which is attacked by what it is asked, not by what else the machine does.
-_PRIORITY = 0
 
 
 class Client(NamedTuple):
@@ -82,9 +83,9 @@ async def ask(address: Address, requests: tuple[bytes, ...], tls: bool = False) 
         await asyncio.wait_for(reader.read(), _PATIENCE_SECONDS)
 
 
-def be_clients(clients: list[Client], strength: float) -> None:
+def be_clients(clients: list[Client], strength: float, groups: Path | None) -> None:
     """Be the process."""
-    os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
+    processors.join(groups, _GROUP)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     async def again(client: Client) -> None:
@@ -104,7 +105,7 @@ def be_clients(clients: list[Client], strength: float) -> None:
 
 @contextmanager
 def _clients(make: Callable[[Site], list[Client]], site: Site, strength: float) -> Iterator[None]:
-    process = PROCESSES.Process(target=be_clients, args=(make(site), strength), daemon=True)
+    process = PROCESSES.Process(target=be_clients, args=(make(site), strength, site.groups), daemon=True)
     process.start()
     try:
         yield
@@ -182,9 +183,9 @@ def _malformed_xml(site: Site) -> list[Client]:
 # -- others
 
 
-def _be_local_user(folder: Path, outside: Path) -> None:
+def _be_local_user(folder: Path, outside: Path, groups: Path | None) -> None:
     """Link whatever is there, and the names of what may come, again and again, as a member of the group."""
-    os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
+    processors.join(groups, _GROUP)
     os.setgroups([])
     os.setgid(GROUP)
     os.setuid(MEMBER)
@@ -216,7 +217,7 @@ def local_user(site: Site, strength: float) -> Iterator[None]:
     outside.mkdir(mode=0o777)
     outside.chmod(0o777)
     users = [
-        PROCESSES.Process(target=_be_local_user, args=(site.folder, outside), daemon=True)
+        PROCESSES.Process(target=_be_local_user, args=(site.folder, outside, site.groups), daemon=True)
         for _ in range(max(1, round(strength)))
     ]
     for one in users:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shlex
@@ -11,12 +10,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import psutil
 import requests
 import trustme
 from demo.processes import Processes, address
@@ -25,6 +23,7 @@ from ovirt_placement.model import Snapshot, state_file
 from ovirt_simulator.generate import Sizes, generate
 from tests.configuration import PASSWORD, write_configuration
 from tests.integration.storms.clients import log_in
+from tests.kit.hostile import processors
 from tests.kit.hostile.relay import relayed
 from tests.pages import samples
 from tests.paths import CHECKOUT, PLUGINS
@@ -44,8 +43,6 @@ _AS_OWNER = (
 ENGINE_SECONDS = 5
 #: More than the parts keep.
 DISK_MB = 96
-#: Ahead of whatever else the machine of a test does, where we may: what is measured is who waits for whom.
-PRIORITY = -10
 ROOT, COOKIE = "/ovirt-placement", "__Secure-ovirt-placement"
 SIZES = Sizes(hosts=60, vms=1200, groups=60)
 
@@ -82,9 +79,17 @@ class Site:
     """The processes, and what of them a neighbour or a witness must know."""
 
     def __init__(
-        self, base: Path, processes: _Processes, undone: ExitStack, state: Snapshot, place: Place
+        self,
+        base: Path,
+        processes: _Processes,
+        undone: ExitStack,
+        state: Snapshot,
+        place: Place,
+        groups: Path | None,
     ) -> None:
         """Start all; what the parts keep is in `folder`, and what is configured above it in `base`."""
+        #: Where parts, neighbours and witnesses have their shares of processors.
+        self.groups = groups
         self.folder, self.state = base / "kept", state
         self._processes = processes
         (base / "proxy.toml").write_text(AT_ONCE)
@@ -147,24 +152,28 @@ class Site:
     def thaw_engine(self) -> None:
         self._processes.signal(ENGINE, signal.SIGCONT)
 
-    def hurry(self) -> None:
-        """Put all parts ahead of other work, those as well that have a session of their own."""
-        for process in psutil.Process().children(recursive=True) if as_root() else ():
-            with suppress(OSError, psutil.Error):
-                Path(f"/proc/{process.pid}/autogroup").write_text(str(PRIORITY))
-
     def check(self) -> None:
         """Raise `ProcessFailed` if a part has ended."""
         self._processes.check()
 
     def command(self, line: str) -> None:
         """Carry out a command as the user of the services."""
-        done = self._processes.run(_words(line))
+        done = self._processes.run(self._words(line))
         assert done.returncode == 0, done.stdout + done.stderr
 
     def _start(self, command: str, *, listen: bool = True) -> str:
-        words = _words(command + " --listen 127.0.0.1:0" * listen)
+        words = self._words(command + " --listen 127.0.0.1:0" * listen)
         return address(self._processes.start(command.split()[0], words)).rstrip("/")
+
+    def _words(self, line: str) -> list[str]:
+        """An installed command, which the user of the services carries out unless it is the engine."""
+        name, *words = shlex.split(line)
+        behind: list[str] = []
+        if self.groups is not None:
+            own = processors.group(self.groups, name, processors.weight_of(name))
+            behind = ["/bin/sh", "-c", 'echo $$ > "$0/cgroup.procs"; exec "$@"', str(own)]
+        as_owner = _AS_OWNER if as_root() and name != ENGINE else ()
+        return [*behind, *as_owner, str(Path(sys.executable).parent / name), *words]
 
     def _session(self, name: str) -> str:
         origin = "://".join(urlsplit(self.page)[:2])
@@ -178,21 +187,6 @@ class Site:
         )
         assert answer.status_code == 303, answer.text
         return answer.headers["set-cookie"].partition(f"{COOKIE}=")[2].partition(";")[0]
-
-
-def _words(line: str) -> list[str]:
-    """An installed command, which the user of the services carries out unless it is the engine."""
-    name, *words = shlex.split(line)
-    as_owner = _AS_OWNER if as_root() and name != ENGINE else ()
-    behind = ("/usr/bin/nice", "-n", str(_niceness(name))) if as_root() and words[0] == "run" else ()
-    return [*behind, *as_owner, str(Path(sys.executable).parent / name), *words]
-
-
-def _niceness(command: str) -> int:
-    """What gives a part the weight that its unit has for processors: each level is a fourth more."""
-    unit = CHECKOUT / f"packaging/{command}.service"
-    weights = re.findall(r"^CPUWeight=(\d+)$", unit.read_text(), re.MULTILINE) if unit.exists() else []
-    return round(math.log(100 / int(weights[0]), 1.25)) if weights else 0
 
 
 def _tls(folder: Path, port: int, behind_apache: bool) -> str:
@@ -223,19 +217,14 @@ def as_root() -> bool:
 
 @contextmanager
 def site(place: Place = Place()) -> Iterator[Site]:  # noqa: B008 - it cannot change
-    """Run all parts; as root, as a user of their own, with a small disk that their group may write.
-
-    As root they also run ahead of other work of the machine, as does what this process forks meanwhile.
-    """
-    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    """Run all parts; as root, as a user of their own, with a small disk that their group may write."""
     with ExitStack() as undone:
+        groups = undone.enter_context(processors.groups())
         base = Path(undone.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm")))
         base.chmod(0o755)
         kept = base / "kept"
         kept.mkdir()
         if as_root():
-            os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
-            undone.callback(os.setpriority, os.PRIO_PROCESS, 0, priority)
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", kept], check=True)
             undone.callback(subprocess.run, ["umount", "-l", kept], check=True)
             os.chown(kept, OWNER, GROUP)
@@ -243,6 +232,6 @@ def site(place: Place = Place()) -> Iterator[Site]:  # noqa: B008 - it cannot ch
         (base / "logs").mkdir()
         environment = {"OVIRT_PLACEMENT_CONFIG": str(base / "placement.toml")}
         processes = undone.enter_context(_Processes(base / "logs", environment))
-        made = Site(base, processes, undone, generate(SIZES, 1), place)
+        made = Site(base, processes, undone, generate(SIZES, 1), place, groups)
         undone.callback(made.thaw_engine)
         yield made

@@ -6,20 +6,21 @@ Each witness is a process of its own, for whom none of the others holds up its i
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, NamedTuple
 from xmlrpc.client import Error as XmlFault
 from xmlrpc.client import ServerProxy
 
 import requests
 
-from tests.kit.hostile.site import COOKIE, PRIORITY, ROOT, Site
+from tests.kit.hostile import processors
+from tests.kit.hostile.site import COOKIE, ROOT, Site
 from tests.processes import PROCESSES
 
 #: A person's answer comes within this, the proxy's within this beyond its time alone, all in seconds.
@@ -29,13 +30,8 @@ RECOVERY_SECONDS, CYCLE_SECONDS = 10.0, 15.0
 #: Clients give up then.
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02
-#: The relay leaves processors to those whose work is measured.
-_RELAY_PAUSE_SECONDS = 0.1
 #: Of each hundred calls as many count: the machine of a test has others to serve.
 _SHARE = 0.95
-#: A call of the engine waits for a processor some 40 times: the kernel counts ten in the proxy, 13 in a
-#: worker, and as many in inventory and engine where these are asked. The relay waits as often.
-_ROUNDS, _STEP_SECONDS = 20, 0.0002
 _UNITS = ["AffinityFilter", "HostAffinityFilter", "PlacementKeyFilter"]
 
 
@@ -89,30 +85,24 @@ class Witnesses:
         self._person = Person(
             f"{site.page.partition(ROOT)[0]}{ROOT}/", site.person, site.state.clusters[0].name, site.verified
         )
-        self.alone = self.relay_alone = 0.0
+        self.alone = 0.0
 
     def measure_alone(self, seconds: float) -> Noticed:
         """What a person and the engine notice of each other; that of the person."""
-        self._site.hurry()
-        with self.asking() as (person, engine, machine):
+        with self.asking() as (person, engine):
             threading.Event().wait(seconds)
         assert not person.faults + engine.faults, person.faults + engine.faults
-        self.alone, self.relay_alone = engine.usual(), machine.usual()
+        self.alone = engine.usual()
         return person
 
     @contextmanager
-    def asking(self) -> Iterator[tuple[Noticed, Noticed, Noticed]]:
-        """Be a person, the engine, and who needs a processor alone; complete once the block has ended."""
-        noticed = Noticed(), Noticed(), Noticed()
+    def asking(self) -> Iterator[tuple[Noticed, Noticed]]:
+        """Be a person and the engine; complete once the block has ended."""
+        noticed = Noticed(), Noticed()
         with ExitStack() as asking:
-            relay = asking.enter_context(_process(_be_echo))
             ends = [
-                asking.enter_context(_process(_be_witness, *one))
-                for one in (
-                    (_view, [self._person], 0, _PAUSE_SECONDS),
-                    (_decide, self.calls, PRIORITY, _PAUSE_SECONDS),
-                    (_relay, [relay], PRIORITY, _RELAY_PAUSE_SECONDS),
-                )
+                asking.enter_context(_process(_be_witness, *one, self._site.groups))
+                for one in ((_view, [self._person]), (_decide, self.calls))
             ]
             for one in ends:
                 one.recv()  # it has begun
@@ -123,16 +113,12 @@ class Witnesses:
                 found: Noticed = end.recv()
                 each.seconds, each.faults = found.seconds, found.faults
 
-    def complaints(self, person: Noticed, engine: Noticed, machine: Noticed) -> list[str]:
-        """What is not as it is to be, but for what all wait for a processor that others have.
-
-        What that is shows a relay between two processes that wait for a processor as often, and do no more.
-        """
-        waited = max(0.0, machine.usual() - self.relay_alone)
+    def complaints(self, person: Noticed, engine: Noticed) -> list[str]:
+        """What is not as it is to be."""
         found = [*person.faults[:3], *engine.faults[:3]]
-        if person.longest() > PERSON_SECONDS + waited:
+        if person.longest() > PERSON_SECONDS:
             found.append(f"a person waited {person.longest():.2f} s")
-        if engine.usual() > self.alone + BEYOND_SECONDS + waited:
+        if engine.usual() > self.alone + BEYOND_SECONDS:
             found.append(f"calls of the engine took {engine.usual():.3f} s, alone {self.alone:.3f} s")
         if not person.seconds or not engine.seconds:
             found.append("nobody was answered")
@@ -164,33 +150,6 @@ def _decide(call: Call) -> str | None:
     return None if answer == call.answer else f"proxy: {call.vm}: {str(answer)[:300]}"
 
 
-def _relay(other: Connection) -> None:
-    """Need a processor for a moment after each that another process has needed one for."""
-    for _ in range(_ROUNDS):
-        _compute()
-        other.send(None)
-        other.recv()
-
-
-def _be_echo(other: Connection) -> None:
-    """Be the other process."""
-    _set_priority(PRIORITY)
-    while True:
-        other.recv()
-        _compute()
-        other.send(None)
-
-
-def _compute() -> None:
-    needed = time.thread_time() + _STEP_SECONDS
-    while time.thread_time() < needed:
-        pass
-
-
-def _set_priority(priority: int) -> None:
-    os.setpriority(os.PRIO_PROCESS, 0, priority if os.geteuid() == 0 else 0)
-
-
 @contextmanager
 def _process(target: Callable[..., None], *arguments: object) -> Iterator[Connection]:
     """A process that has the other end of a pipe."""
@@ -208,11 +167,10 @@ def _be_witness(
     end: Connection,
     ask: Callable[[Any], str | None],
     questions: Sequence[Any],
-    priority: int,
-    pause_seconds: float,
+    groups: Path | None,
 ) -> None:
     """Be a process that asks these in turn until it is sent a word, and then sends what it has noticed."""
-    _set_priority(priority)
+    processors.join(groups, ask.__name__.strip("_"))
     end.send("begun")
     noticed = Noticed()
     for question in itertools.cycle(questions):
@@ -224,6 +182,6 @@ def _be_witness(
         noticed.seconds.append(time.monotonic() - began)
         if fault is not None:
             noticed.faults.append(fault)
-        if end.poll(pause_seconds):
+        if end.poll(_PAUSE_SECONDS):
             end.send(noticed)
             return

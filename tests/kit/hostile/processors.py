@@ -1,0 +1,54 @@
+"""Groups of processes that share processors by weights, as systemd makes one for each unit."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.paths import CHECKOUT
+
+_ALL = Path("/sys/fs/cgroup/cpu")
+#: Of a weight of 100, and of all groups together: ahead of whatever else the machine of a test does.
+_SHARES, _SHARES_OF_ALL = 1024, 200_000
+
+
+@contextmanager
+def groups() -> Iterator[Path | None]:
+    """A folder for such groups; None where this process may make none: then all share as they do."""
+    made = _ALL / f"hostile-{os.getpid()}"
+    if os.geteuid() != 0 or not os.access(_ALL / "cpu.shares", os.W_OK) or made.exists():
+        yield None
+        return
+    made.mkdir()
+    (made / "cpu.shares").write_text(str(_SHARES_OF_ALL))
+    try:
+        yield made
+    finally:
+        for group in (*made.glob("*/"), made):
+            with suppress(OSError):
+                group.rmdir()
+
+
+def group(folder: Path, name: str, weight: int = 100) -> Path:
+    """The group of this name, made if need be."""
+    found = folder / name
+    with suppress(FileExistsError):
+        found.mkdir()
+        (found / "cpu.shares").write_text(str(weight * _SHARES // 100))
+    return found
+
+
+def weight_of(command: str) -> int:
+    """What the unit of a command says; systemd's own where it says nothing."""
+    unit = CHECKOUT / f"packaging/{command}.service"
+    said = re.findall(r"^CPUWeight=(\d+)$", unit.read_text(), re.MULTILINE) if unit.exists() else []
+    return int(said[0]) if said else 100
+
+
+def join(folder: Path | None, name: str) -> None:
+    """Put this process into a group."""
+    if folder is not None:
+        (group(folder, name) / "cgroup.procs").write_text("0")
