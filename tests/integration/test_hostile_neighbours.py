@@ -77,6 +77,12 @@ def act(running: Site, witnesses: Witnesses, names: tuple[str, ...]) -> list[str
     person, engine = noticed
     found = witnesses.complaints(*noticed) + ([] if rises else ["the enforcer does not go on"])
     well = _until_well(running, witnesses, RECOVERY_SECONDS)
+    if found:
+        # Others of this machine may have come meanwhile: by themselves calls take as long as before or after.
+        before = witnesses.alone
+        witnesses.measure_alone(_ALONE_SECONDS)
+        witnesses.alone = max(before, witnesses.alone)
+        found = witnesses.complaints(*noticed) + ([] if rises else ["the enforcer does not go on"])
     figures = (
         f"{' + '.join(names)}: person {person.longest():.2f} s at most (alone {alone.longest():.2f};"
         f" {len(person.seconds)} views),"
