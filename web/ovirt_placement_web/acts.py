@@ -37,7 +37,7 @@ async def resume(request: Request) -> Response:
 
     def carry_out(who: str) -> None:
         with opened(PauseStore, asked.site.config) as store:
-            store.resume(cluster.id, set_by=who)
+            store.resume(cluster.id, cluster_name=cluster.name, set_by=who)
 
     return await carried_out(asked, cluster, "resume", carry_out)
 

@@ -42,7 +42,7 @@ STATE = snapshot(
 )
 
 TEXT = """\
-Cluster cluster1: 1 migration, the fewest that repair all that can be repaired (optimal).
+Cluster cluster1: 1 migration, the fewest that repair all that can be repaired (optimal; proven).
   1. web1 from alpha to beta: repairs affinity group web
   Not repaired: affinity group db, hard: apart (db1, db2)
     - beta has 476 MiB free

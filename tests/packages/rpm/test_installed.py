@@ -113,7 +113,7 @@ def test_services_start_by_their_units_and_doctor_finds_nothing(served: Machine)
 
 def test_the_first_plan_is_shown(served: Machine) -> None:
     said = served.tries("ovirt-enforcer", "plan").stdout
-    assert "1 migration, the fewest that repair all that can be repaired (optimal)" in said
+    assert "1 migration, the fewest that repair all that can be repaired (optimal; proven)" in said
 
 
 def test_the_proxy_offers_our_units(served: Machine) -> None:

@@ -118,7 +118,7 @@ def _summary(plan: ClusterPlan) -> str:
     if plan.strategy == UNDO:
         return f"{count} to undo an earlier plan."
     if plan.proven:
-        return f"{count}, the fewest that repair all that can be repaired ({_strategy(plan)})."
+        return f"{count}, the fewest that repair all that can be repaired ({_strategy(plan)}; proven)."
     needed = f"; at least {plan.at_least}" if plan.at_least else ""
     return f"{count} ({_strategy(plan)}: a shorter plan may exist{needed})."
 

@@ -9,6 +9,7 @@ from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.setup.default_keys import ClusterKeys
 from ovirt_placement.answers.setup.plan import SetupPlan
 from ovirt_placement.answers.setup.state import PolicyState
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.record import Record
 
 
@@ -81,6 +82,8 @@ def _policy(one: SetupOutcome) -> PolicyChange:
 
 def lines(answer: SetupDocument, *, undo: bool, named: bool) -> Iterator[str]:
     """What was done, in lines; `named` policies stand above their requests, one that fails is left out."""
+    if answer.dry_run and answer.changed:
+        yield _summary(answer)
     for one in answer.policies:
         if one.error is None:
             yield from _lines(one, sent=not answer.dry_run, undo=undo, named=named)
@@ -89,6 +92,20 @@ def lines(answer: SetupDocument, *, undo: bool, named: bool) -> Iterator[str]:
         yield "No policy has anything of setup." if undo else "No cluster uses a policy."
     elif answer.dry_run and answer.changed:
         yield "Nothing was sent (--dry-run)."
+
+
+def _summary(answer: SetupDocument) -> str:
+    """How much would be changed: policies, with the units and clusters that they have afterwards."""
+    requests = sum(len(one.requests) for one in answer.policies)
+    before = {one.policy for one in answer.before}
+    counts = [
+        f"policy {one.policy}{'' if one.policy in before else ' (new)'} with"
+        f" {counted(len(one.filters), 'filter')}, {counted(len(one.weights), 'weight')}"
+        f" and {counted(len(one.clusters), 'cluster')}"
+        for one in answer.after
+    ]
+    gone = [f"policy {name} removed" for name in sorted(before - {one.policy for one in answer.after})]
+    return f"{counted(requests, 'request')} would be sent: {'; '.join((*counts, *gone))}"
 
 
 def _lines(one: PolicyChange, *, sent: bool, undo: bool, named: bool) -> Iterator[str]:

@@ -77,7 +77,12 @@ def test_a_dry_run_shows_the_very_requests_and_sends_none(live: LiveEngine) -> N
     assert shown["dry_run"]
     (policy,) = shown["policies"]
     out, _ = live.run(0, "setup", "--cluster", "blue", "--dry-run")
-    assert "    POST /schedulingpolicies\n    <scheduling_policy><name>ovirt-placement</name>" in out
+    summary, rest = out.split("\n", 1)
+    assert summary.startswith(
+        f"{len(policy['requests'])} requests would be sent: policy ovirt-placement (new) with "
+    )
+    assert summary.endswith(" and 1 cluster")
+    assert "    POST /schedulingpolicies\n    <scheduling_policy><name>ovirt-placement</name>" in rest
     live.run(0, "setup", "--cluster", "blue")
     new = policy_named(live.engine, "ovirt-placement").id
     assert live.changes == [f"{r['method']} {r['path']}".replace("NEW", new) for r in policy["requests"]]
