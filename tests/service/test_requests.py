@@ -1,0 +1,96 @@
+"""Limits of requests and of connections: what comes in many small pieces counts as a whole."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ovirt_service.http.request import HttpError, RequestParser
+from ovirt_service.http.room import Room
+
+LONGEST = 100
+_HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
+
+
+def in_chunks(sizes: list[int]) -> bytes:
+    chunks = b"".join(b"%x\r\n%s\r\n" % (size, b"x" * size) for size in sizes)
+    return _HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=6), st.integers(1, 50))
+@example([LONGEST], 7)
+@example([60, 41], 7)
+@example([1] * LONGEST, 50)
+def test_chunks_are_one_body_that_may_be_so_long(sizes: list[int], piece: int) -> None:
+    sent = in_chunks(sizes)
+    parser, found = RequestParser(LONGEST), None
+    status = 200
+    try:
+        for at in range(0, len(sent), piece):
+            parser.feed(sent[at : at + piece])
+            found = parser.next() or found
+    except HttpError as refusal:
+        status = refusal.status
+    assert status == (200 if sum(sizes) <= LONGEST else 413)
+    assert (found.body if found else b"") == (b"x" * sum(sizes) if status == 200 else b"")
+
+
+@pytest.mark.parametrize("length", [LONGEST - 1, LONGEST, LONGEST + 1])
+def test_a_body_may_be_so_long(length: int) -> None:
+    parser = RequestParser(LONGEST)
+    parser.feed(_HEAD + b"Content-Length: %d\r\n\r\n" % length)
+    if length > LONGEST:
+        with pytest.raises(HttpError, match="longer") as refused:
+            parser.next()
+        assert refused.value.status == 413
+    else:
+        assert parser.next() is None
+        parser.feed(b"x" * length)
+        request = parser.next()
+        assert request is not None
+        assert request.body == b"x" * length
+
+
+class Guest:
+    """One that has not called, and what it was told."""
+
+    unsent = 0
+    has_called = False
+
+    def __init__(self, waits_for_seconds: float | None) -> None:
+        self.waiting_since = None if waits_for_seconds is None else time.monotonic() - waits_for_seconds
+        self.aborted = False
+
+    @property
+    def idle(self) -> bool:
+        return self.waiting_since is not None
+
+    def end(self) -> None:
+        self.aborted = True
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+MOST = 5
+
+
+@pytest.mark.parametrize(("standing", "entering"), [*itertools.product(range(MOST + 1), range(MOST + 2))])
+@pytest.mark.parametrize("waits_for_seconds", [None, 0.0, 3600.0])
+def test_one_more_comes_where_there_is_room_with_those_about_to_or_for_one_of_no_use(
+    standing: int, entering: int, waits_for_seconds: float | None
+) -> None:
+    closed: list[int] = []
+    room = Room(MOST, lambda: closed.append(1))
+    guests = [Guest(waits_for_seconds if number == 0 else None) for number in range(standing)]
+    for guest in guests:
+        room.add(guest, may_call=True)
+    has_room = standing + entering < MOST
+    goes = not has_room and standing > 0 and waits_for_seconds == 3600.0
+    assert room.make(entering) == (has_room or goes)
+    assert [guest.aborted for guest in guests] == [goes and at == 0 for at in range(standing)]
+    assert (len(room), len(closed)) == (standing - goes, int(goes))
