@@ -18,7 +18,7 @@ def test_host_and_port(address: str, parts: tuple[str, int]) -> None:
     assert split_address(address) == parts
 
 
-@pytest.mark.parametrize("address", ["", "127.0.0.1", ":80", "host:", "host:x", "host:70000"])
+@pytest.mark.parametrize("address", ["", "127.0.0.1", ":80", "host:", "host:x", "host:65536", "host:70000"])
 def test_what_is_no_address(address: str) -> None:
     with pytest.raises(UserError, match=r"^\[part\] listen '.*' is not HOST:PORT"):
         split_address(address, "[part] listen")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
-from ovirt_service import toml_file
+from ovirt_service import bounded_file, toml_file
 from ovirt_service.errors import UserError
 
 
@@ -25,6 +26,16 @@ def test_what_is_not_toml(tmp_path: Path, content: bytes, said: str) -> None:
     with pytest.raises(UserError) as refusal:
         toml_file.read(file)
     assert str(refusal.value).startswith(f"{file}: {said}")
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(2**20 - 1, True), (2**20, True), (2**20 + 1, False)])
+def test_a_file_may_be_so_large(size: int, is_read: bool) -> None:
+    file = BytesIO(b"x" * size)
+    if is_read:
+        assert len(bounded_file.read_stream(file, "it", 1)) == size
+    else:
+        with pytest.raises(UserError, match="it: holds more than 1 MiB"):
+            bounded_file.read_stream(file, "it", 1)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

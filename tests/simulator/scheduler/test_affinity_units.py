@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 
 from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 from ovirt_simulator.scheduler import filters, weights
+from tests import builders
+from tests.builders import APART, TOGETHER
 from tests.examples import examples
 from tests.simulator.scheduler.clusters import questions
 from tests.simulator.scheduler.test_capacity import Question
@@ -47,9 +50,30 @@ def test_a_peer_that_runs_in_another_cluster_is_invisible_to_the_filter(question
     }
     accepted = {host.id for host in hosts if not taken[True] or host.id in taken[True]} - taken[False]
     scheduled = {vm.id for vm in vms}
+    hostile = set(taken[False])
     if any(not group.vms_rule.positive and len(scheduled & set(group.vms)) > 1 for group in hard):
-        accepted = set()
-    assert {host.id for host in hosts} - set(filters.vm_affinity(state, vms, hosts)) == accepted
+        accepted, hostile = set(), {host.id for host in hosts}
+    refusals = filters.vm_affinity(state, vms, hosts)
+    assert {host.id for host in hosts} - refusals.keys() == accepted
+    assert {host for host in refusals if "negative" in refusals[host]} == refusals.keys() & hostile
+
+
+@pytest.mark.parametrize("peer_of", ["h1", "h2", "h3"])
+@pytest.mark.parametrize("stranger_of", ["h1", "h2", "h3"])
+def test_a_host_of_which_both_are_true_is_refused_for_who_must_not_be_there(
+    peer_of: str, stranger_of: str
+) -> None:
+    state = builders.snapshot(
+        *map(builders.host, ("h1", "h2", "h3")),
+        *(builders.vm("v"), builders.vm("peer", peer_of), builders.vm("stranger", stranger_of)),
+        builders.group("together", TOGETHER, "v peer"),
+        builders.group("apart", APART, "v stranger"),
+    )
+    refusals = filters.vm_affinity(state, [state.vm_by_id["v"]], state.hosts)
+    expected = {one: "positive" for one in ("h1", "h2", "h3") if one != peer_of} | {stranger_of: "negative"}
+    assert {
+        one: next(word for word in ("positive", "negative") if word in said) for one, said in refusals.items()
+    } == expected
 
 
 def priority(group: AffinityGroup) -> int:
