@@ -13,6 +13,10 @@ from ..xmlrpc.fault import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
 #: Cluster policy properties: names and values, both text.
 Properties = dict[str, str]
 
+#: Characters of a name or an id, of which the engine's have 36, and of a property's value: calls are logged and
+#: recorded with them.
+_LONGEST, _LONGEST_VALUE = 1000, 100_000
+
 
 class Question(msgspec.Struct, frozen=True):
     """What the engine asks: these units about these hosts, for a VM unless it is about balance."""
@@ -100,12 +104,16 @@ def _texts(method: str, name: str, value: Any) -> list[str]:
     if others:
         first = next(item for item in value if type(item) in others)
         raise Fault(INVALID_PARAMETERS, f"{method}: {name} must be a list of texts, but holds {_kind(first)}")
+    if value and max(map(len, value)) > _LONGEST:
+        raise _too_long(method, f"one of the {name}", _LONGEST)
     return value if len(set(value)) == len(value) else list(dict.fromkeys(value))
 
 
 def _text(method: str, name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise _wrong(method, name, "a text", value)
+    if len(value) > _LONGEST:
+        raise _too_long(method, name, _LONGEST)
     return value
 
 
@@ -122,6 +130,8 @@ def _properties(method: str, value: Any) -> Properties:
     for name, member in value.items():
         if not isinstance(member, str | None):
             raise _wrong(method, f"property {name[:80]!r}", "a text", member)
+        if len(name) > _LONGEST or len(member or "") > _LONGEST_VALUE:
+            raise _too_long(method, f"property {name[:80]!r}", _LONGEST_VALUE)
     return {name: member or "" for name, member in value.items()}
 
 
@@ -136,6 +146,10 @@ def _weighted_names(method: str, value: Any) -> list[str]:
         if isinstance(pair[1], bool) or not isinstance(pair[1], int):
             raise _wrong(method, f"the factor of {pair[0][:80]!r}", "an integer", pair[1])
     return list(dict.fromkeys(pair[0] for pair in value))
+
+
+def _too_long(method: str, name: str, most: int) -> Fault:
+    return Fault(INVALID_PARAMETERS, f"{method}: {name} has more than {most} characters")
 
 
 def _wrong(method: str, name: str, wanted: str, value: Any) -> Fault:
