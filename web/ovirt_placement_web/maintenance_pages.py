@@ -72,7 +72,7 @@ def maintenance(site: Site, request: Request, view: View) -> Shown:
 def stop_vms(words: str, snapshot: Snapshot) -> tuple[str, ...]:
     """The VMs that may be stopped, a name or id a line; raises `Refusal` for one that is not known."""
     try:
-        named = (line.strip() for line in words.split("\n"))
+        named = dict.fromkeys(line.strip() for line in words.split("\n"))
         return tuple(dict.fromkeys(find(word, "VM", snapshot.vms, snapshot).id for word in named if word))
     except UserError as error:
         raise Refusal(400, f"There is {error}.") from None

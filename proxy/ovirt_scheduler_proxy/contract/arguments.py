@@ -13,8 +13,8 @@ from ..xmlrpc.fault import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
 #: Cluster policy properties: names and values, both text.
 Properties = dict[str, str]
 
-#: Characters of a name or an id, of which the engine's have 36, and of a property's value: calls are logged and
-#: recorded with them.
+#: Characters of a name or an id, of which the engine's have 36, and of a property's value: calls are logged
+#: and recorded with them.
 _LONGEST, _LONGEST_VALUE = 1000, 100_000
 
 
