@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ovirt_placement.answers.groups.foreseen import foreseen
 from ovirt_placement.answers.what_if import lines, measures
 from ovirt_placement.answers.where import where
@@ -9,6 +12,7 @@ from ovirt_placement.forecast.breaking import find_barred
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, state_file
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
+from ovirt_placement.rules.memory import Believed, believed
 from tests.builders import (
     APART,
     CLUSTER,
@@ -76,3 +80,24 @@ def test_where_ranks_by_no_unit_that_the_policy_is_known_to_lack() -> None:
             ranks,
             ranks,
         ]
+
+
+def test_a_preview_says_what_the_engine_has_not_counted_yet() -> None:
+    parts = host("h1", memory_uncounted=True), host("h2"), vm("a", "h1"), vm("b", "h1")
+    apart = group("g", APART, "a b")
+    found = foreseen(snapshot(*parts), [], [apart], [], repair=frozenset({Repair.HARD}), deadline=NEVER)
+    (line,) = (one for one in lines(found) if "foreseen" in one)
+    assert line.startswith(
+        "  not known yet, and no migrations are foreseen: the engine has not counted the memory"
+    )
+    assert not found.clusters[0].moves
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([0, 900, 1000, 4000])), max_size=6))
+def test_what_is_believed_of_a_host_does_not_hang_on_what_was_believed_before(
+    readings: list[tuple[str, int]],
+) -> None:
+    known: dict[str, Believed] = {}
+    for name, free_mb in readings:
+        state = snapshot(host("h1", memory_mb=4096, free_mb=free_mb), vm(name, "h1", needs_mb=3072))
+        assert believed(state, known) == believed(state)

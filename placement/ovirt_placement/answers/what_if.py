@@ -27,6 +27,7 @@ from ovirt_placement.model.names import (
     named_vms,
 )
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.doubts import doubt
 
 
 class ForeseenRule(Record, frozen=True, omit_defaults=False):
@@ -64,6 +65,8 @@ class ForeseenCluster(Record, frozen=True, omit_defaults=False, kw_only=True):
     unjudged_starts: int
     #: Whether fewer migrations surely do not repair as much.
     proven: bool
+    #: Why nothing is planned there now, in words; empty where all is known.
+    doubt: str
     #: Now, with the change, and once the migrations are made; null without highly available VMs.
     failures_now: ForeseenFailures | None
     failures_changed: ForeseenFailures | None
@@ -144,6 +147,7 @@ def _cluster(one: Outlook, snapshot: Snapshot) -> ForeseenCluster:
         barred=named_vms(one.barred.vms, snapshot),
         unjudged_starts=one.barred.unjudged,
         proven=one.plan.proven,
+        doubt=doubt(snapshot, one.cluster),
         failures_now=_failures(one.now),
         failures_changed=_failures(one.changed),
         failures_settled=_failures(one.settled),
@@ -212,6 +216,8 @@ def _cluster_text(one: ForeseenCluster, further: str) -> Iterator[str]:
     yield f"Cluster {one.cluster.name}:"
     yield from (f"  violates {_rule_text(rule)}" for rule in one.violated)
     yield from (f"  repairs {_rule_text(rule)}" for rule in one.repaired)
+    if one.doubt:
+        yield f"  not known yet, and no migrations are foreseen: {one.doubt}"
     count = sum(len(move.vms) for move in one.moves)
     if not one.violated:
         yield f"  violates no rule, and costs no {further}migrations"

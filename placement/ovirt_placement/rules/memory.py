@@ -65,20 +65,38 @@ def with_left(host: Host, *vms: Vm) -> Host:
     )
 
 
-def believed(snapshot: Snapshot) -> Snapshot:
+class Believed(NamedTuple):
+    """What was believed of a host, and of what that was concluded."""
+
+    reported: Host
+    percent: int
+    vms: Sequence[Vm]
+    host: Host
+
+
+def believed(snapshot: Snapshot, known: dict[str, Believed] | None = None) -> Snapshot:
     """No host with more memory to hand out than the VMs there leave; one that reported more is marked.
 
     For some 14 s after its start the engine reports each host as if it were empty, until it counts its VMs
     again. What it reserves, which the API does not show, comes on top: the memory may still be less.
+
+    `known` is what was believed of each host, by its id: what has not changed since is not added up again.
     """
     percent = {cluster.id: cluster.memory_overcommit_percent for cluster in snapshot.clusters}
+    known = {} if known is None else known
     hosts = tuple(
-        _believed(host, percent.get(host.cluster, 100), snapshot.vms_of_host.get(host.id, ()))
-        for host in snapshot.hosts
+        _believed_of(host, percent.get(host.cluster, 100), snapshot, known) for host in snapshot.hosts
     )
     if all(map(is_, hosts, snapshot.hosts)):
         return snapshot
     return replace(snapshot, hosts=hosts)
+
+
+def _believed_of(host: Host, percent: int, snapshot: Snapshot, known: dict[str, Believed]) -> Host:
+    vms, last = snapshot.vms_of_host.get(host.id, ()), known.get(host.id)
+    if last is None or last.reported is not host or last.percent != percent or last.vms != vms:
+        last = known[host.id] = Believed(host, percent, vms, _believed(host, percent, vms))
+    return last.host
 
 
 def _believed(host: Host, percent: int, vms: Sequence[Vm]) -> Host:

@@ -30,7 +30,7 @@ from ovirt_placement.model import (
     Vm,
     VnicProfile,
 )
-from ovirt_placement.rules.memory import believed
+from ovirt_placement.rules.memory import Believed, believed
 
 #: A cluster, with its affinity groups.
 _Grouped = tuple[Cluster, tuple[AffinityGroup, ...]]
@@ -69,6 +69,7 @@ class View:
         self._crashes = Crashes()
         self._host_ids: dict[str, str] = {}
         self._consistency = Consistency()
+        self._believed: dict[str, Believed] = {}
         self._made: Snapshot | None = None
 
     def vm(self, vm_id: str) -> Vm | None:
@@ -220,7 +221,7 @@ class View:
                 vnic_profiles=self._details.vnic_profiles,
                 member_searches=self._searches.found,
             )
-            self._made = believed(self._consistency.of(with_failover_hosts(reported)))
+            self._made = believed(self._consistency.of(with_failover_hosts(reported)), self._believed)
         return self._made
 
     def _surround(self, whole: Snapshot, span: Span) -> tuple[Subject, ...]:
