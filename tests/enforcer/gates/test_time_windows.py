@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from ovirt_enforcer.gates.admission import Closed
+from ovirt_enforcer.gates.gate import HostAction
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_enforcer.windows import Window
-from tests.builders import cluster
+from ovirt_placement.store.intents import IntentKind
+from tests.builders import CLUSTER, cluster, snapshot
 
 from .judging import PARTS, admitted, closed, gates
 
@@ -57,6 +60,27 @@ def test_a_blackout_closes_within_a_window_too() -> None:
     reason = 'it is within the blackout "30 23 * * *" for 1 h (Europe/Vienna)'
     assert closed(asked, *BLUE) == ("windows", reason)
     assert admitted(at(23, 30, windows=(NIGHT,), blackouts=(backup,)), *BLUE)
+
+
+#: What brings back a host that is out of service.
+BRINGS_BACK = {IntentKind.ACTIVATE_HOST, IntentKind.START_VM}
+
+
+@pytest.mark.parametrize("kind", IntentKind)
+def test_what_is_out_of_service_is_brought_back_at_any_time(kind: IntentKind) -> None:
+    action, here = HostAction(kind, "h2", "a"), snapshot(*BLUE)
+    assert at(22, windows=(NIGHT,)).admit_action(here, CLUSTER, action).action == action
+    upgraded = snapshot(*PARTS, cluster(upgrade_mode=True))
+    for gate, asked, state, passes in (
+        ("windows", at(12, windows=(NIGHT,)), here, BRINGS_BACK),
+        ("cluster_upgrade", gates(), upgraded, BRINGS_BACK | {IntentKind.UPGRADE_HOST}),
+    ):
+        if kind in passes:
+            assert asked.admit_action(state, CLUSTER, action).action == action
+        else:
+            with pytest.raises(Closed) as caught:
+                asked.admit_action(state, CLUSTER, action)
+            assert caught.value.gate == gate
 
 
 @pytest.mark.parametrize(("named", "passes"), [("blue", False), ("cluster1", False), ("red", True)])
