@@ -21,7 +21,7 @@ from typing import Self
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
-        "ovirt_enforcer.cli.run",
+        "ovirt_enforcer.service.process",
         "ovirt_placement.cli.inventory",
         "ovirt_placement.inventory.service.service",
         "ovirt_scheduler_proxy.calling",
@@ -29,7 +29,7 @@ PROCESSES.set_forkserver_preload(
         "ovirt_scheduler_proxy.service",
         "ovirt_simulator.cli",
         "sqlalchemy.dialects.sqlite",
-        "tests.enforcer.actions.migrate_vm.crash.launcher",
+        "tests.enforcer.actions.crash.launcher",
         "tools.faults.launcher",
     ]
 )

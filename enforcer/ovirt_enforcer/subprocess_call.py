@@ -18,8 +18,16 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess, parent_process
 from typing import Any, Final, Generic, TypeVar
 
+import msgspec
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_service.errors import UserError
+
 #: Policy units decide on the same machine within milliseconds: background work gives way.
 _NICENESS: Final = 10
+#: A process that goes on for so much longer than its deadline hangs, and is ended.
+GRACE_SECONDS: Final = 15.0
 
 _processes = multiprocessing.get_context("forkserver")
 
@@ -85,6 +93,52 @@ class Call(Generic[Result]):
         if self.answer is not None:
             self.answer.close()
             self.answer = None
+
+
+def with_snapshot(
+    function: Callable[..., Result], snapshot: bytes, arguments: tuple[Any, ...], seconds: float
+) -> Call[Result]:
+    """A call of a function with a snapshot, which goes along encoded by msgpack, and more arguments."""
+    return Call(_decoded, (function, snapshot, arguments), seconds)
+
+
+def in_process(
+    function: Callable[..., Result], snapshot: Snapshot, *arguments: Any, seconds: float, **keywords: Any
+) -> Result:
+    """What a function makes of a snapshot for a person who waits for it: no one else does.
+
+    It is also given the deadline that is over after `seconds`. Raises `UserError`.
+    """
+    question = (function, arguments, keywords, seconds)
+    call = with_snapshot(_answer, msgspec.msgpack.encode(snapshot), question, seconds + GRACE_SECONDS)
+    try:
+        call.wait()
+        answer = call.result()
+    except CallFailed as error:
+        raise UserError(f"no plan was made: {error}") from None
+    finally:
+        call.cancel()
+    if isinstance(answer, UserError):
+        raise answer
+    result: Result = answer
+    return result
+
+
+def _decoded(function: Callable[..., Any], snapshot: bytes, arguments: tuple[Any, ...]) -> Any:
+    return function(msgspec.msgpack.decode(snapshot, type=Snapshot), *arguments)
+
+
+def _answer(
+    snapshot: Snapshot,
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+    seconds: float,
+) -> Any:
+    try:
+        return function(snapshot, *arguments, **keywords, deadline=Deadline.after(seconds))
+    except UserError as error:
+        return error
 
 
 def _work(answer: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.ha_monitor.judging import judge
-from ovirt_enforcer.ha_monitor.verdict import ReservationState
+from ovirt_enforcer.ha_monitor.verdict import ReservationState, judge
 from ovirt_placement.answers.cluster_status import cluster_status
 from ovirt_placement.answers.health import Health
 from ovirt_placement.answers.health import judge as judge_health

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from prometheus_client import Gauge
 
 from ovirt_enforcer.cli.main import main
-from ovirt_enforcer.service.name_watch import NameWatch
-from ovirt_enforcer.settings import EnforcerSettings, MaintenanceSettings, Mode
-from ovirt_enforcer.windows import Window
+from ovirt_enforcer.service.logs import NameWatch
+from ovirt_enforcer.settings import EnforcerSettings, MaintenanceSettings, Mode, Window
 from ovirt_placement.answers.sections import ConfiguredName, names_of
 from ovirt_placement.answers.unmatched_names import unmatched_names
 from ovirt_placement.config import DomainSettings, HaSettings

@@ -18,8 +18,7 @@ CATALOGUE = "enforcer/ovirt_enforcer/gates/admission.py"
 TESTS = (
     TEST,
     "tests/enforcer/gates/test_admission.py",
-    "tests/enforcer/gates/test_cluster_gates.py",
-    "tests/enforcer/gates/test_vm_gates.py",
+    "tests/enforcer/gates/test_limits.py",
 )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_enforcer.notifications.kinds import ABOUT, COMMON_FACTS
-from ovirt_enforcer.notifications.settings import NotificationSettings
+from ovirt_enforcer.notifications.kinds import ABOUT, COMMON_FACTS, NotificationSettings
 from ovirt_placement.engine.writing.events import ORIGIN
 
 HEAD = f"""\

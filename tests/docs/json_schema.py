@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 import msgspec
 
-from ovirt_enforcer.cli.documents import PlanDecided, UserActionDone
-from ovirt_enforcer.history.why_not import WhyNot
-from ovirt_enforcer.on_request.documents import PlansBack, RoomFound
-from ovirt_enforcer.policy_simulation.data import Simulations
+from ovirt_enforcer.cli.history import PlanDecided, UserActionDone
+from ovirt_enforcer.history import WhyNot
+from ovirt_enforcer.on_request.plans import PlansBack, RoomFound
+from ovirt_enforcer.policy_simulation.simulation import Simulations
 from ovirt_placement.answers import catalogue
 from ovirt_placement.answers.maintenance import MaintenancePlans
 from ovirt_placement.answers.plans.records import Plans

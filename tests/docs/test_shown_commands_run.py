@@ -52,7 +52,7 @@ ELSEWHERE = {
     "ovirt-enforcer apply": "an enforcer that runs: tests/enforcer/service",
     "ovirt-enforcer run": "a service, which does not end: tests/enforcer/service",
     "ovirt-enforcer maintenance run": "an enforcer that runs: tests/scenarios/maintenance-run",
-    "ovirt-enforcer approve 3f2a": "a plan that waits: tests/enforcer/cli/test_approve.py",
+    "ovirt-enforcer approve 3f2a": "a plan that waits: tests/enforcer/cli/test_orders.py",
     "ovirt-placement ha-check --failures 3 --processes": "processes: tests/placement/cli/test_ha_check.py",
     "ovirt-placement groups edit web-apart --add-vm web3 --fail-if": "a group of another page",
     "ovirt-placement why ora1 node3": "a host of another page: tests/docs/recipes",

@@ -20,7 +20,7 @@ import sqlalchemy
 from sqlalchemy.engine.default import DefaultDialect
 
 import ovirt_enforcer.cli.main
-from ovirt_enforcer.service import assembly
+from ovirt_enforcer.service import process
 from ovirt_placement.engine.connection.sso import SingleSignOn
 from tests.enforcer.planners_here import PlannersHere
 
@@ -96,7 +96,7 @@ def run_enforcer(log: Path, points: Path, at: At, arguments: list[str]) -> None:
 
 
 def plan_in_loop() -> None:
-    assembly.PlannerProcesses = PlannersInLoop  # type: ignore[misc, assignment]
+    process.PlannerProcesses = PlannersInLoop  # type: ignore[misc, assignment]
 
 
 def say_into(descriptor: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 import ovirt_enforcer.cli.main
 import ovirt_placement.cli.main
 from tests.builders import TOGETHER, group, host, snapshot, vm
-from tests.enforcer.actions.migrate_vm import bench as benches
+from tests.enforcer.actions import bench as benches
 
 pytestmark = pytest.mark.system
 

@@ -20,8 +20,8 @@ from ovirt_placement.model import Snapshot, state_file
 from ovirt_scheduler_proxy import cli as proxy
 from ovirt_simulator import cli as simulator
 from tests.builders import APART, TOGETHER, cluster, group, host, label, snapshot, vm
-from tests.enforcer.actions.migrate_vm import bench as benches
-from tests.enforcer.actions.migrate_vm.bench import Bench
+from tests.enforcer.actions import bench as benches
+from tests.enforcer.actions.bench import Bench
 
 #: What no line of an answer of ours begins with.
 FORGED = "FORGED"

@@ -21,8 +21,8 @@ from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.intents import IntentState
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
-from tests.enforcer.actions.migrate_vm import bench as benches
-from tests.enforcer.actions.migrate_vm.bench import Bench, Settings
+from tests.enforcer.actions import bench as benches
+from tests.enforcer.actions.bench import Bench, Settings
 from tests.examples import seeds
 
 PAIRS = ("a", "b", "c")

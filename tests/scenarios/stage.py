@@ -18,22 +18,18 @@ from typing import Any
 import msgspec
 import sqlalchemy
 
-from ovirt_enforcer.actions.host.executor import HostExecutor
-from ovirt_enforcer.actions.migrate_vm.executor import Executor
-from ovirt_enforcer.actions.migrate_vm.origin import Origins
+from ovirt_enforcer.actions.executor import Executor, HostExecutor
+from ovirt_enforcer.actions.other_movers import Origins
 from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.maintenance.drains import DrainWatch
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns
 from ovirt_enforcer.maintenance.upgrade_flag import UpgradeFlags
 from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_enforcer.service.daemon import Daemon
-from ovirt_enforcer.service.leading import Leader
-from ovirt_enforcer.service.metrics import EnforcerMetrics
-from ovirt_enforcer.service.orders import Orders
-from ovirt_enforcer.service.parts import Parts
+from ovirt_enforcer.service.daemon import Daemon, Watcher
+from ovirt_enforcer.service.leader import Leader
+from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler
+from ovirt_enforcer.service.reading import Orders, Parts
 from ovirt_enforcer.service.recording import Recorder
-from ovirt_enforcer.service.sampling import Sampler
-from ovirt_enforcer.service.watcher import Watcher
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.config import Config

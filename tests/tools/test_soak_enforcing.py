@@ -18,8 +18,8 @@ from ovirt_placement.store.intents import IntentState
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
-from tests.enforcer.actions.migrate_vm import bench as benches
-from tests.enforcer.actions.migrate_vm.bench import Bench, Settings
+from tests.enforcer.actions import bench as benches
+from tests.enforcer.actions.bench import Bench, Settings
 
 PAIRS = 8
 #: What keeps VMs still for a while is not what this is about.

@@ -16,8 +16,9 @@ import msgspec
 import pytest
 
 from ovirt_enforcer.cli.main import main as enforcer
-from ovirt_enforcer.on_request.room import room_for
+from ovirt_enforcer.on_request.plans import room_for
 from ovirt_placement.cli.main import main as placement
+from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
@@ -119,7 +120,7 @@ def test_why_then_is_answered_as_the_command_answers_it(
 
 
 def test_a_step_of_a_plan_leads_to_why_it_was_planned_then(page: Page) -> None:
-    plan = room_for(STATE, STATE.vm_by_id["waits"], 30.0).plan
+    plan = room_for(STATE, STATE.vm_by_id["waits"], deadline=NEVER).plan
     with closing(HistoryStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
         store.record_plan(plan.id, "c1", msgspec.to_builtins(plan))
     history = page.ask("/history?q=guest", cookie=page.session()).text

@@ -7,7 +7,7 @@ import time
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.ha_monitor.judging import judge_encoded
+from ovirt_enforcer.ha_monitor.verdict import judge_all
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.ha_repair.failing import failing
@@ -29,7 +29,7 @@ def at_rest(snapshot: Snapshot) -> None:
         encoded = msgspec.msgpack.encode(state)
         written = time.process_time() - began
         began = time.process_time()
-        judge_encoded(encoded, [state.clusters[0].id], HaSettings())
+        judge_all(msgspec.msgpack.decode(encoded, type=Snapshot), [state.clusters[0].id], HaSettings())
         judged = time.process_time() - began
         rows.append(
             {

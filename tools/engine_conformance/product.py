@@ -6,9 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ovirt_enforcer.policy_simulation.acting import EngineTurn, _in_turn
-from ovirt_enforcer.policy_simulation.scene import Scene
-from ovirt_enforcer.policy_simulation.scheduling import Scheduler
+from ovirt_enforcer.policy_simulation.actors import SimulatedCluster, engine_candidates, engine_target
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.unified_groups import unify
 from ovirt_placement.rules.failover import check
@@ -84,12 +82,11 @@ def unified(question: Question) -> list[tuple[str, ...]]:
 
 def enforcement(question: Question) -> list[str]:
     """The VMs that the simulation lets the engine move, in order."""
-    scene = Scene(question.snapshot, question.request["cluster"])
-    turn = EngineTurn(Scheduler())
+    simulated = SimulatedCluster(question.snapshot, question.request["cluster"])
     found = [
         vm
-        for vm, hard in _in_turn(scene)
-        if turn._target(question.snapshot, vm, scene.hosts, hard=hard) is not None
+        for vm, hard in engine_candidates(simulated)
+        if engine_target(question.snapshot, vm, simulated.hosts, hard=hard) is not None
     ]
     return list(dict.fromkeys(found))
 

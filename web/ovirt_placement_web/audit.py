@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, datetime
-from logging.handlers import WatchedFileHandler
 from typing import Final
 
 import msgspec
 
 from ovirt_placement.model.record import Record
-from ovirt_service.errors import UserError
+from ovirt_service.audit import AuditLog
 
-_log: Final = logging.getLogger("ovirt_placement_web.audit")
+LOG: Final = AuditLog("ovirt_placement_web.audit", "[web] audit_log", in_log=True)
 
 
 class Act(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -45,21 +41,7 @@ def of_engine(name: str) -> Iterator[None]:
         _engine.reset(token)
 
 
-def open_log(path: str) -> None:
-    """Append to this file as well from now on; raises `UserError` if it cannot be written."""
-    if not path:
-        return
-    try:
-        handler = WatchedFileHandler(path, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"[web] audit_log: {path}: {error.strerror}") from None
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    _log.addHandler(handler)
-
-
 def note(act: Act) -> None:
     """Write a line of JSON."""
-    moment = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds")
     engine = {"engine": name} if (name := _engine.get()) else {}
-    said = {"time": moment, **engine, **msgspec.to_builtins(act)}
-    _log.info("%s", msgspec.json.encode(said).decode())
+    LOG.write({**engine, **msgspec.to_builtins(act)})

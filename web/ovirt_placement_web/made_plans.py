@@ -10,24 +10,20 @@ from typing import NamedTuple
 import msgspec
 
 from ovirt_enforcer import configured
-from ovirt_enforcer.on_request.apart import (
-    GroupChange,
-    KeyChange,
-    groups_foreseen_apart,
-    keys_foreseen_apart,
-    maintenance_apart,
-    order_apart,
-    planned_apart,
-    prepare,
-    room_apart,
+from ovirt_enforcer.on_request.engine_state import read_engine_state, way_back
+from ovirt_enforcer.on_request.maintenance_runs import domains_of, in_order_of_plan
+from ovirt_enforcer.on_request.plans import (
+    RoomFound,
+    maintenance_options,
+    maintenance_planned,
+    planned_in_process,
+    room_for,
 )
-from ovirt_enforcer.on_request.documents import RoomFound
-from ovirt_enforcer.on_request.maintenance_plan import maintenance_options
-from ovirt_enforcer.on_request.maintenance_runs import domains_of
-from ovirt_enforcer.on_request.of_engine import of_engine
-from ovirt_enforcer.on_request.undoing import way_back
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.subprocess_call import in_process, preload
 from ovirt_placement import inventory
+from ovirt_placement.answers.groups import foreseen as of_groups
+from ovirt_placement.answers.keys import foreseen as of_keys
 from ovirt_placement.answers.maintenance import ClusterMaintenance
 from ovirt_placement.answers.plans.course import Document
 from ovirt_placement.answers.plans.records import plan_record
@@ -67,7 +63,7 @@ class MadePlans:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        prepare()
+        preload(__name__)  # the first plan of this process waits for less
         self._lock = threading.Lock()
         self._known: OrderedDict[str, MadePlan] = OrderedDict()
 
@@ -75,8 +71,8 @@ class MadePlans:
         """What would be done now if these VMs stayed where they are, with the reasons. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
         seconds = min(configured.seconds(settings), _MOST_SECONDS)
-        found = of_engine(self._config, ENGINE_SECONDS)
-        made = planned_apart(found, cluster.id, seconds, staying)
+        found = read_engine_state(self._config, ENGINE_SECONDS)
+        made = planned_in_process(found, cluster.id, seconds, staying)
         return self._keep(
             MadePlan(msgspec.to_builtins(plan_record(made, found.snapshot, found.not_now(made))))
         )
@@ -90,7 +86,7 @@ class MadePlans:
 
     def room(self, snapshot: Snapshot, vm: Vm) -> RoomFound:
         """Which migrations let a VM start that no host takes; kept, to be carried out. Raises `UserError`."""
-        found = room_apart(snapshot, vm, _MOST_SECONDS)
+        found = in_process(room_for, snapshot, vm, seconds=_MOST_SECONDS)
         if found.plan.steps:
             self._keep(MadePlan(msgspec.to_builtins(found.plan)))
         return found
@@ -105,24 +101,26 @@ class MadePlans:
     ) -> WhatIfDocument:
         """What would come of changing groups, if what is configured is repaired. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
-        change = GroupChange(gone, meant, conflicts, configured.options(settings).repair)
-        return groups_foreseen_apart(snapshot, change, _MOST_SECONDS)
+        repair = configured.options(settings).repair
+        change = (gone, meant, conflicts)
+        return in_process(of_groups.foreseen, snapshot, *change, repair=repair, seconds=_MOST_SECONDS)
 
     def keys_foreseen(self, snapshot: Snapshot, change: keys.KeyChange) -> WhatIfDocument:
         """What would come of changing placement keys, likewise. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
-        meant = KeyChange(change, configured.options(settings).repair)
-        return keys_foreseen_apart(snapshot, meant, _MOST_SECONDS)
+        repair = configured.options(settings).repair
+        return in_process(of_keys.foreseen, snapshot, change, (), repair=repair, seconds=_MOST_SECONDS)
 
     def maintenance(self, hosts: Sequence[str], stopped: Collection[str], back: Return) -> ClusterMaintenance:
         """What a rolling maintenance of hosts of one cluster would be now. Raises `UserError`."""
-        found = of_engine(self._config, ENGINE_SECONDS)
+        found = read_engine_state(self._config, ENGINE_SECONDS)
         options = maintenance_options(found, hosts, stopped=stopped, back=back)
-        return maintenance_apart(found, hosts, options, _MOST_SECONDS)
+        return in_process(maintenance_planned, found.snapshot, hosts, options, seconds=_MOST_SECONDS)
 
     def check_rounds(self, snapshot: Snapshot, hosts: Sequence[str], stopped: Sequence[str]) -> None:
         """Raise `UserError` if some of these hosts cannot become empty."""
-        order_apart(snapshot, hosts, stopped, domains_of(self._config, snapshot), _MOST_SECONDS)
+        found, domains = [snapshot.host_by_id[host] for host in hosts], domains_of(self._config, snapshot)
+        in_process(in_order_of_plan, snapshot, found, stopped, domains, seconds=_MOST_SECONDS)
 
     def known(self, plan: str) -> MadePlan | None:
         with self._lock:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ovirt_enforcer.history.selecting import (
+from ovirt_enforcer.history import (
     Subject,
     Wanted,
     about,

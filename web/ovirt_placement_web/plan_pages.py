@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import msgspec
 from starlette.requests import Request
 
-from ovirt_enforcer.history.selecting import Wanted
+from ovirt_enforcer.history import Wanted
 from ovirt_placement.answers.plans.course import Document, timed, waiting_on
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.history import PlanRecord

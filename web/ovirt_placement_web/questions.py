@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ovirt_enforcer.on_request.documents import RoomFound
+from ovirt_enforcer.on_request.plans import RoomFound
 from ovirt_placement.answers import sections
 from ovirt_placement.answers.conflicts import ConflictsDocument, conflicts
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, decisions_at

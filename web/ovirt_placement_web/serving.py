@@ -43,7 +43,7 @@ def run(config: Config) -> None:
     """Serve until SIGTERM; raises `UserError` if the configuration is at fault."""
     settings = config.section("web", WebSettings)
     at = listening(settings, config.source)
-    audit.open_log(settings.audit_log)
+    audit.LOG.open(settings.audit_log)
     metrics = WebMetrics()
     serve(metrics.registry, settings.metrics, f"{config.source}: [web] metrics")
     with _bound(at, f"{config.source}: [web] listen: {settings.listen}") as listener:

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from ovirt_enforcer.history.selecting import Subject, Wanted, about, narrowed
+from ovirt_enforcer.history import Subject, Wanted, about, narrowed
 from ovirt_placement.answers.decisions import moments, past
 from ovirt_placement.answers.decisions.at_time import (
     Attempt,

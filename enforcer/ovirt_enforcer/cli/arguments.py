@@ -1,13 +1,18 @@
-"""Arguments that several subcommands take."""
+"""Arguments that several subcommands take, and the state that commands are asked about."""
 
 from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import replace
 
+from ovirt_enforcer.on_request.plans import Asked
+from ovirt_placement import config as configuration
 from ovirt_placement.cli import question
+from ovirt_placement.cli.question import PATIENCE_SECONDS
+from ovirt_placement.model import state_file
 from ovirt_placement.model.maintenance import Return
-from ovirt_placement.planning.problem.build_problem import Repair
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -73,3 +78,18 @@ def _seconds(given: str) -> float:
     if not seconds > 0:
         raise argparse.ArgumentTypeError(f"{given!r} is no number of seconds above 0")
     return seconds
+
+
+def asked(args: argparse.Namespace) -> Asked:
+    """By the rules and capacity alone with `--state`; else by the configuration, and what is held back now.
+
+    Raises `UserError`.
+    """
+    if args.state is not None:
+        options = PlanOptions(repair=args.repair) if args.repair else PlanOptions()
+        return Asked(state_file.load(args.state), options)
+    # The SDK and SQLAlchemy take long to load: not for a state file.
+    from ovirt_enforcer.on_request.engine_state import read_engine_state
+
+    found = read_engine_state(configuration.load(args.config), PATIENCE_SECONDS)
+    return replace(found, options=replace(found.options, repair=args.repair)) if args.repair else found

@@ -216,10 +216,7 @@ class Gates:
         )
 
     def _first(
-        self,
-        ask: Callable[[Gate, Facts], Mapping[str, str]],
-        snapshot: Snapshot,
-        plan: Plan | None,
+        self, ask: Callable[[Gate, Facts], Mapping[str, str]], snapshot: Snapshot, plan: Plan | None
     ) -> dict[str, str]:
         """What all gates answer; where two hold the same, the first one says why."""
         facts = self._facts(snapshot, plan)

@@ -9,8 +9,7 @@ from math import inf
 from typing import Final
 
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, ClusterGate, Facts, Gate, HostAction, begun_ago
-from ovirt_enforcer.settings import EnforcerSettings, Mode
-from ovirt_enforcer.windows import Window
+from ovirt_enforcer.settings import EnforcerSettings, Mode, Window
 from ovirt_placement.lookups.called import fits, named, value_of
 from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.names import group_ids, group_name, named_group

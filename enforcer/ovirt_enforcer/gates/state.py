@@ -27,10 +27,7 @@ class ClusterUpgradeGate(ClusterGate):
         return upgrade_text(known) if known.upgrade_mode and not own else None
 
 
-_STATUSES: Final = {
-    "maintenance": "is in maintenance",
-    "preparing_for_maintenance": "goes into maintenance",
-}
+_STATUSES: Final = {"maintenance": "is in maintenance", "preparing_for_maintenance": "goes into maintenance"}
 
 
 class HostMaintenanceGate(Gate):

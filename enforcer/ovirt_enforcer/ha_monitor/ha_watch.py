@@ -3,28 +3,80 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Final
 
 import msgspec
+from prometheus_client import CollectorRegistry, Gauge
 
-from ovirt_enforcer.ha_monitor.announcing import due
-from ovirt_enforcer.ha_monitor.judging import judge_encoded
-from ovirt_enforcer.ha_monitor.ledger import Ledger
-from ovirt_enforcer.ha_monitor.metrics import HaMetrics
-from ovirt_enforcer.ha_monitor.verdict import ReservationVerdict, off, unknown
+from ovirt_enforcer.ha_monitor.ledger import Ledger, due
+from ovirt_enforcer.ha_monitor.verdict import ReservationState, ReservationVerdict, judge_all, off, unknown
 from ovirt_enforcer.retry_state import RetryState
-from ovirt_enforcer.subprocess_call import Call, CallFailed
+from ovirt_enforcer.subprocess_call import Call, CallFailed, with_snapshot
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
+
+_PREFIX: Final = "ovirt_placement_enforcer_ha"
+#: What is not known is neither one nor the other, and no comparison holds of it.
+_SAFE: Final = {ReservationState.SAFE: 1.0, ReservationState.UNSAFE: 0.0}
+
+
+class HaMetrics:
+    """The latest verdicts."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._safe = Gauge(
+            f"{_PREFIX}_safe",
+            "1 if all highly available VMs would be started again, 0 if not, NaN if that is not known",
+            ["cluster"],
+            registry=registry,
+        )
+        self._unplaced = Gauge(
+            f"{_PREFIX}_vms_without_home",
+            "Highly available VMs without a home in the failure that is worst",
+            ["cluster"],
+            registry=registry,
+        )
+        self._survived = Gauge(
+            f"{_PREFIX}_failures_survived",
+            "How many hosts may fail at once; at most as many as the cluster is set to",
+            ["cluster"],
+            registry=registry,
+        )
+        self._seconds = Gauge(
+            f"{_PREFIX}_check_duration_seconds",
+            "How long the last check took",
+            ["cluster"],
+            registry=registry,
+        )
+        self._reported: set[str] = set()
+
+    def judged(self, verdicts: Collection[ReservationVerdict]) -> None:
+        """Report these clusters, and no others."""
+        gauges = (self._safe, self._unplaced, self._survived, self._seconds)
+        for gone in self._reported - {verdict.name for verdict in verdicts}:
+            for gauge in gauges:
+                gauge.remove(gone)
+        self._reported = {verdict.name for verdict in verdicts}
+        for one in verdicts:
+            known = one.state is not ReservationState.UNKNOWN
+            values = (
+                _SAFE.get(one.state, math.nan),
+                one.vms_without_home if known else math.nan,
+                one.failures_survived,
+                one.seconds,
+            )
+            for gauge, value in zip(gauges, values, strict=True):
+                gauge.labels(one.name).set(value)
+
 
 #: A check that takes longer is ended, and nothing is known.
 _LONGEST_CHECK_SECONDS: Final = 120.0
 #: For this many times as long as a check took none is made, whatever happens.
 _REST: Final = 2.0
-
 _log = logging.getLogger(__name__)
 
 
@@ -142,8 +194,8 @@ class HaMonitor:
             why = "there are no statistics yet" if age is None else f"the statistics are {age:.0f} s old"
             self._take(reading, (unknown(reading.snapshot, cluster, why) for cluster in reading.clusters))
         else:
-            arguments = msgspec.msgpack.encode(reading.snapshot), reading.clusters, self._settings
-            self._call = Call(judge_encoded, arguments, _LONGEST_CHECK_SECONDS)
+            encoded, question = msgspec.msgpack.encode(reading.snapshot), (reading.clusters, self._settings)
+            self._call = with_snapshot(judge_all, encoded, question, _LONGEST_CHECK_SECONDS)
             self._judged, self._began = reading, self._clock()
 
     def _collect(self) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
+from ovirt_placement.answers.ha_check_domains import configured_domains
 from ovirt_placement.answers.sentences import listed
+from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import be, counted
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.failover.check import HaCheck
+from ovirt_placement.rules.failover.check import HaCheck, check
 from ovirt_placement.rules.failover.outcomes import Loss, Proven
 from ovirt_placement.rules.memory import required_mb
+from ovirt_service.errors import UserError
 
 #: This many failing sets, and VMs of each, are named in a sentence.
 _MOST_LOSSES: Final = 3
@@ -162,3 +166,24 @@ def _vms_text(vms: Sequence[str], snapshot: Snapshot) -> str:
 def _memory_mb(vms: Sequence[str], snapshot: Snapshot) -> int:
     """How much memory the VMs without a home need."""
     return sum(required_mb(snapshot.vm_by_id[vm]) for vm in vms)
+
+
+def judge_all(
+    snapshot: Snapshot, clusters: Sequence[str], settings: HaSettings
+) -> tuple[ReservationVerdict, ...]:
+    """Judge these clusters of a snapshot."""
+    return tuple(judge(snapshot, cluster, settings) for cluster in clusters)
+
+
+def judge(snapshot: Snapshot, cluster: str, settings: HaSettings) -> ReservationVerdict:
+    """Judge every set of as many hosts as the cluster is set to, and every failure domain by itself."""
+    began = time.monotonic()
+    try:
+        domains = configured_domains(snapshot, settings)
+    except UserError as error:
+        return unknown(snapshot, cluster, str(error))
+    of_hosts = check(snapshot, cluster)
+    if of_hosts.doubt and not of_hosts.lost:
+        return unknown(snapshot, cluster, of_hosts.doubt)
+    of_domains = check(snapshot, cluster, domains=domains) if domains else None
+    return verdict_of(snapshot, cluster, of_hosts, of_domains, time.monotonic() - began)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from ovirt_enforcer.actions.host.executor import ActionTask, HostExecutor
+from ovirt_enforcer.actions.executor import ActionTask, HostExecutor
 from ovirt_enforcer.gates.admission import Closed, Gates
 from ovirt_enforcer.gates.gate import HostAction
 from ovirt_enforcer.gates.people import rule_key
@@ -25,9 +25,17 @@ from ovirt_enforcer.maintenance.decision import (
     Wait,
     decide,
 )
-from ovirt_enforcer.maintenance.homes import WayHome, brings_back, not_back, way_home
+from ovirt_enforcer.maintenance.homes import (
+    WayHome,
+    arriving,
+    brings_back,
+    down,
+    leaving,
+    lost,
+    not_back,
+    way_home,
+)
 from ovirt_enforcer.maintenance.upgrade_flag import UpgradeFlags, flags_without_run
-from ovirt_enforcer.maintenance.vms_around import arriving, down, leaving, lost
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.settings import MaintenanceSettings

@@ -11,12 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
-from ovirt_placement.engine.writing.clusters import (
-    finish_upgrade,
-    read_upgrade,
-    show_progress,
-    start_upgrade,
-)
+from ovirt_placement.engine.writing.clusters import finish_upgrade, read_upgrade, show_progress, start_upgrade
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.maintenance_run import (
     ENDED,

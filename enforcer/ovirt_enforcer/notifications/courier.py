@@ -3,19 +3,114 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
-from collections import deque
-from collections.abc import Callable, Collection, Sequence
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 import stamina
 
-from ovirt_enforcer.notifications.holding_back import together
 from ovirt_enforcer.notifications.kinds import LIMITED, NoticeKind
-from ovirt_enforcer.notifications.notice import Notice, Receipt
-from ovirt_enforcer.notifications.rate_limit import RateLimit
 from ovirt_service.entry import at_end
 from ovirt_service.saying import Complaint, Said
+
+_LARGEST_NUMBER: Final = 0x7FFFFFFF
+
+
+def draw_number() -> int:
+    """Draw a number for an event: the engine takes each only once, for ever, so no counter would do."""
+    return 1 + secrets.randbelow(_LARGEST_NUMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that happened, with the facts that sentences speak of."""
+
+    kind: NoticeKind
+    facts: Mapping[str, str]
+    #: Ids, where the engine has what it is about.
+    cluster: str | None = None
+    vm: str | None = None
+    #: What it reports together, each by itself; none if it reports one thing.
+    carried: tuple[Notice, ...] = ()
+    number: int = field(default_factory=draw_number)
+    #: Whether nobody can have sent this number before.
+    fresh: bool = True
+    #: Whether somebody has written the number down, who must choose another one if it is taken.
+    written: bool = False
+    #: In seconds since the epoch.
+    at: float = field(default_factory=time.time)
+
+
+class Receipt:
+    """What became of a notice; for any thread."""
+
+    def __init__(self, channels: int) -> None:
+        self._lock = threading.Lock()
+        self._waiting = channels
+        self._failed = False
+        #: Whether the engine has had another event of this number: it wants another one.
+        self.number_taken = False
+
+    def settle(self, delivered: bool) -> None:
+        """Take note that a channel has delivered it, or has given up."""
+        with self._lock:
+            self._waiting -= 1
+            self._failed |= not delivered
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody is about to deliver it any more."""
+        return self._waiting == 0
+
+    @property
+    def delivered(self) -> bool:
+        """Whether all have it."""
+        return self.over and not self._failed
+
+
+_HOUR_SECONDS: Final = 3600.0
+
+
+class RateLimit:
+    """A stock that each notice takes one of, and that fills up with the time; for one thread."""
+
+    def __init__(self, most_per_hour: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most_per_hour
+        self._clock = clock
+        self._stock = float(most_per_hour)
+        self._filled_at = clock()
+
+    def take(self) -> bool:
+        """Take one, if there is any."""
+        now = self._clock()
+        filled = (now - self._filled_at) * self._most / _HOUR_SECONDS
+        self._stock, self._filled_at = min(float(self._most), self._stock + filled), now
+        if self._stock < 1.0:
+            return False
+        self._stock -= 1.0
+        return True
+
+    def seconds_until_next(self) -> float:
+        """When there will be one again, as of the last `take`."""
+        return max(0.0, 1.0 - self._stock) * _HOUR_SECONDS / self._most
+
+
+def together(held: Sequence[Notice]) -> Notice:
+    """One notice for all that waited, the oldest first; what waited alone is itself."""
+    if len(held) == 1:
+        return held[0]
+    counts = Counter(notice.kind.value for notice in held)
+    facts = {
+        "engine": held[0].facts["engine"],
+        "count": str(len(held)),
+        "kinds": ", ".join(f"{number} {kind}" for kind, number in counts.most_common()),
+    }
+    return Notice(NoticeKind.HELD_BACK, facts, carried=tuple(held))
+
 
 #: More than these do not wait: the oldest is dropped.
 _MOST_WAITING: Final = 1000
@@ -23,7 +118,6 @@ _MOST_WAITING: Final = 1000
 _LONGEST_SECONDS: Final = 600.0
 _LONGEST_PAUSE_SECONDS: Final = 60.0
 _FIRST_PAUSE_SECONDS: Final = 0.5
-
 _log = logging.getLogger(__name__)
 
 

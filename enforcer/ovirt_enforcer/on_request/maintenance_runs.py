@@ -33,9 +33,7 @@ class RunOrder(NamedTuple):
 
 ORDERS: Final = {
     "pause": RunOrder(
-        RunState.PAUSED,
-        (RunState.RUNNING,),
-        "is paused: what is under way goes on, nothing new begins",
+        RunState.PAUSED, (RunState.RUNNING,), "is paused: what is under way goes on, nothing new begins"
     ),
     "resume": RunOrder(RunState.RUNNING, (RunState.PAUSED,), "goes on"),
     "stop": RunOrder(
@@ -101,6 +99,7 @@ def in_order_of_plan(
     hosts: Sequence[Host],
     stop_vms: Sequence[str],
     domains: tuple[Domain, ...],
+    *,
     deadline: Deadline,
 ) -> tuple[Host, ...]:
     """The hosts in the order of fewest migrations. Raises `UserError` if some host cannot become empty."""

@@ -1,4 +1,4 @@
-"""Has plans carried out that a person looked at: checked when they are ordered, then in the store."""
+"""Has plans carried out that a person has read: checked when they are ordered, then in the store."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ovirt_enforcer.gates.people import moves
-from ovirt_enforcer.on_request.settings_in_force import settings_in_force
-from ovirt_enforcer.settings import Mode
+from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
 from ovirt_placement import inventory
 from ovirt_placement.answers.enforcement import NOT_RUNNING, not_led
 from ovirt_placement.answers.plans.obstacles import misfit_text
@@ -17,10 +16,20 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.opening import opened, stored
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_service.errors import UserError
+
+
+def settings_in_force(config: Config) -> Mapping[str, Any]:
+    """The settings by their names, in plain values. Raises `StoreAway`."""
+    of_leader = stored(EnforcerSettingsStore, config, EnforcerSettingsStore.of_leader, None)
+    if of_leader is not None:
+        return of_leader
+    return recorded_settings(config.section("enforcer", EnforcerSettings))
+
 
 #: How long a person waits for the engine who has looked at a plan.
 _ENGINE_SECONDS = 30.0

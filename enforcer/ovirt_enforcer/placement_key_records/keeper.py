@@ -1,28 +1,109 @@
-"""Keeps what VMs are to be remembered by: the customer keys that they started with, and their sticky copies.
-
-It may be killed at any point: what is still to be recorded is seen again, and to record it twice is to record
-it once. What the store holds is all its memory.
-"""
+"""Finds on which host running VMs started, perhaps another one: sticky keys are copied from there."""
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ovirt_enforcer.placement_key_records.bad_properties import BadProperties
-from ovirt_enforcer.placement_key_records.departures import Departures
-from ovirt_enforcer.placement_key_records.start_hosts import start_hosts
 from ovirt_enforcer.retry_state import RetryState
+from ovirt_placement.answers.keys.sentences import code_sentence
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.client.keys import with_keys
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.key_levels import NODE
+from ovirt_placement.model.names import vm_name
 from ovirt_placement.model.statuses import RESTING_STATUSES, RUNNING_STATUSES
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource, sticky_copies
+from ovirt_placement.rules.placement_keys.keys import Code, ignored_because
 from ovirt_placement.rules.placement_keys.presence import present_set
+from ovirt_placement.rules.placement_keys.property import NAME, is_readable, property_keys
 from ovirt_placement.rules.placement_keys.sticky import copies_after_start, sticky_keys
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_service.errors import UserError
+
+#: How much earlier than its run the engine may date the event that reports it.
+_EARLIER_SECONDS = 10.0
+
+
+def start_hosts(vms: Iterable[Vm], starts: Iterable[EngineEvent]) -> dict[str, str]:
+    """Host ids by VM, from events of starts, oldest first; without VMs whose start is not among them.
+
+    An event of an earlier run is not taken for one of the present run, whose own may not show yet.
+    """
+    latest = {event.vm: event for event in starts if event.host is not None}
+    found = {}
+    for vm in vms:
+        event = latest.get(vm.id)
+        if event is None or event.host is None:
+            continue
+        if vm.running_since is None or event.time >= vm.running_since - _EARLIER_SECONDS:
+            found[vm.id] = event.host
+    return found
+
+
+#: For so long the engine must not have had a VM, by the store's clock.
+MISSING_SECONDS = 7 * 24 * 3600.0
+#: In this many whole readings in a row, all of them by this process.
+READINGS = 3
+_log = logging.getLogger(__name__)
+
+
+class Departures:
+    """Forgets what VMs were remembered by, once it is sure that the engine has them no more.
+
+    One reading may be partial, an engine may list nothing for a moment, and a VM whose storage domain is
+    detached comes back with it under the same id. So a VM must be missing for a week, and several readings of
+    this process must agree on that: one that has just started does not rely on what was seen before.
+    """
+
+    def __init__(self, store: KeyStore) -> None:
+        self._store = store
+        self._readings: dict[str, int] = {}
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Take a whole reading of the engine; one without any VM says nothing about them."""
+        if not snapshot.vms:
+            return
+        missing = self._store.remembered_vms() - snapshot.vm_by_id.keys()
+        self._readings = {vm: self._readings.get(vm, 0) + 1 for vm in missing}
+        ages = self._store.mark_missing(missing)
+        gone = [
+            vm
+            for vm, readings in sorted(self._readings.items())
+            if readings >= READINGS and ages[vm] >= MISSING_SECONDS
+        ]
+        self._store.forget_vms(gone)
+        if gone:
+            _log.info("forgot VMs that the engine has had no more for a week: %s", ", ".join(gone))
+
+
+class BadProperties:
+    """Remembers what it has looked at."""
+
+    def __init__(self) -> None:
+        self._seen: frozenset[tuple[str, str]] = frozenset()
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Log what is new since the last look."""
+        texts = ((vm.id, vm.custom_properties.get(NAME, "")) for vm in snapshot.vms)
+        present = frozenset((vm, text) for vm, text in texts if text)
+        for vm, _ in sorted(present - self._seen):
+            for complaint in _complaints(snapshot.vm_by_id[vm]):
+                _log.warning("VM %s: custom property %s%s", vm_name(vm, snapshot), NAME, complaint)
+        self._seen = present
+
+
+def _complaints(vm: Vm) -> Iterator[str]:
+    text = vm.custom_properties[NAME]
+    if not is_readable(text):
+        yield f" is ignored: {text!r} is not of the form NAME:VALUE:WEIGHT,..."
+    for key in property_keys(vm):
+        # One without a weight is no placement key, which is no mistake.
+        codes = [code for code in ignored_because(key) if code is not Code.WEIGHT_ZERO]
+        if codes:
+            yield f": key {key.name} is ignored: {'; '.join(map(code_sentence, codes))}"
+
 
 #: On a host, but not for sure: a start that fails leaves nothing behind.
 _STARTING = {"wait_for_launch", "powering_up", "restoring_state"}

@@ -2,17 +2,109 @@
 
 from __future__ import annotations
 
-from ovirt_enforcer.policy_simulation.balancing import balance_of
-from ovirt_enforcer.policy_simulation.causes import causes
-from ovirt_enforcer.policy_simulation.course import Loop, Simulation, SimulationOutcome
-from ovirt_enforcer.policy_simulation.playing import Cast, Play, actors_of, play
+from collections.abc import Collection, Iterator, Sequence
+from enum import StrEnum
+from typing import Final, Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from ovirt_enforcer.policy_simulation.actors import (
+    Actor,
+    Enforcer,
+    SimulatedCluster,
+    SimulatedMigration,
+    balance,
+    balance_unit,
+    enforce_as_engine,
+)
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import Named, NamedGroup, named_cluster, named_groups
+from ovirt_placement.model.record import Record
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.planner import Frozen
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, PlanOptions
+from ovirt_placement.rules.affinity.host_groups import legacy_groups
+from ovirt_placement.rules.world import World
 
 #: After this many migrations it is given up.
-MOST_MIGRATIONS = 1000
+MOST_MIGRATIONS: Final = 1000
+#: A loop without some of the groups is searched for in this many rounds of it, and this many migrations more.
+_ROUNDS, _MORE = 3, 20
+_NAMES: Final = {
+    Actor.ENFORCER: "the enforcer",
+    Actor.ENGINE: "the engine's affinity enforcement",
+    Actor.BALANCE: "the balance",
+}
+
+
+class SimulationOutcome(StrEnum):
+    """How a simulation ended."""
+
+    SETTLED = "settled"  # no VM is migrated any more
+    LOOP = "loop"  # it came back to where it had been before
+    UNSETTLED = "not_settled"  # it was given up before either was seen
+
+
+class SimulatedLoop(Record, frozen=True, omit_defaults=False):
+    """Migrations that bring every VM back to where it was, and so go on for ever."""
+
+    migrations: tuple[SimulatedMigration, ...]
+    #: The affinity groups, or legacy labels, that make it.
+    groups: tuple[NamedGroup, ...]
+    #: Whether each of `groups` is known to be needed for it; else there was no time to try all without.
+    groups_needed: bool
+    #: The policy units that ask for its migrations.
+    units: tuple[str, ...]
+
+
+class ClusterSimulation(Record, frozen=True, omit_defaults=False):
+    """What all who migrate VMs of a cluster make of it."""
+
+    cluster: Named
+    outcome: SimulationOutcome
+    #: How many VMs were migrated until it settled, was given up, or until the loop began.
+    migrations: int
+    #: Who took part.
+    actors: tuple[Actor, ...]
+    #: The balance that took part, by its unit.
+    balance: str | None
+    #: Whether it was given up since time ran out; else for the number of migrations.
+    out_of_time: bool
+    loop: SimulatedLoop | None
+
+
+class Simulations(Record, frozen=True, omit_defaults=False):
+    """Whether rules, scheduling policy and enforcer come to rest: `simulate-policy --json`."""
+
+    format: Literal[1]
+    clusters: tuple[ClusterSimulation, ...]
+
+
+class Actors(NamedTuple):
+    """Who takes part, and by which wishes the enforcer does."""
+
+    names: tuple[Actor, ...]
+    frozen: Frozen
+    options: PlanOptions
+
+
+class Run(NamedTuple):
+    """How it went. Of a loop, this many `migrations` from `begins` on come again and again."""
+
+    outcome: SimulationOutcome
+    migrations: tuple[SimulatedMigration, ...]
+    #: The state that all ended in; of a loop, the one that comes again, and the actor whose turn it is then.
+    end: Snapshot
+    next: Actor
+    begins: int = 0
+    length: int = 0
+    out_of_time: bool = False
+
+    @property
+    def loop(self) -> tuple[SimulatedMigration, ...]:
+        """One round of the migrations that come again; none unless it is a loop."""
+        return self.migrations[self.begins : self.begins + self.length]
 
 
 def simulate(
@@ -23,31 +115,164 @@ def simulate(
     options: PlanOptions = DEFAULT_OPTIONS,
     deadline: Deadline = NEVER,
     most: int = MOST_MIGRATIONS,
-) -> Simulation:
+) -> ClusterSimulation:
     """Let the enforcer, the engine's enforcement and the balance of the policy act in turn on a snapshot.
 
     VMs in `frozen` are left alone by the enforcer. The same snapshot comes to the same end, unless the
     deadline cuts it short. Where the engine draws lots, one draw is tried.
     """
-    cast = Cast(actors_of(snapshot, cluster), frozen, options)
-    went = play(snapshot, cluster, cast, most, deadline)
-    balance = balance_of(snapshot.cluster_by_id[cluster])
-    return Simulation(
-        cluster=cluster,
+    unit = balance_unit(snapshot.cluster_by_id[cluster])
+    names = (Actor.ENFORCER, Actor.ENGINE, *((Actor.BALANCE,) if unit is not None else ()))
+    actors = Actors(names, frozen, options)
+    went = run(snapshot, cluster, actors, most, deadline)
+    loop = None
+    if went.outcome is SimulationOutcome.LOOP:
+        groups = _needed_groups(went, cluster, actors, deadline)
+        units = tuple(dict.fromkeys(unit for one in went.loop for unit in one.units))
+        loop = SimulatedLoop(went.loop, named_groups(groups, snapshot), not deadline.over, units)
+    return ClusterSimulation(
+        cluster=named_cluster(cluster, snapshot),
         outcome=went.outcome,
-        migrations=went.begins if went.outcome is SimulationOutcome.LOOP else len(went.migrations),
-        actors=cast.actors,
-        balance=balance.unit if balance is not None else None,
-        loop=_loop(went, cluster, cast, deadline) if went.outcome is SimulationOutcome.LOOP else None,
+        migrations=went.begins if loop is not None else len(went.migrations),
+        actors=names,
+        balance=unit,
         out_of_time=went.out_of_time and went.outcome is SimulationOutcome.UNSETTLED,
+        loop=loop,
     )
 
 
-def _loop(went: Play, cluster: str, cast: Cast, deadline: Deadline) -> Loop:
-    found = causes(went, cluster, cast, deadline)
-    return Loop(
-        migrations=went.loop,
-        groups=found.groups,
-        units=tuple(dict.fromkeys(unit for one in went.loop for unit in one.units)),
-        groups_needed=found.needed,
+def run(
+    snapshot: Snapshot,
+    cluster: str,
+    actors: Actors,
+    most: int,
+    deadline: Deadline,
+    first: Actor | None = None,
+) -> Run:
+    """Let all act, `first` before the others, until they settle, go in circles, or migrated this many VMs."""
+    simulated = SimulatedCluster(_arrived(snapshot, cluster), cluster)
+    enforcer = Enforcer(actors.frozen, actors.options)
+    acts = {Actor.ENFORCER: enforcer.act, Actor.ENGINE: enforce_as_engine, Actor.BALANCE: balance}
+    names, turn = actors.names, 0 if first is None else actors.names.index(first)
+    made: list[SimulatedMigration] = []
+    resting: set[Actor] = set()
+    #: How many migrations there had been, by where all were and whose turn it was.
+    seen: dict[tuple[int, frozenset[tuple[str, str | None]]], int] = {}
+    #: Whether the enforcer is not asked where it found nothing to do before: quicker, but proves no loop.
+    hasty = True
+
+    def ended(outcome: SimulationOutcome, begins: int = 0, length: int = 0) -> Run:
+        return Run(outcome, tuple(made), simulated.snapshot, names[turn], begins, length, deadline.over)
+
+    while len(resting) < len(names):
+        if deadline.over or len(made) >= most:
+            return ended(SimulationOutcome.UNSETTLED)
+        state = (turn, simulated.placement)
+        begins = seen.setdefault(state, len(made))
+        if begins < len(made) and not hasty:
+            return ended(SimulationOutcome.LOOP, _earliest(made, begins), len(made) - begins)
+        if begins < len(made):
+            hasty, seen = False, {state: len(made)}
+        actor, hopeless = names[turn], enforcer.hopeless
+        asked = actor is not Actor.ENFORCER or not hasty or hopeless is None or resting >= {*names} - {actor}
+        if asked or not enforcer.wanted(simulated) <= (hopeless or frozenset()):
+            moved = acts[actor](simulated, deadline)
+            made += moved
+            resting = set() if moved else resting | {actor}
+        turn = (turn + 1) % len(names)
+    return ended(SimulationOutcome.UNSETTLED if deadline.over else SimulationOutcome.SETTLED)
+
+
+def _arrived(snapshot: Snapshot, cluster: str) -> Snapshot:
+    """The cluster once what is on its way has arrived, as far as it is known where to."""
+    going = {
+        vm.id: snapshot.pending_hosts[vm.id][-1]
+        for vm in snapshot.vms
+        if vm.cluster == cluster and vm.host is not None and vm.id in snapshot.pending_hosts
+    }
+    there = {vm: host for vm, host in going.items() if host in snapshot.host_by_id}
+    return World(snapshot).arrived(there, source_freed=True).snapshot if there else snapshot
+
+
+def _earliest(made: Sequence[SimulatedMigration], begins: int) -> int:
+    """Where a loop began, of which all migrations from `begins` on are one round."""
+    length = len(made) - begins
+    while begins > 0 and made[begins - 1] == made[begins - 1 + length]:
+        begins -= 1
+    return begins
+
+
+def _needed_groups(loop: Run, cluster: str, actors: Actors, deadline: Deadline) -> list[str]:
+    """Groups that make the same VMs go round, and no longer do without any one of them.
+
+    There may be more than that where the deadline is over. Source: Junker, QUICKXPLAIN (AAAI 2004).
+    """
+    vms, most = {one.vm.id for one in loop.loop}, _ROUNDS * len(loop.loop) + _MORE
+
+    def goes_round(groups: Collection[str]) -> bool:
+        found = run(_with_only(loop.end, cluster, groups), cluster, actors, most, deadline, loop.next)
+        return vms <= {one.vm.id for one in found.loop}
+
+    def needed(kept: list[str], groups: list[str]) -> list[str]:
+        """Those of the groups that are needed besides those that are kept."""
+        if not groups or goes_round(kept):
+            return []
+        half = len(groups) // 2
+        if not half:
+            return groups
+        second = needed([*kept, *groups[:half]], groups[half:])
+        return [*needed([*kept, *second], groups[:half]), *second]
+
+    groups = (*loop.end.affinity_groups, *legacy_groups(loop.end))
+    members = {
+        group.id: loop.end.group_vms.get(group.id, group.vms) for group in groups if group.cluster == cluster
+    }
+    # Few groups are tied to these VMs by shared members, and they alone are likely to do it.
+    tied, reached = set[str](), vms
+    while more := {group for group in members if not reached.isdisjoint(members[group])} - tied:
+        tied |= more
+        reached = reached.union(*(members[group] for group in more))
+    return needed([], sorted(tied if goes_round(tied) else members))
+
+
+def _with_only(snapshot: Snapshot, cluster: str, groups: Collection[str]) -> Snapshot:
+    """The state with only these groups and legacy labels in force in a cluster."""
+    return replace(
+        snapshot,
+        affinity_groups=tuple(
+            group for group in snapshot.affinity_groups if group.cluster != cluster or group.id in groups
+        ),
+        affinity_labels=tuple(
+            replace(label, implicit=label.implicit and label.id in groups)
+            for label in snapshot.affinity_labels
+        ),
     )
+
+
+def text(simulation: ClusterSimulation) -> str:
+    """A simulation in lines: how it ended, and of a loop who moves which VM for what, and what makes it."""
+    actors = [_NAMES[actor] for actor in simulation.actors if actor is not Actor.BALANCE]
+    taking_part = " and ".join([*actors, simulation.balance or "no balance that is known"])
+    lines = [f"Cluster {simulation.cluster.name} ({taking_part}): {_outcome_text(simulation)}"]
+    return "\n".join([*lines, *(_loop_text(simulation.loop) if simulation.loop is not None else ())])
+
+
+def _outcome_text(simulation: ClusterSimulation) -> str:
+    after = f"after {counted(simulation.migrations, 'migration')}"
+    if simulation.loop is not None:
+        return (
+            f"a LOOP: {after} come {counted(len(simulation.loop.migrations), 'migration')} again and again."
+        )
+    if simulation.outcome is SimulationOutcome.SETTLED:
+        return f"settles {after}." if simulation.migrations else "nobody moves anything."
+    return f"not settled {after}; {'there was no more time' if simulation.out_of_time else 'given up'}."
+
+
+def _loop_text(loop: SimulatedLoop) -> Iterator[str]:
+    for number, one in enumerate(loop.migrations, 1):
+        units = f" ({', '.join(one.units)})" if one.units else ""
+        migration = f"{one.vm.name} from {one.from_.name} to {one.to.name}"
+        yield f"  {number}. {migration} by {_NAMES[one.by]}{units}: {one.because}"
+    yield f"  Made by: {', '.join([*(group.title for group in loop.groups), *loop.units])}"
+    if not loop.groups_needed:
+        yield "  There was no time to see which of these groups it needs."

@@ -1,46 +1,99 @@
-"""Reconciles one cluster: has plans made, takes their steps as the gates permit, and verifies the result."""
+"""Words that a cluster's plans are logged with."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.actions.migrate_vm.executor import MigrationTask, Stale
-from ovirt_enforcer.actions.migrate_vm.under_way import UnderWay
+from ovirt_enforcer.actions.executor import MigrationTask, Stale
+from ovirt_enforcer.actions.other_movers import Origins, Restless
+from ovirt_enforcer.actions.plan_progress import UnderWay
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.people import ApprovalGate
 from ovirt_enforcer.gates.state import LegalityGate
 from ovirt_enforcer.retry_state import RetryState
-from ovirt_enforcer.service.last_plan import LastPlan
-from ovirt_enforcer.service.look import Look
-from ovirt_enforcer.service.others import OthersAtWork
-from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import Planning
-from ovirt_enforcer.service.wording import gist, left_out_text, rules_of
+from ovirt_enforcer.service.reading import LastPlan, Parts, Reading
 from ovirt_placement.answers.plans.obstacles import misfit_text
 from ovirt_placement.answers.plans.records import plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import group_name
+from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import group_name, vm_name
 from ovirt_placement.planning.fitting import misfit
+from ovirt_placement.planning.maintenance.leaving import Leaving
+from ovirt_placement.planning.maintenance.returning import HOMEWARD
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.world import World
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import Paused
 from ovirt_service.back_off import BackOff
+from ovirt_service.saying import Said
+
+
+def gist(plan: Plan, unsettled: Collection[str]) -> str:
+    """What a plan comes to, without what changes each time that somebody else moves a VM to and fro."""
+    remaining = {group for rule in plan.remaining for group in rule.groups} - {*unsettled}
+    return f"{plan.id if plan.steps else ''} {sorted(remaining)}"
+
+
+def left_out_text(snapshot: Snapshot, plan: Plan, left_out: Collection[int]) -> str:
+    """Which steps, by their places in the plan, are not taken."""
+    first = step_text(step_record(plan.steps[min(left_out)], snapshot))
+    more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+    return f"left out, since the cluster has changed: {first}{more}"
+
+
+def rules_of(plan: Plan) -> Plan:
+    """A plan without what a maintenance run asks for besides the rules."""
+    remaining = tuple(one for one in plan.remaining if one.family not in (Leaving.family, HOMEWARD))
+    return replace(plan, remaining=remaining)
+
+
+_log = logging.getLogger(__name__)
+
+
+class OthersAtWork:
+    """What was said of one cluster. Methods raise what `Origins` raises."""
+
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
+        self._said = Said()
+
+    def warn_of_undone(self, cluster: str, reading: Reading, plan: Plan) -> None:
+        """Warn of each VM that violates a rule, and that somebody else moves away whenever we move it."""
+        breaking = {vm for rule in plan.remaining for vm in rule.vms}
+        for vm in sorted(breaking & reading.backoff.undone.keys()):
+            undone = reading.backoff.undone[vm]
+            if self._said.is_news(("undone", vm), f"{undone.intent.id}"):
+                self._warn(cluster, reading, vm, undone.reason(reading.snapshot))
+
+    def warn_of_restless(self, cluster: str, reading: Reading, restless: Mapping[str, Restless]) -> bool:
+        """Warn of each VM that somebody else moves to and fro; whether there was any that is news."""
+        news = [vm for vm in sorted(restless) if self._said.is_news(("restless", vm), "restless")]
+        for vm in news:
+            found = restless[vm]
+            often = f"{counted(len(found.hosts) - 1, 'time')} within {found.within_seconds:.0f} s"
+            reason = f"{found.reason(reading.snapshot)}, {often}; its soft rules are not repaired meanwhile"
+            self._warn(cluster, reading, vm, reason)
+        return bool(news)
+
+    def _warn(self, cluster: str, reading: Reading, vm: str, reason: str) -> None:
+        ours = {one.correlation_id.partition("-")[0] for one in reading.history if one.vm == vm}
+        who = self._origins.who_moved(vm, ours)
+        _log.warning("%s: %s: %s: %s", cluster, vm_name(vm, reading.snapshot), reason, who)
+
 
 #: For this many times as long as a plan took, nothing that happens has another one made.
 _REST: Final = 2.0
 #: How soon to look again whether the engine has counted the memory of its VMs.
 _COUNTED_SECONDS: Final = 5.0
-
-_log = logging.getLogger(__name__)
 
 
 class ClusterWork:
@@ -144,72 +197,72 @@ class ClusterWork:
             now = self._parts.clock()
             self._rested_at = now + _REST * (now - self._asked_at)
 
-    def reconcile(self, look: Look) -> None:
-        """Do what can be done now. `look` must have begun after all that was reported before."""
+    def reconcile(self, reading: Reading) -> None:
+        """Do what can be done now. `reading` must have begun after all that was reported before."""
         self.retry_state.due = self._parts.clock() + self._parts.settings.interval_seconds
-        if why := doubt(look.snapshot, self._cluster):
+        if why := doubt(reading.snapshot, self._cluster):
             self._wanted = True
             self._hurry(self._parts.clock() + _COUNTED_SECONDS)
             _log.warning("%s: rests: %s", self.retry_state.name, why)
             return
-        if self._others.warn_of_restless(self.retry_state.name, look, look.restless_in(self._cluster)):
+        if self._others.warn_of_restless(self.retry_state.name, reading, reading.restless_in(self._cluster)):
             self._simulated, self._wanted = False, True
-        new = self._accept(look)
+        new = self._accept(reading)
         if self._under_way is not None:
-            self._check(look, self._under_way)
+            self._check(reading, self._under_way)
         begun = self._under_way is not None and self._under_way.begun
         if self._wanted or not (new or begun or self.planning):
-            self._ask(look)
-            self._accept(look)
+            self._ask(reading)
+            self._accept(reading)
         # While another plan is made, nothing is done that it does not know of.
         if self._under_way is not None and not self.planning:
-            self._take_steps(look, self._under_way)
-        self._hurry(self._parts.clock() + look.seconds_left(self._cluster))
+            self._take_steps(reading, self._under_way)
+        self._hurry(self._parts.clock() + reading.seconds_left(self._cluster))
 
-    def _ask(self, look: Look) -> None:
+    def _ask(self, reading: Reading) -> None:
         """Have a plan made for the cluster as it will be once what moves has arrived."""
         if self._planning is not None:
             return
         self._wanted = False
-        if self._obey(look):
+        if self._obey(reading):
             return
         plan = None if self._under_way is None else self._under_way.plan
-        self._asked, self._asked_at = look.projection.snapshot, self._parts.clock()
+        self._asked, self._asked_at = reading.projection.snapshot, self._parts.clock()
         # What was drawn stands until it begins: somebody may be about to approve of it.
         waiting = self._under_way is not None and not self._under_way.begun
         seed = plan.seed if plan is not None and waiting else None
-        question = look.question(self._cluster, plan, simulate=not self._simulated, seed=seed)
-        self.last_plan.ask(look, question)
+        question = reading.question(self._cluster, plan, simulate=not self._simulated, seed=seed)
+        self.last_plan.ask(reading, question)
         self._planning = self._parts.planners.start(self._asked, question)
         self._collect()
 
-    def _obey(self, look: Look) -> bool:
+    def _obey(self, reading: Reading) -> bool:
         """Take up a plan that somebody had applied, unless the cluster has changed beneath it."""
         order = self._parts.orders.of(self._cluster)
         if order is None or (order.plan.id, order.set_at) in self._void:
             return False
         title = f"{self.retry_state.name}: plan {order.plan.id}, applied by {order.set_by}"
         ahead = tuple(step for place, step in enumerate(order.plan.steps) if place not in order.done)
-        why = misfit(look.projection.snapshot, replace(order.plan, steps=ahead))
+        why = misfit(reading.projection.snapshot, replace(order.plan, steps=ahead))
         if why is not None:
             self._void.add((order.plan.id, order.set_at))
-            _log.warning("%s, is not carried out: %s", title, misfit_text(why, look.projection.snapshot))
+            _log.warning("%s, is not carried out: %s", title, misfit_text(why, reading.projection.snapshot))
             return False
         self.retry_state.say(f"{title}, is carried out")
         self._under_way = UnderWay(order.plan, done={*order.done}, ordered=True)
         return True
 
-    def _accept(self, look: Look) -> bool:
+    def _accept(self, reading: Reading) -> bool:
         """Begin with a plan that was made, if there is one."""
         plan, asked = self._made, self._asked
         if plan is None or asked is None:
             return False
         self._made, self._asked = None, None
-        self.last_plan.take(look, plan, asked)
+        self.last_plan.take(reading, plan, asked)
         self._under_way = UnderWay(plan) if plan.steps else None
-        if not plan.steps and look.moves_in(self._cluster):
+        if not plan.steps and reading.moves_in(self._cluster):
             return True  # all will be well once what moves has arrived: it is said then
-        if not plan.steps and misfit(look.projection.snapshot, rules_of(plan)) is not None:
+        if not plan.steps and misfit(reading.projection.snapshot, rules_of(plan)) is not None:
             self._wanted = True  # what was on its way then has not arrived
             return True
         self._simulated |= bool(plan.steps or plan.loop)
@@ -218,70 +271,76 @@ class ClusterWork:
         record = plan_record(plan, asked)
         for dropped in record.refused:
             self.retry_state.warn_once(dropped_text(dropped))
-        unsettled = look.spared_for_restless(self._cluster).keys()
+        unsettled = reading.spared_for_restless(self._cluster).keys()
         self.retry_state.announce(plan_lines(record), gist(plan, unsettled) if unsettled else None)
-        self._parts.recorder.planned(plan.id, self._cluster, msgspec.to_builtins(record), look.epoch)
-        if self._parts.memory.offer(look.gates, asked, plan):
+        self._parts.recorder.planned(plan.id, self._cluster, msgspec.to_builtins(record), reading.epoch)
+        if self._parts.memory.offer(reading.gates, asked, plan):
             _log.info("%s: plan %s waits for an approval", self.retry_state.name, plan.id)
             self._parts.recorder.waits(plan.id, self._cluster)
-        self._others.warn_of_undone(self.retry_state.name, look, plan)
+        self._others.warn_of_undone(self.retry_state.name, reading, plan)
         return True
 
-    def _check(self, look: Look, under_way: UnderWay) -> None:
+    def _check(self, reading: Reading, under_way: UnderWay) -> None:
         """Give up a plan that has led elsewhere, or leads nowhere any more, or is over."""
-        violated = under_way.prove(look.snapshot)
+        violated = under_way.prove(reading.snapshot)
         if violated:
-            groups = " and ".join(group_name(group, look.snapshot) for group in violated)
+            groups = " and ".join(group_name(group, reading.snapshot) for group in violated)
             self._drop(f"{groups} is still violated after all steps of its repair")
             return
-        left_out = under_way.leave_out(look.projection.snapshot, self._held(look, under_way))
+        left_out = under_way.leave_out(reading.projection.snapshot, self._held(reading, under_way))
         if left_out and under_way.over:
             self._drop("the rest of the plan does not fit the cluster any more")
         elif under_way.over:
             self._under_way, self._wanted = None, True
         elif left_out:
-            _log.info("%s: %s", self.retry_state.name, left_out_text(look.snapshot, under_way.plan, left_out))
+            _log.info(
+                "%s: %s", self.retry_state.name, left_out_text(reading.snapshot, under_way.plan, left_out)
+            )
 
-    def _held(self, look: Look, under_way: UnderWay) -> Set[str]:
+    def _held(self, reading: Reading, under_way: UnderWay) -> Set[str]:
         """VMs that the plan must leave alone; what somebody had applied waits for the gates instead."""
-        return frozenset() if under_way.ordered else look.frozen(under_way.plan).keys()
+        return frozenset() if under_way.ordered else reading.frozen(under_way.plan).keys()
 
     def _drop(self, why: str) -> None:
         _log.info("%s: %s", self.retry_state.name, why)
         self._under_way, self._wanted = None, True
 
-    def _take_steps(self, look: Look, under_way: UnderWay) -> None:
+    def _take_steps(self, reading: Reading, under_way: UnderWay) -> None:
         """Begin the steps that may run now, in their order, as far as the gates let them."""
-        snapshot, clock = look.snapshot, self._parts.clock
+        snapshot, clock = reading.snapshot, self._parts.clock
         closed: dict[int, Closed] = {}
         for place in tuple(under_way.ready()):
             if not self._parts.goes_on():
                 return
-            if clock() > look.fresh_until:
+            if clock() > reading.fresh_until:
                 self._hurry(clock())
                 return
             step = under_way.plan.steps[place]
             try:
-                admitted = look.gates.admit(snapshot, self._cluster, step, under_way.plan)
+                admitted = reading.gates.admit(snapshot, self._cluster, step, under_way.plan)
             except Closed as why:
                 closed[place] = why
                 continue
             try:
-                begun = self._begin(look, under_way, place, admitted)
+                begun = self._begin(reading, under_way, place, admitted)
             except (Stale, Paused) as why:
                 self._put_off_steps(why)
                 return
             if begun:
                 snapshot = World(snapshot).begun(step.vms, step.target).snapshot
         if closed and not under_way.running:
-            self._wait(look, under_way.plan, closed)
+            self._wait(reading, under_way.plan, closed)
 
-    def _begin(self, look: Look, under_way: UnderWay, place: int, admitted: Admitted) -> bool:
+    def _begin(self, reading: Reading, under_way: UnderWay, place: int, admitted: Admitted) -> bool:
         """Have a step carried out; whether it is under way then."""
         plan, self._misfits = under_way.plan, 0
-        _log.info("%s: %s", self.retry_state.name, step_text(step_record(plan.steps[place], look.snapshot)))
+        _log.info(
+            "%s: %s", self.retry_state.name, step_text(step_record(plan.steps[place], reading.snapshot))
+        )
         under_way.begin(place)
-        task = MigrationTask(admitted, plan.id, place + 1, look.snapshot, look.epoch, look.fresh_until)
+        task = MigrationTask(
+            admitted, plan.id, place + 1, reading.snapshot, reading.epoch, reading.fresh_until
+        )
         intents = self._parts.executor.begin(task)
         self._begun_ids.extend(intent.correlation_id for intent in intents)
         for intent in intents:
@@ -289,15 +348,15 @@ class ClusterWork:
                 self._ended(intent)
         return any(intent.open for intent in intents)
 
-    def _wait(self, look: Look, plan: Plan, closed: dict[int, Closed]) -> None:
+    def _wait(self, reading: Reading, plan: Plan, closed: dict[int, Closed]) -> None:
         """Nothing runs and nothing may begin: say why, and plan again soon if the plan does not fit."""
         place, why = next(iter(closed.items()))
-        step = step_text(step_record(plan.steps[place], look.snapshot))
+        step = step_text(step_record(plan.steps[place], reading.snapshot))
         self.retry_state.say(f"{self.retry_state.name}: not now: {step}: {why}")
         reasons = {place + 1: (why.gate, str(why)) for place, why in closed.items()}
         self._parts.recorder.held(plan.id, self._cluster, reasons)
         if any(why.gate == ApprovalGate.name for why in closed.values()):  # its approval may have expired
-            self._parts.memory.offer(look.gates, look.snapshot, plan)
+            self._parts.memory.offer(reading.gates, reading.snapshot, plan)
         if any(why.gate == LegalityGate.name for why in closed.values()):
             self._misfits += 1
             settings = self._parts.settings

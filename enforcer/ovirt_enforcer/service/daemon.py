@@ -1,4 +1,4 @@
-"""Looks at every cluster, for ever: follow what is under way, read what is due, reconcile it.
+"""Reads every cluster, for ever: follow what is under way, read what is due, reconcile it.
 
 No state that must survive: the engine holds what is true and the store what was meant, so it may be killed at
 any point. What fails in one cluster is logged and tried again later; the others go on.
@@ -7,29 +7,174 @@ any point. What fails in one cluster is logged and tried again later; the others
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
+from typing import Final, Protocol
 
-from ovirt_enforcer.actions.migrate_vm.backoff import REACH_SECONDS
-from ovirt_enforcer.actions.migrate_vm.restless import Movements
+from ovirt_enforcer.actions.other_movers import Movements
+from ovirt_enforcer.actions.recent_moves import REACH_SECONDS
+from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.retry_state import RetryState
 from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork
-from ovirt_enforcer.service.cycles import Cycles
-from ovirt_enforcer.service.forgetting import Forgetting
-from ovirt_enforcer.service.freshness import Freshness
-from ovirt_enforcer.service.health import Health
-from ovirt_enforcer.service.leading import Leader
-from ovirt_enforcer.service.look import Look
-from ovirt_enforcer.service.metrics import EnforcerMetrics
-from ovirt_enforcer.service.own_migrations import OwnMigrations
-from ovirt_enforcer.service.pace import Pace
-from ovirt_enforcer.service.parts import Parts
-from ovirt_enforcer.service.runs_under_way import RunsUnderWay
-from ovirt_enforcer.service.watcher import Watcher
+from ovirt_enforcer.service.leader import Leader
+from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, engine_is_away
+from ovirt_enforcer.service.reading import Parts, Reading, RunsUnderWay
+from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import Intent, Store
+
+
+class Watcher(Protocol):
+    """Is shown whole readings of the engine, and handles its own failures."""
+
+    def look(self, snapshot: Snapshot) -> None: ...
+
+
+#: For so long after a reading.
+_FRESH_SECONDS: Final = 3.0
+#: A reading that takes this many times as long as the one before, and so much longer, may have been
+#: interrupted: its first part is old. Another one that takes as long shows that the engine is slow.
+_SLOWER: Final = 2.0
+_SLOWER_SECONDS: Final = 5.0
+
+
+class Freshness:
+    """Judges readings, one after another, by how long they took."""
+
+    def __init__(self) -> None:
+        self._before = 0.0
+
+    def until(self, began: float, ended: float) -> float:
+        """Until when steps may be begun on a reading; moments are those of a clock that only grows."""
+        before, self._before = self._before, ended - began
+        usual = self._before <= _SLOWER * before + _SLOWER_SECONDS
+        return (ended if usual else began) + _FRESH_SECONDS
+
+
+#: Two readings of a cluster are this many seconds apart, and this many times what one takes.
+_LEAST_PAUSE_SECONDS = 1.0
+_LEAST_PAUSE_LOOKS = 5.0
+
+
+class Pace:
+    """When the engine was read last, and for how long."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._looked_at = -math.inf
+        #: What the last look took.
+        self.look_seconds = 0.0
+
+    def looked(self, began: float) -> None:
+        """A look that began then has ended now."""
+        self._looked_at, self.look_seconds = self._clock(), self._clock() - began
+
+    @property
+    def earliest(self) -> float:
+        """When the next look may be at the earliest, in seconds of the clock."""
+        pause = max(_LEAST_PAUSE_SECONDS, _LEAST_PAUSE_LOOKS * self.look_seconds)
+        return max(self._clock(), self._looked_at + pause)
+
+
+#: For so long what was done is remembered at the least, and so often what is older is dropped.
+_REMEMBERED_SECONDS = 30 * 24 * 3600.0
+_EVERY_SECONDS = 3600.0
+
+
+class Forgetting:
+    """Cuts the history of intents off at its end."""
+
+    def __init__(self, store: Store, settings: EnforcerSettings, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._seconds = max(Gates.reach_seconds(settings), REACH_SECONDS, _REMEMBERED_SECONDS)
+        self._clock = clock
+        self._forgot_at = -math.inf
+
+    def now_and_then(self) -> None:
+        """Drop old intents, unless that was done within the hour."""
+        if self._clock() >= self._forgot_at + _EVERY_SECONDS:
+            self._forgot_at = self._clock()
+            self._store.forget(older_than_seconds=self._seconds)
+
+
+#: A VM that we migrated is not news for so long afterwards.
+_OURS_SECONDS = 60.0
+
+
+class OwnMigrations:
+    """VMs that we migrate and our correlation ids, and until when they count, in seconds of the clock."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._until: dict[str, float] = {}
+
+    def note(self, *own: str) -> None:
+        """Remember VMs or correlation ids, from now on."""
+        for one in own:
+            self._until[one] = self._clock() + _OURS_SECONDS
+
+    def forget_old(self) -> None:
+        """Drop those that count no longer."""
+        self._until = {one: until for one, until in self._until.items() if until > self._clock()}
+
+    @property
+    def known(self) -> Set[str]:
+        """All that is remembered."""
+        return self._until.keys()
+
+
+class Cycles:
+    """Whether engine and store work, as the last cycle found that asked them."""
+
+    def __init__(
+        self,
+        metrics: EnforcerMetrics,
+        health: Health | None,
+        clock: Callable[[], float],
+        longest_pause: float,
+    ) -> None:
+        """After failures it waits at most `longest_pause` seconds."""
+        self._metrics = metrics
+        self._health = health
+        self._clock = clock
+        self._longest_pause = longest_pause
+        self._retry_state = RetryState("engine and store")
+        #: What they failed of when they were asked last; None if they answered.
+        self.failure: Exception | None = None
+
+    @property
+    def pause(self) -> float:
+        """Seconds from now until both may be asked again."""
+        return self._retry_state.due - self._clock()
+
+    def failed(self, error: Exception) -> None:
+        """One has failed."""
+        self.failure = error
+        self._retry_state.fail(error, self._clock(), self._longest_pause)
+        self._note("failed")
+
+    def ended(self, *, engine_asked: bool) -> None:
+        """One has ended well. If the engine was away, it is so until a cycle has asked it."""
+        if engine_asked or not engine_is_away(self.failure):
+            self.failure = None
+            self._retry_state.recover()
+        self._note("ok")
+
+    def followed(self) -> None:
+        """One has ended well in which another leads: whether the engine is away is found by that one."""
+        if engine_is_away(self.failure):
+            self._retry_state.forget_failure()
+        self.ended(engine_asked=True)
+
+    def _note(self, result: str) -> None:
+        self._metrics.cycles.labels(result).inc()
+        if self._health is not None:
+            self._health.cycled(self.failure)
+
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +192,7 @@ class Daemon:
         watchers: Sequence[Watcher] = (),
         health: Health | None = None,
         people: Callable[[], None] = lambda: None,
-        ended: Callable[[Look | None, Exception | None], None] = lambda look, error: None,
+        ended: Callable[[Reading | None, Exception | None], None] = lambda reading, error: None,
     ) -> None:
         """`read` gives a snapshot whose reading began after the call. The watchers are shown what is read.
 
@@ -65,7 +210,7 @@ class Daemon:
         self._cycles = Cycles(metrics, health, self._clock, self._settings.interval_seconds)
         self._people = people
         self._ended = ended
-        self._look_taken: Look | None = None
+        self._last_reading: Reading | None = None
         self._clusters: dict[str, ClusterWork] = {}
         self._epoch = 0
         self._latest: Snapshot | None = None
@@ -119,9 +264,9 @@ class Daemon:
         if not self.leads:
             self._cycles.followed()
         else:
-            self._cycles.ended(engine_asked=self._look_taken is not None)
+            self._cycles.ended(engine_asked=self._last_reading is not None)
             if self._parts.goes_on():  # what is about to stop has looked at nothing
-                self._ended(self._look_taken, self._cycles.failure)
+                self._ended(self._last_reading, self._cycles.failure)
         return pause
 
     def happened(self, events: Iterable[EngineEvent]) -> None:
@@ -140,7 +285,7 @@ class Daemon:
         self._wake(self._clusters)
 
     def _cycle(self) -> float:
-        self._look_taken = None
+        self._last_reading = None
         if not self._leader.tend():
             self._lead(0)
             return self._leader.seconds_until_due()
@@ -153,7 +298,7 @@ class Daemon:
         for cluster, work in self._clusters.items():
             self._try(cluster, work.collect)
         if (self.due or not self._clusters) and self._parts.goes_on():
-            self._look()
+            self._read_and_reconcile()
         return self._pause()
 
     def _listen(self) -> None:
@@ -208,30 +353,30 @@ class Daemon:
         except Exception as error:
             retry_state.fail(error, self._clock(), self._settings.interval_seconds)
 
-    def _look(self) -> None:
+    def _read_and_reconcile(self) -> None:
         """Read the engine, and reconcile each cluster that is due."""
         self._forgetting.now_and_then()
-        look = self._read_all()
+        reading = self._read_all()
         self._ours.forget_old()
         if self._latest is not None:
-            self._wake(triggers.changed(self._latest, look.snapshot, self._ours_now()))
-        self._latest = look.snapshot
+            self._wake(triggers.changed(self._latest, reading.snapshot, self._ours_now()))
+        self._latest = reading.snapshot
         for watcher in self._watchers:
-            watcher.look(look.snapshot)
-        for cluster in sorted(look.snapshot.cluster_by_id):
+            watcher.look(reading.snapshot)
+        for cluster in sorted(reading.snapshot.cluster_by_id):
             work = self._work(cluster)
-            work.retry_state.name = f"cluster {look.snapshot.cluster_by_id[cluster].name}"
-            work.compare(look.open_intents)
+            work.retry_state.name = f"cluster {reading.snapshot.cluster_by_id[cluster].name}"
+            work.compare(reading.open_intents)
             if work.retry_state.due <= self._clock() and self._parts.goes_on():
-                self._try(cluster, self._reconcile, cluster, look)
-        for run in self._runs.take(look):
+                self._try(cluster, self._reconcile, cluster, reading)
+        for run in self._runs.take(reading):
             plan = self._work(run.cluster).last_plan
-            self._try(run.cluster, self._runs.advance, run, look, plan, self._pace.look_seconds)
-        self._keep_only(look)
-        self._look_taken = look
-        self._pace.looked(look.began)
+            self._try(run.cluster, self._runs.advance, run, reading, plan, self._pace.look_seconds)
+        self._keep_only(reading)
+        self._last_reading = reading
+        self._pace.looked(reading.began)
 
-    def _read_all(self) -> Look:
+    def _read_all(self) -> Reading:
         """Open migrations before those that have ended, and these before the engine: nothing is missed."""
         began, epoch = self._clock(), self._epoch
         if self._store.settle_clock():
@@ -243,7 +388,7 @@ class Daemon:
         self._parts.executor.reconsider(history, snapshot)
         fresh_until = self._freshness.until(began, self._clock())
         restless = self._movements.look(snapshot, (*intents, *history))
-        return Look(
+        return Reading(
             self._parts,
             snapshot,
             gates,
@@ -257,20 +402,20 @@ class Daemon:
             self._runs.ways_home(snapshot),
         )
 
-    def _reconcile(self, cluster: str, look: Look) -> None:
+    def _reconcile(self, cluster: str, reading: Reading) -> None:
         work = self._work(cluster)
-        self._parts.recorder.looked_at(look.snapshot, cluster)
-        self._parts.memory.look(look.snapshot, cluster)
-        work.reconcile(look)
+        self._parts.recorder.looked_at(reading.snapshot, cluster)
+        self._parts.memory.look(reading.snapshot, cluster)
+        work.reconcile(reading)
         self._ours.note(*work.take_begun_ids())
         work.retry_state.recover()
 
-    def _keep_only(self, look: Look) -> None:
+    def _keep_only(self, reading: Reading) -> None:
         """Forget clusters that are gone, once nothing is under way there."""
-        busy = {intent.cluster for intent in look.open_intents}
-        for gone in self._clusters.keys() - look.snapshot.cluster_by_id.keys() - busy:
+        busy = {intent.cluster for intent in reading.open_intents}
+        for gone in self._clusters.keys() - reading.snapshot.cluster_by_id.keys() - busy:
             self._clusters.pop(gone).leave()
-        self._metrics.keep_only({cluster.name for cluster in look.snapshot.clusters})
+        self._metrics.keep_only({cluster.name for cluster in reading.snapshot.clusters})
 
     def _wake(self, clusters: Iterable[str]) -> None:
         at = self._pace.earliest

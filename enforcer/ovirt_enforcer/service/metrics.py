@@ -1,4 +1,4 @@
-"""What Prometheus can read of the enforcer."""
+"""How the enforcer is, for those who watch it: metrics, /healthz, and the trends of the history."""
 
 from __future__ import annotations
 
@@ -6,14 +6,24 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Set
+from http import HTTPStatus
+from typing import Any, Final
 
+import msgspec
 import prometheus_client
 from prometheus_client import Gauge, Histogram
 
+from ovirt_enforcer.ha_monitor.verdict import ReservationState, ReservationVerdict
+from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.settings import Mode
+from ovirt_placement.engine.connection.client import EngineAway
+from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.rules.violations import Violation
 from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.samples import SampleStore
+from ovirt_service.http.response import Response
 from ovirt_service.metrics import new_registry
+from ovirt_service.progress import Progress
 
 _PREFIX = "ovirt_placement_enforcer"
 _BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -68,10 +78,7 @@ class EnforcerMetrics:
             "When the last reading of the engine began, in seconds since 1970; 0 before any",
         )
         self.notifications = self._counter(
-            "notifications",
-            "Notices by channel, and what became of them",
-            "channel",
-            "result",
+            "notifications", "Notices by channel, and what became of them", "channel", "result"
         )
         self.unmatched_names = self._gauge(
             "unmatched_names", "Names of the configuration, rules, keys and policies that match nothing"
@@ -130,3 +137,97 @@ class EnforcerMetrics:
 
     def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
         return Gauge(f"{_PREFIX}_{name}", help_text, labels, registry=self.registry)
+
+
+def engine_is_away(error: Exception | None) -> bool:
+    """Whether a cycle failed since nothing was to be had from the engine, or is known of it."""
+    return isinstance(error, EngineAway | NoSnapshot)
+
+
+class Health:
+    """What the loop notes, and a page from another thread shows."""
+
+    def __init__(
+        self, progress: Progress, leader: Leader, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._progress = progress
+        self._leader = leader
+        self._clock = clock
+        #: When the last cycle ended, and why it failed, if it did.
+        self._cycle: tuple[float, Exception | None] | None = None
+
+    def cycled(self, error: Exception | None = None) -> None:
+        """Note that a cycle has ended, and whether it failed."""
+        self._cycle = self._clock(), error
+
+    def page(self) -> Response:
+        """Answer 200 while work gets on, be it of a leader or of a follower, and 503 once it hangs.
+
+        An engine or a store that is away is reported, and is no reason to start the process again.
+        """
+        status = HTTPStatus.SERVICE_UNAVAILABLE if self._progress.hangs else HTTPStatus.OK
+        return Response(msgspec.json.encode(self._state()) + b"\n", "application/json", status)
+
+    def _state(self) -> dict[str, Any]:
+        epoch, (at, error) = self._leader.epoch, self._cycle or (None, None)
+        return {
+            "status": "hangs" if self._progress.hangs else "ok",
+            "role": "leader" if epoch else "follower",
+            "leader": self._leader.known,
+            "epoch": epoch,
+            "last_cycle_seconds_ago": None if at is None else round(self._clock() - at, 3),
+            "last_cycle_error": None if error is None else str(error),
+            # One that follows asks no engine.
+            "engine_reachable": None if at is None or not epoch else not engine_is_away(error),
+        }
+
+
+#: What is no worse than before is written again after this, so that no hour stays empty.
+_AGAIN_SECONDS: Final = 900.0
+#: Numbers that are the worse the higher they are.
+_Badness = tuple[int, ...]
+
+
+class Sampler:
+    """Writes at once what is worse than what it wrote last, and the rest every 15 minutes; for one thread."""
+
+    def __init__(self, store: SampleStore, clock: Callable[[], float], epoch: Callable[[], int]) -> None:
+        """`epoch` is that of the lease in which is written."""
+        self._store = store
+        self._clock = clock
+        self._epoch = epoch
+        #: What was written last of what, in which epoch, and when by the clock.
+        self._written: dict[tuple[str, str], tuple[_Badness, int, float]] = {}
+
+    def looked_at(self, cluster: str, name: str, violations: Iterable[Violation]) -> None:
+        """Take the rules that a cluster violates. Raises what stores raise."""
+        hard = [violation.hard for violation in violations]
+        badness = hard.count(True), hard.count(False)
+        if self._is_due("rules", cluster, badness):
+            self._store.record_violations(cluster, name, hard=badness[0], soft=badness[1])
+            self._note("rules", cluster, badness)
+
+    def judged(self, verdicts: Iterable[ReservationVerdict]) -> None:
+        """Take verdicts on HA reservations, those that say something. Raises what stores raise."""
+        for one in verdicts:
+            if one.state not in (ReservationState.SAFE, ReservationState.UNSAFE):
+                continue
+            badness = one.failures - one.failures_survived, one.vms_without_home
+            if self._is_due("ha", one.cluster, badness):
+                self._store.record_reservation(
+                    one.cluster,
+                    one.name,
+                    failures=one.failures,
+                    survived=one.failures_survived,
+                    not_restarted=one.vms_without_home,
+                )
+                self._note("ha", one.cluster, badness)
+
+    def _is_due(self, what: str, cluster: str, badness: _Badness) -> bool:
+        before, epoch, at = self._written.get((what, cluster), ((), 0, -math.inf))
+        if epoch != self._epoch() or self._clock() - at >= _AGAIN_SECONDS:
+            return True
+        return any(now > then for now, then in zip(badness, before, strict=True))
+
+    def _note(self, what: str, cluster: str, badness: _Badness) -> None:
+        self._written[what, cluster] = badness, self._epoch(), self._clock()

@@ -12,11 +12,10 @@ from typing import Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.actions.migrate_vm.held_back import with_held_back
-from ovirt_enforcer.ha_monitor import judging
-from ovirt_enforcer.policy_simulation import report
-from ovirt_enforcer.policy_simulation.simulation import simulate
-from ovirt_enforcer.subprocess_call import Call, CallFailed, preload
+from ovirt_enforcer.actions.plan_progress import with_held_back
+from ovirt_enforcer.ha_monitor import verdict
+from ovirt_enforcer.policy_simulation import simulation
+from ovirt_enforcer.subprocess_call import GRACE_SECONDS, Call, CallFailed, preload, with_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
@@ -29,8 +28,6 @@ from ovirt_placement.planning.undoing import Moved
 
 #: At the least this many plans are made at once; they share the CPUs, and more wait.
 _LEAST_AT_ONCE: Final = 4
-#: A process that goes on for so much longer than its deadline hangs, and is ended.
-_GRACE_SECONDS: Final = 15.0
 #: The share of the time for what rules ask, where VMs are to go back to their hosts besides.
 _REPAIRING_SHARE: Final = 0.5
 #: A first plan waits so long for a simulation.
@@ -107,14 +104,14 @@ def plan_of(
 
 
 def _loop(snapshot: Snapshot, question: PlanQuestion, seconds: float) -> str:
-    simulation = simulate(
+    simulated = simulation.simulate(
         snapshot,
         question.cluster,
         question.frozen,
         options=question.options,
         deadline=Deadline.after(seconds),
     )
-    return report.text(simulation, snapshot) if simulation.loop is not None else ""
+    return simulation.text(simulated) if simulated.loop is not None else ""
 
 
 class PlannerProcesses:
@@ -126,7 +123,7 @@ class PlannerProcesses:
         self._running: list[_PlanningProcess] = []
         #: The snapshot that was encoded last: all clusters of a reading share it.
         self._encoded: tuple[Snapshot, bytes] | None = None
-        preload(__name__, judging.__name__)
+        preload(__name__, verdict.__name__)
 
     def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
         planning = _PlanningProcess(self._encode(snapshot), question)
@@ -173,8 +170,8 @@ class _PlanningProcess:
         return None if self._call is None else self._call.answer
 
     def begin(self) -> None:
-        seconds = self._question.deadline + _GRACE_SECONDS
-        self._call = Call(_plan_of_encoded, (self._snapshot, self._question), seconds)
+        seconds = self._question.deadline + GRACE_SECONDS
+        self._call = with_snapshot(plan_of, self._snapshot, (self._question,), seconds)
 
     def result(self) -> Plan | None:
         if self._call is None or not self._call.over():
@@ -191,7 +188,3 @@ class _PlanningProcess:
         if self._call is not None:
             self._call.cancel()
             self._call = None
-
-
-def _plan_of_encoded(snapshot: bytes, question: PlanQuestion) -> Plan:
-    return plan_of(msgspec.msgpack.decode(snapshot, type=Snapshot), question)

@@ -1,4 +1,4 @@
-"""The running enforcer: its loop in one thread, signals in another, and what systemd hears of it.
+"""The running enforcer: its parts, its loop in one thread, signals in another, and what systemd hears of it.
 
 The main thread waits for signals and does nothing else, so SIGTERM is obeyed at once, whatever the loop waits
 for: an engine that hangs, or a store that is locked. What is under way then is what a killed process leaves.
@@ -9,15 +9,310 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
-from typing import Final, NoReturn
+from contextlib import ExitStack
+from functools import partial
+from multiprocessing.connection import wait
+from typing import Any, Final, NoReturn, TypeVar
 
-from ovirt_enforcer.service.assembly import Service
+from ovirt_enforcer import audit
+from ovirt_enforcer.actions.executor import Executor, HostExecutor
+from ovirt_enforcer.actions.other_movers import Origins
+from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.ha_monitor.ha_watch import HaMetrics, HaMonitor, WatchLimits
+from ovirt_enforcer.ha_monitor.ledger import Ledger
+from ovirt_enforcer.maintenance.drains import DrainWatch
+from ovirt_enforcer.maintenance.runs import MaintenanceRuns
+from ovirt_enforcer.maintenance.upgrade_flag import UpgradeFlags
+from ovirt_enforcer.notifications.notifications import notifications_of
+from ovirt_enforcer.placement_key_records.keeper import KeyRecorder
+from ovirt_enforcer.placement_key_records.memberships import MembershipKeeper
+from ovirt_enforcer.service.daemon import Daemon
+from ovirt_enforcer.service.leader import Leader, boot_clock, own_name
+from ovirt_enforcer.service.logs import CycleLog, NameWatch, PeopleLog, SettingsLog, UnitWatch
+from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, Sampler
+from ovirt_enforcer.service.planners import PlannerProcesses
+from ovirt_enforcer.service.reading import Orders, Parts
+from ovirt_enforcer.service.recording import Recorder
+from ovirt_enforcer.service.triggers import Changes, StateReading
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.answers.sections import configured_names
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault, connect
+from ovirt_placement.engine.reading.events import find_start_events
+from ovirt_placement.engine.reading.tagged import tagged_ids
+from ovirt_placement.engine.writing.events import add_event
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.cycles import CycleStore
+from ovirt_placement.store.database import Database, StoreAway
+from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
+from ovirt_placement.store.ha_announcements import HaAnnouncementStore
+from ovirt_placement.store.history import HistoryStore
+from ovirt_placement.store.intents import Store
+from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.maintenance import MaintenanceStore
+from ovirt_placement.store.memberships import MembershipStore
+from ovirt_placement.store.samples import SampleStore
+from ovirt_placement.store.user_actions import UserActionStore
+from ovirt_service import metrics as metrics_page
+from ovirt_service.errors import UserError
 from ovirt_service.progress import Progress
 from ovirt_service.stopping import Stop
 from ovirt_service.systemd import Notifier
+
+#: The store is not in anybody's way here: wait for it as long as a person would.
+STORE_PATIENCE_SECONDS: Final = 5.0
+
+_log = logging.getLogger(__name__)
+
+_Part = TypeVar("_Part", bound=StoreAccess)
+
+
+class Stores:
+    """The parts of the store that the enforcer's loop writes to: opened once, and closed together."""
+
+    def __init__(self, config: Config, epoch: Callable[[], int]) -> None:
+        self._closing = ExitStack()
+
+        def opened(kind: Callable[..., _Part], **more: Any) -> _Part:
+            part = kind(
+                config.store.url, engine=config.engine.name, patience_seconds=STORE_PATIENCE_SECONDS, **more
+            )
+            self._closing.callback(part.close)
+            return part
+
+        self.intents = opened(Store)
+        self.leases = opened(LeaseStore)
+        self.keys = opened(KeyStore, epoch=epoch)
+        self.memberships = opened(MembershipStore, epoch=epoch)
+        self.history = opened(HistoryStore, epoch=epoch)
+        self.samples = opened(SampleStore, epoch=epoch)
+        self.approvals = opened(ApprovalStore, epoch=epoch)
+        self.actions = opened(UserActionStore, epoch=epoch)
+        self.maintenance = opened(MaintenanceStore, epoch=epoch)
+        self.cycles = opened(CycleStore, epoch=epoch)
+        self.settings = opened(EnforcerSettingsStore, epoch=epoch)
+        self.ha_announcements = opened(HaAnnouncementStore, epoch=epoch)
+
+    def close(self) -> None:
+        self._closing.close()
+
+
+def check_store(config: Config) -> None:
+    """Find out now what a person must set right; a store that was lost is waited for."""
+    database = Database(config.store.url, patience_seconds=STORE_PATIENCE_SECONDS, create=True)
+    try:
+        database.check_writable()
+    except StoreAway as passing:
+        _log.warning("%s", passing)
+    finally:
+        database.close()
+
+
+#: How often a rest is interrupted for a sign of life.
+_MARK_SECONDS: Final = 1.0
+#: HA reservations are judged by statistics no older than this many of their intervals.
+_MOST_INTERVALS: Final = 2
+
+
+class Service:
+    """All that runs in the enforcer's loop; for one thread."""
+
+    def __init__(
+        self, config: Config, connection: EngineConnection, progress: Progress, stopping: Callable[[], bool]
+    ) -> None:
+        """Once `stopping` says so, nothing more is asked of the engine. Raises `UserError`."""
+        self.settings = config.section("enforcer", EnforcerSettings)
+        check_store(config)
+        self._progress = progress
+        self._stopping = stopping
+        self._reading = StateReading(config)
+        self._planners = PlannerProcesses()
+        self._changes = Changes(config, connection, self.settings.events_seconds, lambda: self._daemon.leads)
+        metrics = EnforcerMetrics(engine=config.engine.label)
+        metrics.configured(self.settings.mode)
+        self._stores = Stores(config, lambda: self._daemon.epoch)
+        notifications = notifications_of(self.settings.notifications, config.engine, metrics.notified)
+        name = own_name()
+        sampler = Sampler(self._stores.samples, boot_clock, lambda: self._daemon.epoch)
+        recorder = Recorder(self._stores.history, metrics, notifications, name, sampler)
+        self._leader = Leader(
+            self._stores.leases,
+            name,
+            self.settings.lease_seconds,
+            changed=recorder.leading,
+            lasts=lambda until: self._parts.maintenance.commands.lead_until(until),
+        )
+        health = Health(progress, self._leader)
+        audit.LOG.open(self.settings.audit_log)
+        metrics_page.serve(
+            metrics.registry, self.settings.metrics, "[enforcer] metrics", {"/healthz": health.page}
+        )
+        clock, interval = boot_clock, self.settings.interval_seconds
+        self._keeper = KeyRecorder(
+            self._stores.keys,
+            clock,
+            interval,
+            partial(find_start_events, connection),
+            self._reading.suffices,
+            lambda: self._daemon.epoch,
+        )
+        members = MembershipKeeper(self._stores.memberships, partial(add_event, connection), clock, interval)
+        self._ha_watch = HaMonitor(
+            Ledger(self._stores.ha_announcements, notifications, clock, lambda: self._daemon.epoch),
+            HaMetrics(metrics.registry),
+            config.ha,
+            WatchLimits(
+                hold=self.settings.ha.hold_seconds,
+                statistics=_MOST_INTERVALS * config.inventory.statistics_interval_seconds,
+                pause=interval,
+            ),
+            clock=clock,
+            epoch=lambda: self._daemon.epoch,
+            statistics_age=lambda: self._reading.statistics_age_seconds,
+            judged=sampler.judged,
+        )
+        executor = Executor(
+            connection,
+            self._stores.intents,
+            self.settings,
+            clock,
+            self._leader.still_leads,
+            recorder.began,
+            recorder.ended,
+        )
+        host_executor = HostExecutor(
+            connection, self._stores.intents, self.settings, clock, self._leader.still_leads
+        )
+        parts = Parts(
+            self.settings,
+            self._planners,
+            executor,
+            Memory(
+                config,
+                patience_seconds=STORE_PATIENCE_SECONDS,
+                tagged=partial(tagged_ids, connection, self.settings.exclude_tag),
+                epoch=lambda: self._daemon.epoch,
+            ),
+            recorder,
+            Orders(self.settings, self._stores.approvals, self._stores.history),
+            clock,
+            self._goes_on,
+            Origins(connection),
+            config.ha,
+            MaintenanceRuns(
+                self._stores.maintenance,
+                self._stores.intents,
+                host_executor,
+                self._stores.ha_announcements,
+                self.settings.maintenance,
+                UpgradeFlags(connection),
+                notifications,
+            ),
+        )
+        self._parts = parts
+        self._settings_log = SettingsLog(self._stores.settings, self.settings, lambda: self._daemon.epoch)
+        self._people_log = PeopleLog(self._stores.actions)
+        drains = DrainWatch(notifications, clock, 2 * interval)
+        policy_units = UnitWatch(notifications, clock)
+        names = NameWatch(configured_names(config), lambda: parts.memory.tagged, metrics.unmatched_names)
+        self._daemon = Daemon(
+            self._reading.whole,
+            self._stores.intents,
+            self._leader,
+            parts,
+            metrics,
+            (
+                executor,
+                host_executor,
+                recorder,
+                members,
+                self._keeper,
+                self._ha_watch,
+                drains,
+                policy_units,
+                names,
+            ),
+            health,
+            self._record_actions,
+            CycleLog(self._stores.cycles, lambda: self._daemon.epoch).ended,
+        )
+        _greet(connection)
+
+    def run(self) -> None:
+        """Enforce until it is to stop; lead no more then."""
+        self._changes.watch()
+        self._leader.tend_concurrently(lambda: self._progress.hangs)
+        try:
+            self._daemon.run(self._rest)
+        finally:
+            self._planners.close()
+            self._ha_watch.close()
+            self._leader.step_down()
+            self.close()
+
+    def close(self) -> None:
+        """Close the store, and what ends a rest."""
+        self._changes.close()
+        self._parts.memory.close()
+        self._stores.close()
+
+    def wake(self) -> None:
+        """End the rest between two cycles; for any thread."""
+        self._changes.wake()
+
+    def _record_actions(self) -> None:
+        """Record what settings this process leads with, and log what people did."""
+        self._settings_log.look()
+        self._people_log.look()
+
+    def _goes_on(self) -> bool:
+        self._progress.mark()
+        return not self._stopping()
+
+    def _rest(self, seconds: float) -> bool:
+        """Until something is due, see what happens and what is published; whether it is time to stop."""
+        until = time.monotonic() + seconds
+        while self._goes_on() and not self._hear() and (left := until - time.monotonic()) > 0:
+            plans = self._planners.answers()
+            checks = self._ha_watch.answers()
+            ready = wait([self._changes.fileno(), *plans, *checks], min(left, _MARK_SECONDS))
+            if not {*map(id, plans)}.isdisjoint(map(id, ready)):
+                break
+        return self._stopping()
+
+    def _hear(self) -> bool:
+        """Pass on what happened; whether that calls for a cycle."""
+        changed = self._changes.take()
+        if not self._daemon.leads:
+            return False
+        self._ha_watch.tend()
+        if changed.missed:
+            self._daemon.wake_all()
+        self._daemon.happened(changed.events)
+        if changed.published or self._keeper.needs_retry:
+            self._keeper.look_at_latest(self._reading.latest)
+        if changed.published:
+            self._compare()
+        return self._daemon.due
+
+    def _compare(self) -> None:
+        try:
+            self._daemon.published(self._reading.latest())
+        except UserError as error:
+            _log.debug("%s", error)  # the keeper has said so
+
+
+def _greet(connection: EngineConnection) -> None:
+    """Find out what a person must set right; an engine that is away is waited for."""
+    try:
+        connection.get("/clusters", max=1)
+    except (EngineAway, EngineFault) as passing:
+        _log.warning("%s", passing)
+
 
 #: For so long the loop may go on once it is to end.
 _LAST_SECONDS: Final = 0.7
@@ -28,8 +323,6 @@ _LOOK_SECONDS: Final = 0.2
 #: One piece of work may take this many slow requests and this much time for itself; then it hangs.
 _MOST_SLOW_REQUESTS: Final = 10
 _LONGEST_WORK_SECONDS: Final = 60.0
-
-_log = logging.getLogger(__name__)
 
 
 def run(config: Config, ready: Callable[[str], None]) -> None:

@@ -1,51 +1,300 @@
-"""What the enforcer reads: the engine's state, and whether all is in it that placement keys refer to."""
+"""One reading of the engine, with all that is known besides: the store, orders, maintenance runs."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
-from ovirt_placement import inventory
-from ovirt_placement.config import Config
-from ovirt_placement.inventory.on_demand.details import referred
+from msgspec.structs import replace
+
+from ovirt_enforcer import configured
+from ovirt_enforcer.actions import other_movers
+from ovirt_enforcer.actions.executor import Executor
+from ovirt_enforcer.actions.other_movers import Origins, Restless
+from ovirt_enforcer.actions.plan_progress import Projection, projected
+from ovirt_enforcer.actions.recent_moves import Backoff
+from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.gates.gate import HOUR_SECONDS
+from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.maintenance.homes import WayHome
+from ovirt_enforcer.maintenance.runs import MaintenanceRuns, PlanOutcome, draining, emptied
+from ovirt_enforcer.service.planners import Planners, PlanQuestion
+from ovirt_enforcer.service.recording import Recorder
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.answers.plans.obstacles import kept_text
+from ovirt_placement.answers.plans.reading import NoPlan, plan_of
+from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.maintenance.leaving import Leaving, leaving
+from ovirt_placement.planning.maintenance.returning import HOMEWARD
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.causes import Cause
+from ovirt_placement.store.history import HistoryStore, PlanRecord
+from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.maintenance_run import MaintenanceRun
 
-#: Without an inventory service a large engine is read page by page; who waits is a loop, and no person.
-_PATIENCE_SECONDS: Final = 60.0
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What reconciles clusters."""
+
+    settings: EnforcerSettings
+    planners: Planners
+    executor: Executor
+    memory: Memory
+    recorder: Recorder
+    orders: Orders
+    #: Seconds that only grow.
+    clock: Callable[[], float]
+    #: Whether another piece of work is to be done.
+    goes_on: Callable[[], bool]
+    #: Who else migrates VMs.
+    origins: Origins
+    #: Which failure domains there are.
+    ha: HaSettings
+    #: Rolling maintenance.
+    maintenance: MaintenanceRuns
 
 
-class StateReading:
-    """Reads snapshots, one after another, and remembers how the last one was."""
+@dataclass(frozen=True, slots=True)
+class AppliedPlan:
+    """A plan to be carried out on a person's word."""
 
-    def __init__(self, config: Config) -> None:
-        self._config = config
-        self._detailed = True
-        self._statistics_age: float | None = None
+    plan: Plan
+    set_by: str
+    #: When, in seconds since the epoch: the same plan may be applied again.
+    set_at: float
+    #: Places of the steps, from 0, that were taken already.
+    done: frozenset[int]
+
+
+class Orders:
+    """Reads what was ordered from the store: `ovirt-enforcer apply` has written it there."""
+
+    def __init__(self, settings: EnforcerSettings, approvals: ApprovalStore, history: HistoryStore) -> None:
+        self._settings = settings
+        self._approvals = approvals
+        self._history = history
+
+    def of(self, cluster: str) -> AppliedPlan | None:
+        """What is still to be done in a cluster on somebody's word; None without any. Raises `StoreAway`."""
+        for approval in self._approvals.approvals():
+            if (
+                approval.cluster == cluster
+                and approval.age_seconds < self._settings.approval_hours * HOUR_SECONDS
+            ):
+                for record in self._history.plans_named(approval.plan):
+                    if record.id == approval.plan and record.epoch is None:
+                        return _order(record, approval.set_by, approval.set_at)
+        return None
+
+
+def _order(record: PlanRecord, set_by: str, set_at: float) -> AppliedPlan | None:
+    try:
+        plan = plan_of(record.document)
+    except NoPlan:
+        return None  # of another release
+    since = [one for one in record.migrations if one.created >= set_at and one.cause is not Cause.NEVER_ASKED]
+    if any(one.state is IntentState.FAILED for one in since):
+        return None  # what is left of it leads elsewhere
+    done = frozenset(one.step - 1 for one in since if one.step and one.state is IntentState.DONE)
+    return None if done.issuperset(range(len(plan.steps))) else AppliedPlan(plan, set_by, set_at, done)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is known at one moment; the gates were made before the snapshot was read."""
+
+    parts: Parts
+    snapshot: Snapshot
+    gates: Gates
+    #: Migrations whose end is not known, and those that have ended, the oldest first.
+    open_intents: Sequence[Intent]
+    history: Sequence[Intent]
+    #: VMs that somebody else moves to and fro, by id.
+    restless: Mapping[str, Restless]
+    #: Of the lease, from before all of this was read.
+    epoch: int
+    #: When that began, and until when steps are begun on it, by the daemon's clock.
+    began: float
+    fresh_until: float
+    #: Hosts whose VMs are to be migrated away, for maintenance.
+    emptied: tuple[str, ...] = ()
+    #: VMs that maintenance runs bring back, by the cluster.
+    ways_home: Mapping[str, WayHome] = field(default_factory=dict)
 
     @property
-    def statistics_age_seconds(self) -> float | None:
-        """How old the figures of CPU and memory use are that were read last; None if there were none."""
-        return self._statistics_age
+    def _settings(self) -> EnforcerSettings:
+        return self.parts.settings
 
-    def whole(self) -> Snapshot:
-        """A snapshot whose reading begins now. Raises what `inventory.snapshot` raises, as does `latest`."""
-        return self._read(max_age=0.0)
+    @cached_property
+    def projection(self) -> Projection:
+        """The cluster as it will be once what is under way has ended."""
+        return projected(self.snapshot, self.open_intents)
 
-    def latest(self) -> Snapshot:
-        """A snapshot as young as a decision needs it."""
-        return self._read(max_age=None)
+    @cached_property
+    def backoff(self) -> Backoff:
+        """What the history holds back."""
+        return Backoff(self._settings, self.snapshot, self.history, self.parts.origins)
 
-    def suffices(self, keyed: Snapshot) -> bool:
-        """Whether the last snapshot, with these keys, has the disks, NICs and owners that they refer to.
+    def frozen(self, plan: Plan | None) -> dict[str, str]:
+        """VMs that are to be left alone, with the reason; `plan` is the one under way, if any."""
+        return {
+            **other_movers.frozen(self.snapshot, self.restless),
+            **self.backoff.frozen,
+            **self.gates.frozen(self.snapshot, plan),
+        }
 
-        A service that has just started, or heard of such keys for the first time, publishes before it has
-        read these.
-        """
-        return self._detailed or not referred(key.level for key in keyed.placement_keys)
-
-    def _read(self, max_age: float | None) -> Snapshot:
-        snapshot, published = inventory.known(
-            config=self._config, max_age=max_age, deadline=_PATIENCE_SECONDS
+    def seconds_left(self, cluster: str) -> float:
+        """How long until time alone lets something be done in a cluster that waits now; infinite if not."""
+        return min(
+            self.gates.seconds_left(self.snapshot, cluster),
+            self.backoff.seconds_left(cluster),
+            *(one.left_seconds for one in self.restless_in(cluster).values()),
         )
-        self._detailed = published is None or published.details_age_seconds is not None
-        self._statistics_age = 0.0 if published is None else published.statistics_age_seconds
-        return snapshot
+
+    def moves_in(self, cluster: str) -> bool:
+        """Whether anything of a cluster is on its way, or not known to have arrived."""
+        if any(intent.cluster == cluster for intent in self.open_intents):
+            return True
+        return any(self.snapshot.vm_by_id[vm].cluster == cluster for vm in self.projection.moving)
+
+    def restless_in(self, cluster: str) -> dict[str, Restless]:
+        """The VMs of one cluster that somebody else moves to and fro."""
+        known = self.snapshot.vm_by_id
+        return {vm: found for vm, found in self.restless.items() if known[vm].cluster == cluster}
+
+    def spared_for_restless(self, cluster: str) -> dict[str, str]:
+        """Their soft groups, with the reason."""
+        return other_movers.spared(self.snapshot, self.restless_in(cluster))
+
+    def question(
+        self, cluster: str, plan: Plan | None, *, simulate: bool, seed: int | None = None
+    ) -> PlanQuestion:
+        """What a planner is to be asked for a cluster; with a seed, what was drawn before is drawn again."""
+        spared = {**self.spared_for_restless(cluster), **self.gates.held_groups(self.snapshot)}
+        domains = configured.domains(self.parts.ha, self.snapshot)
+        options = configured.options(self._settings, spared, self.gates.frozen_hosts(self.snapshot), domains)
+        known = self.snapshot.hosts_of_cluster.get(cluster, ())
+        way = self.ways_home.get(cluster)
+        here = [host.id for host in known if host.id in self.emptied]
+        return PlanQuestion(
+            cluster=cluster,
+            frozen={**self.frozen(plan), **self.projection.moving, **({} if way is None else way.given_up)},
+            left_out=self.backoff.left_out_of(cluster),
+            spared=spared,
+            options=dataclasses.replace(options, constraints=tuple(leaving(self.projection.snapshot, here))),
+            strategy=configured.strategy_name(self._settings),
+            deadline=configured.seconds(self._settings),
+            simulate=simulate,
+            seed=seed,
+            restless=bool(self.restless_in(cluster)),
+            home=None if way is None else way.moved,
+        )
+
+
+#: Two looks are this many times as far apart as one takes.
+_LEAST_PAUSE_LOOKS: Final = 5.0
+
+
+class RunsUnderWay:
+    """What the daemon knows of them, which is read from the store again and again; for one thread."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._runs: tuple[MaintenanceRun, ...] = ()
+        #: When they are to be looked at, by the daemon's clock; never if there are none.
+        self.due = math.inf
+
+    def learn(self) -> None:
+        """Read them; look at once if one was begun, paused, resumed or stopped. Raises `StoreAway`."""
+        before, self._runs = self._runs, self._parts.maintenance.active()
+        if {(run.id, run.state) for run in before} != {(run.id, run.state) for run in self._runs}:
+            self.due = self._parts.clock()
+
+    def forget(self) -> None:
+        """Know of none: another process leads."""
+        self._runs, self.due = (), math.inf
+        self._parts.maintenance.leave()
+
+    def marked(self, read: Callable[[], Snapshot]) -> Snapshot:
+        """What is read of the engine now, with the hosts that are marked as of before. Raises `StoreAway`."""
+        self.learn()
+        return replace(read(), draining_hosts=draining(self._runs))
+
+    @property
+    def emptied(self) -> tuple[str, ...]:
+        """The hosts whose VMs are to be migrated away now."""
+        return emptied(self._runs)
+
+    def ways_home(self, snapshot: Snapshot) -> Mapping[str, WayHome]:
+        """The VMs that are to go back to their hosts now, by the cluster. Raises `StoreAway`."""
+        return self._parts.maintenance.ways_home(self._runs, snapshot)
+
+    def take(self, reading: Reading) -> Iterator[MaintenanceRun]:
+        """Those that are due, as they were before the engine was read."""
+        self._parts.maintenance.hide_ended(self._runs, reading.snapshot)
+        if self.due > self._parts.clock():
+            return
+        self.due = self._parts.clock() + self._parts.settings.interval_seconds if self._runs else math.inf
+        for run in self._runs:
+            if run.cluster in reading.snapshot.cluster_by_id and self._parts.goes_on():
+                yield run
+
+    def advance(
+        self, run: MaintenanceRun, reading: Reading, outcome: PlanOutcome, look_seconds: float
+    ) -> None:
+        """Do what is next in one, and look again soon where more may follow."""
+        if self._parts.maintenance.reconcile(run, reading, outcome):
+            pause = max(self._parts.settings.poll_seconds, _LEAST_PAUSE_LOOKS * look_seconds)
+            self.due = min(self.due, self._parts.clock() + pause)
+
+
+def staying_text(plan: Plan, snapshot: Snapshot, family: str = Leaving.family) -> dict[str, str]:
+    """The VMs that a plan cannot take off hosts that are to be empty, each with what stands in the way.
+
+    With the family `HOMEWARD`, those that it cannot bring back.
+    """
+    return {
+        vm: "; ".join(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
+        for one in plan.remaining
+        if one.family == family
+        for vm in one.vms
+    }
+
+
+class LastPlan:
+    """Of one cluster; nothing is known before the first plan."""
+
+    def __init__(self, cluster: str) -> None:
+        self._cluster = cluster
+        #: VMs that it could not take off a host that is to be empty, with the reasons.
+        self.staying: dict[str, str] = {}
+        #: By the run that brings VMs back, once nothing is left to be done, those that stay.
+        self.at_home: dict[str, dict[str, str]] = {}
+        #: The run that a plan is being made for, if any, and VMs that cannot go back for now.
+        self._asked: tuple[str, frozenset[str]] | None = None
+
+    def ask(self, reading: Reading, question: PlanQuestion) -> None:
+        """Take note of what is asked of a planner."""
+        way = reading.ways_home.get(self._cluster)
+        self._asked = None
+        if way is not None:
+            held = {one.vm for one in way.moved if one.vm in question.frozen}
+            self._asked = way.run, frozenset(held.difference(way.given_up))
+
+    def take(self, reading: Reading, plan: Plan, asked: Snapshot) -> None:
+        """Take note of a plan that was made of what was asked."""
+        self.staying = staying_text(plan, asked)
+        self.at_home = {}
+        if self._asked is None or plan.steps or reading.moves_in(self._cluster):
+            return
+        run, held = self._asked
+        if held and math.isfinite(reading.seconds_left(self._cluster)):
+            return  # time alone lets them go
+        self.at_home = {run: staying_text(plan, asked, HOMEWARD)}

@@ -1,14 +1,24 @@
-"""Finds the clusters to look at: something happened there that can violate or repair a rule."""
+"""What calls for another reading of a cluster, and how it is read."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
-from typing import Final
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from contextlib import suppress
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.event_codes import EventCode
-from ovirt_placement.engine.reading.events import MIGRATION_CODES, VM_STARTED, EngineEvent
+from ovirt_placement.engine.reading.events import MIGRATION_CODES, VM_STARTED, EngineEvent, read_events
+from ovirt_placement.inventory.on_demand.details import referred
+from ovirt_placement.inventory.service.feed import Feed, FeedInterrupted
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.statistics import UNMEASURED
 
@@ -136,3 +146,158 @@ def _lasting(host: Host) -> Host:
 def _status(vm: Vm) -> str:
     """While it migrates, a VM counts as running where it is."""
     return "up" if vm.status == "migrating" else vm.status
+
+
+#: For so long the inventory service lets an asker wait, so that the end is heard of.
+_WAIT_SECONDS: Final = 1.0
+#: More events than this at once are not looked at one by one.
+_PAGE: Final = 500
+_log = logging.getLogger(__name__)
+
+
+class Changed(NamedTuple):
+    """What happened since the last time."""
+
+    #: Whether the inventory service has published another snapshot.
+    published: bool
+    events: tuple[EngineEvent, ...]
+    #: Whether there were more events than were read.
+    missed: bool
+
+
+class Changes:
+    """Notices changes; one thread may wait for them, with `fileno`."""
+
+    def __init__(
+        self, config: Config, connection: EngineConnection, seconds: float, wanted: Callable[[], bool]
+    ) -> None:
+        """Without an inventory service the engine is asked for events every `seconds`, while `wanted`."""
+        self._config = config
+        self._connection = connection
+        self._seconds = seconds
+        self._wanted = wanted
+        self._lock = threading.Lock()
+        self._published = False
+        self._events: list[EngineEvent] = []
+        self._missed = False
+        self._taken = threading.Event()
+        self._feed: Feed | None = None
+        self._awake, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def watch(self) -> None:
+        """Begin, until it is closed."""
+        threading.Thread(target=self._watch, name="changes", daemon=True).start()
+
+    def close(self) -> None:
+        """Release what is waited for: there is no rest any more that could be ended."""
+        ends, self._awake, self._wake = (self._awake, self._wake), -1, -1
+        for end in ends:
+            os.close(end)
+
+    def fileno(self) -> int:
+        """What is ready to be read once something happened."""
+        return self._awake
+
+    def wake(self) -> None:
+        """Wake who waits, though nothing happened."""
+        with suppress(OSError):  # it has been reported often enough, or is closed
+            os.write(self._wake, b"!")
+
+    def take(self) -> Changed:
+        """What happened since this was called last."""
+        with self._lock:
+            with suppress(BlockingIOError):
+                os.read(self._awake, 4096)
+            changed = Changed(self._published, tuple(self._events), self._missed)
+            self._published, self._events, self._missed = False, [], False
+        self._taken.set()
+        return changed
+
+    def _watch(self) -> None:
+        while self._wake >= 0:
+            try:
+                published = inventory.wait_for_change(_WAIT_SECONDS, config=self._config)
+            except inventory.NoService:
+                self._read_events()
+                time.sleep(self._seconds)
+                continue
+            if published:
+                self._report_publication()
+
+    def _report_publication(self) -> None:
+        self._taken.clear()
+        with self._lock:
+            self._published = True
+        self.wake()
+        # Until it is read, it counts as not seen yet, and would be reported at once again.
+        self._taken.wait()
+
+    def _read_events(self) -> None:
+        """Ask the engine; if it is away, the daemon will say so."""
+        if not self._wanted():
+            self._feed = None
+            return
+        try:
+            after = 0 if self._feed is None else self._feed.after
+            page = read_events(self._connection, after=after, at_most=_PAGE)
+        except Exception as error:  # whatever it is, the daemon meets it, too, and says so
+            _log.debug("no events: %s", error)
+            return
+        self._take_page(page)
+
+    def _take_page(self, page: tuple[EngineEvent, ...]) -> None:
+        """Report new events; at first, and after a gap, that it is not known what happened before."""
+        now = time.monotonic()
+        new: tuple[EngineEvent, ...] | None = None
+        if self._feed is not None:
+            with suppress(FeedInterrupted):
+                new = self._feed.take(page, now)
+        if new is None:
+            self._feed = Feed(page, now)
+        with self._lock:
+            self._missed |= new is None
+            self._events.extend(new or ())
+        if new is None or new:
+            self.wake()
+
+
+#: Without an inventory service a large engine is read page by page; who waits is a loop, and no person.
+_PATIENCE_SECONDS: Final = 60.0
+
+
+class StateReading:
+    """Reads snapshots, one after another, and remembers how the last one was."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._detailed = True
+        self._statistics_age: float | None = None
+
+    @property
+    def statistics_age_seconds(self) -> float | None:
+        """How old the figures of CPU and memory use are that were read last; None if there were none."""
+        return self._statistics_age
+
+    def whole(self) -> Snapshot:
+        """A snapshot whose reading begins now. Raises what `inventory.snapshot` raises, as does `latest`."""
+        return self._read(max_age=0.0)
+
+    def latest(self) -> Snapshot:
+        """A snapshot as young as a decision needs it."""
+        return self._read(max_age=None)
+
+    def suffices(self, keyed: Snapshot) -> bool:
+        """Whether the last snapshot, with these keys, has the disks, NICs and owners that they refer to.
+
+        A service that has just started, or heard of such keys for the first time, publishes before it has
+        read these.
+        """
+        return self._detailed or not referred(key.level for key in keyed.placement_keys)
+
+    def _read(self, max_age: float | None) -> Snapshot:
+        snapshot, published = inventory.known(
+            config=self._config, max_age=max_age, deadline=_PATIENCE_SECONDS
+        )
+        self._detailed = published is None or published.details_age_seconds is not None
+        self._statistics_age = 0.0 if published is None else published.statistics_age_seconds
+        return snapshot

@@ -20,12 +20,9 @@ import msgspec
 import pytest
 import yaml
 
-from ovirt_enforcer.notifications.courier import NotDelivered
-from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind
-from ovirt_enforcer.notifications.notice import Notice
-from ovirt_enforcer.notifications.posting import Poster
-from ovirt_enforcer.notifications.settings import NotificationSettings
-from ovirt_enforcer.notifications.webhook import Webhook, alerts_of
+from ovirt_enforcer.notifications.courier import NotDelivered, Notice
+from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings
+from ovirt_enforcer.notifications.webhook import Poster, Webhook, alerts_of
 from tests.docs.recipes.page import FOLDER, blocks
 
 MAIL_AND_SLACK, ALERTMANAGER = "Alerts by mail and in Slack", "Alerts in Alertmanager"

@@ -12,8 +12,7 @@ import msgspec
 import pytest
 
 from ovirt_enforcer.cli.main import main
-from ovirt_enforcer.recorded_settings import recorded_settings
-from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step

@@ -18,7 +18,7 @@ import pytest
 
 import ovirt_enforcer
 from ovirt_enforcer import gates as room
-from ovirt_enforcer.actions.migrate_vm.executor import MigrationTask
+from ovirt_enforcer.actions.executor import MigrationTask
 from ovirt_enforcer.gates.admission import GATES, Admitted, Closed, Gates
 from ovirt_enforcer.gates.gate import Gate, Remembered
 from ovirt_enforcer.gates.limits import LIMITS

@@ -22,7 +22,7 @@ from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.leases import LeaseStore
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
-from tests.enforcer.actions.migrate_vm.crash.world import world as simulated
+from tests.enforcer.actions.crash.world import world as simulated
 from tests.enforcer.enforcer_process import EnforcerProcess
 from tests.enforcer.launching import At
 from tests.examples import some

@@ -15,7 +15,7 @@ from ovirt_placement.store.maintenance import MaintenanceStore
 from ovirt_placement.store.maintenance_run import MaintenanceRequest, MaintenanceRun, Work
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
-from tests.enforcer.actions.migrate_vm.crash.world import world as simulated
+from tests.enforcer.actions.crash.world import world as simulated
 from tests.enforcer.enforcer_process import EnforcerProcess
 from tests.enforcer.launching import At
 from tests.enforcer.leaders.test_leaders import LEADS, OVER, SETTINGS, WATCHES, store_of

@@ -16,7 +16,7 @@ import ovirtsdk4
 import sqlalchemy
 from msgspec.structs import replace
 
-from ovirt_enforcer.notifications.notice import Notice, Receipt
+from ovirt_enforcer.notifications.courier import Notice, Receipt
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from ovirt_enforcer.maintenance.commands import CommandKind, Commands, CommandStatus
-from ovirt_enforcer.service.leading import boot_clock
+from ovirt_enforcer.service.leader import boot_clock
 from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import Store

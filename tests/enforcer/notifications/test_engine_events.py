@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.notifications import engine_events
-from ovirt_enforcer.notifications.courier import NotDelivered, NumberTaken, Rejected
-from ovirt_enforcer.notifications.engine_events import EngineEvents
-from ovirt_enforcer.notifications.kinds import NoticeKind
-from ovirt_enforcer.notifications.notice import Notice
-from ovirt_enforcer.notifications.settings import NotificationSettings
+from ovirt_enforcer.notifications import notifications
+from ovirt_enforcer.notifications.courier import NotDelivered, Notice, NumberTaken, Rejected
+from ovirt_enforcer.notifications.kinds import NoticeKind, NotificationSettings
+from ovirt_enforcer.notifications.notifications import EngineEvents
 from ovirt_placement.config import EngineSettings
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -81,16 +79,16 @@ def test_one_that_may_have_been_sent_before_is_our_own(engine: Engine, channel: 
 def test_an_answer_that_is_lost_makes_no_second_event(
     engine: Engine, channel: EngineEvents, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add = engine_events.add_event
+    add = notifications.add_event
 
     def lost(*arguments: object, **named: object) -> bool:
         add(*arguments, **named)  # type: ignore[arg-type]
-        raise engine_events.EngineAway("no answer", request_sent=True)
+        raise notifications.EngineAway("no answer", request_sent=True)
 
-    monkeypatch.setattr(engine_events, "add_event", lost)
+    monkeypatch.setattr(notifications, "add_event", lost)
     with pytest.raises(NotDelivered, match="no answer"):
         channel.send(NOTICE)
-    monkeypatch.setattr(engine_events, "add_event", add)
+    monkeypatch.setattr(notifications, "add_event", add)
     channel.send(NOTICE)
     assert len(ours(engine)) == 1
 

@@ -14,11 +14,9 @@ from typing import Any
 import pytest
 import trustme
 
-from ovirt_enforcer.notifications.courier import Courier, NotDelivered, Rejected
-from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind
-from ovirt_enforcer.notifications.notice import Notice, Receipt
+from ovirt_enforcer.notifications.courier import Courier, NotDelivered, Notice, Receipt, Rejected
+from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings, WebhookSettings
 from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_enforcer.notifications.settings import NotificationSettings, WebhookSettings
 from ovirt_enforcer.notifications.webhook import Webhook
 from ovirt_service.errors import UserError
 from tests.enforcer.notifications.receiver import TAKEN, Receiver, dripping, receiving

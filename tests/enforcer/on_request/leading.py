@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from ovirt_enforcer.recorded_settings import recorded_settings
-from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.settings import EnforcerSettings, recorded_settings
 from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.leases import LeaseStore
 

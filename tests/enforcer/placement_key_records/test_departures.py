@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.placement_key_records.departures import MISSING_SECONDS, READINGS
+from ovirt_enforcer.placement_key_records.keeper import MISSING_SECONDS, READINGS
 from ovirt_placement.store.keys import Run
 from tests import builders
 from tests.builders import snapshot

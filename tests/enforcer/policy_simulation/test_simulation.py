@@ -10,10 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_enforcer.policy_simulation.course import Actor, MigrationMade, Simulation, SimulationOutcome
-from ovirt_enforcer.policy_simulation.playing import Cast, play
-from ovirt_enforcer.policy_simulation.simulation import simulate
+from ovirt_enforcer.policy_simulation.actors import Actor, SimulatedMigration
+from ovirt_enforcer.policy_simulation.simulation import (
+    Actors,
+    ClusterSimulation,
+    SimulationOutcome,
+    run,
+    simulate,
+)
 from ovirt_placement.model import Cluster, SchedulingPolicy, Snapshot
+from ovirt_placement.model.names import NamedGroup
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from tests.builders import (
@@ -75,10 +81,10 @@ def available(near: SchedulingPolicy | None) -> Snapshot:
     )
 
 
-def ways(found: Simulation) -> list[tuple[str, str, str, Actor]]:
+def ways(found: ClusterSimulation) -> list[tuple[str, str, str, Actor]]:
     """The migrations of a loop, reported by hand."""
     assert found.loop is not None
-    return [(one.vm, one.source, one.target, one.by) for one in found.loop.migrations]
+    return [(one.vm.id, one.from_.id, one.to.id, one.by) for one in found.loop.migrations]
 
 
 def test_what_is_repaired_once_settles() -> None:
@@ -101,7 +107,7 @@ def test_positive_and_negative_groups_that_split_hosts_keep_the_engine_going() -
 def test_the_groups_that_make_a_loop_are_named_and_no_others() -> None:
     loop = simulate(SPLIT, CLUSTER).loop
     assert loop is not None
-    assert (set(loop.groups), loop.groups_needed) == ({"all of them", "these two"}, True)
+    assert ({group.id for group in loop.groups}, loop.groups_needed) == ({"all of them", "these two"}, True)
 
 
 @pytest.mark.parametrize("gone", ["all of them", "these two"])
@@ -114,7 +120,7 @@ def test_a_soft_group_draws_a_vm_to_where_the_balance_takes_it_from() -> None:
     found = simulate(drawn_by(cluster(scheduling_properties=EVENLY)), CLUSTER)
     assert ways(found) == [("a", "h1", "h2", Actor.BALANCE), ("a", "h2", "h1", Actor.ENGINE)]
     assert found.loop is not None
-    assert found.loop.groups == ("soft",)
+    assert found.loop.groups == (NamedGroup("soft", "soft"),)
     assert "OptimalForEvenDistribution" in found.loop.units
     assert "90 %" in found.loop.migrations[0].because
     assert "affinity group soft" in found.loop.migrations[1].because
@@ -149,7 +155,7 @@ def test_hosts_for_highly_available_vms_against_spreading_them() -> None:
     assert found.outcome is SimulationOutcome.LOOP
     assert {one[3] for one in ways(found)} == {Actor.BALANCE, Actor.ENFORCER}
     assert found.loop is not None
-    assert found.loop.groups == ("near",)
+    assert found.loop.groups == (NamedGroup("near", "near"),)
     assert "highly available VMs take 15.6 % of the memory and CPUs of host h1" in (
         found.loop.migrations[0].because
     )
@@ -187,7 +193,7 @@ def test_legacy_labels_that_hold_a_group_apart_are_named_with_it() -> None:
     )
     loop = simulate(state, CLUSTER).loop
     assert loop is not None
-    assert set(loop.groups) == {"all of them", "left", "right"}
+    assert {group.id for group in loop.groups} == {"all of them", "left", "right"}
 
 
 def test_what_is_on_its_way_has_arrived() -> None:
@@ -238,10 +244,10 @@ def test_the_engine_goes_on_in_a_cluster_that_is_upgraded() -> None:
 @given(st.integers(0, 100_000))
 def test_the_enforcer_alone_comes_to_rest_where_it_has_nothing_more_to_do(seed: int) -> None:
     state = drawn(seed, hosts=3, vms=5)
-    alone = Cast((Actor.ENFORCER,), (), BOTH)
-    went = play(state, CLUSTER, alone, 200, NEVER)
+    alone = Actors((Actor.ENFORCER,), (), BOTH)
+    went = run(state, CLUSTER, alone, 200, NEVER)
     assert went.outcome is SimulationOutcome.SETTLED
-    assert play(went.end, CLUSTER, alone, 200, NEVER).migrations == ()
+    assert run(went.end, CLUSTER, alone, 200, NEVER).migrations == ()
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -256,8 +262,8 @@ def test_each_loop_leads_every_vm_back_and_the_same_state_comes_to_the_same_end(
     assert found == simulate(state, CLUSTER, options=replace(BOTH))
     assert found.outcome is not SimulationOutcome.UNSETTLED
     if found.loop is not None:
-        for name in {one.vm for one in found.loop.migrations}:
-            legs = [one for one in found.loop.migrations if one.vm == name]
+        for name in {one.vm.id for one in found.loop.migrations}:
+            legs = [one for one in found.loop.migrations if one.vm.id == name]
             assert all(_joins(one, other) for one, other in pairwise([*legs, legs[0]]))
             assert len(legs) > 1
 
@@ -277,8 +283,8 @@ def test_a_loop_in_a_large_cluster_is_found_among_all_that_settles() -> None:
     found = simulate(state, CLUSTER)
     assert {one[0] for one in ways(found)} == {"c"}
     assert found.loop is not None
-    assert set(found.loop.groups) == {"all of them", "these two"}
+    assert {group.id for group in found.loop.groups} == {"all of them", "these two"}
 
 
-def _joins(one: MigrationMade, other: MigrationMade) -> bool:
-    return one.target == other.source
+def _joins(one: SimulatedMigration, other: SimulatedMigration) -> bool:
+    return one.to == other.from_

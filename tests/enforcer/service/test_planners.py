@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import wait
+from pathlib import Path
 
 import pytest
 
 from ovirt_enforcer.service.planners import PlannerProcesses, Planning, PlanningFailed, PlanQuestion
-from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.catalogue import StrategyName
+from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
+from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
-from tests.builders import APART, cluster, group, host, snapshot, vm
+from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
+from tests.scenarios.stage import play
 
 #: These assertions depend on real time.
-pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 #: Two clusters: in one, 400 VMs are to be parted on 450 hosts; in the other, two on two.
 STATE = snapshot(
@@ -58,6 +61,8 @@ def awaited(planners: PlannerProcesses, planning: Planning) -> int:
     return len(plan.steps)
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_a_small_cluster_does_not_wait_for_a_large_one(planners: PlannerProcesses) -> None:
     large = planners.start(STATE, question("large"))
     small = planners.start(STATE, question("small"))
@@ -66,6 +71,8 @@ def test_a_small_cluster_does_not_wait_for_a_large_one(planners: PlannerProcesse
     assert awaited(planners, large) == 266
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_they_can_be_ended_at_once(planners: PlannerProcesses) -> None:
     for _ in range(8):  # more than are made at once
         planners.start(STATE, question("large"))
@@ -75,8 +82,57 @@ def test_they_can_be_ended_at_once(planners: PlannerProcesses) -> None:
     assert planners.answers() == []
 
 
+@pytest.mark.system
+@pytest.mark.timing
 def test_what_planning_raises_is_reported(planners: PlannerProcesses) -> None:
     spoilt: Snapshot = snapshot(cluster("small"), vm("a", "s1", cluster="small", memory_mb="none"))
     planning = planners.start(spoilt, question("small"))
     with pytest.raises(PlanningFailed, match="memory_mb"):
         awaited(planners, planning)
+
+
+DRAWN_STATE = snapshot(
+    *(host(f"h{number}") for number in range(4)),
+    *(vm(f"{twin}{number}", f"h{number}") for number in range(3) for twin in "ab"),
+    *(group(f"g{number}", APART, f"a{number} b{number}") for number in range(3)),
+)
+
+
+def reported(folder: Path, mode: str) -> list[str]:
+    """What a daemon says in five minutes."""
+    folder.mkdir()
+    (folder / "state.json").write_bytes(state_file.dumps(DRAWN_STATE))
+    (folder / "story.toml").write_text(
+        f'until = 300\n[enforcer]\nmode = "{mode}"\nstrategy = "random"\nmemory_headroom_percent = 0\n'
+        "cpu_headroom_percent = 0\n"
+    )
+    return play(folder, folder)
+
+
+def test_what_was_drawn_stands_until_somebody_approves_of_it(tmp_path: Path) -> None:
+    """It is planned again every minute meanwhile."""
+    waiting = {
+        found[1]
+        for line in reported(tmp_path / "approve", "approve")
+        if (found := re.search(r"plan (\S+) waits for an approval", line))
+    }
+    assert len(waiting) == 1
+
+
+def test_each_daemon_draws_for_itself_and_says_with_what_the_plan_is_repeated(tmp_path: Path) -> None:
+    seeds = []
+    for number in range(2):
+        log = "\n".join(reported(tmp_path / str(number), "observe"))
+        (summary,) = set(re.findall(r"\(random, seed (\d+):", log))
+        plan = make_plan(DRAWN_STATE, CLUSTER, strategy=strategy(StrategyName.RANDOM, int(summary)))
+        (step,) = plan.steps
+        assert f"1. {step.vms[0]} from {step.sources[0]} to {step.target}: repairs" in log
+        seeds.append(summary)
+    assert seeds[0] != seeds[1]
+
+
+def test_when_one_is_carried_out_the_next_is_drawn(tmp_path: Path) -> None:
+    log = reported(tmp_path / "enforce", "enforce")
+    assert len(set(re.findall(r"\(random, seed (\d+)", "\n".join(log)))) == 3
+    hosts = {line.split()[-3]: line.split()[-1] for line in log if " = " in line}
+    assert all(hosts[f"a{number}"] != hosts[f"b{number}"] for number in range(3))

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.cli.main import main
+from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import AffinityRule
+from ovirt_placement.store.intents import Store
+from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -24,10 +27,9 @@ from tests.enforcer.service.test_process import running
 from tests.placement.inventory.running import running as inventory_running
 from tests.processes import completed
 from tests.proxy.running import eventually
-from tests.scenarios.stage import START
+from tests.scenarios.stage import START, configured, daemon_of
 
 #: These assertions depend on real time.
-pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 #: It hears of nothing by looking again: until then a test has long ended.
 PATIENT = '[enforcer]\nmode = "enforce"\nstrategy = "greedy"\ninterval_seconds = 3600\npoll_seconds = 0.1\n'
@@ -58,6 +60,8 @@ def migrating(engine: Engine) -> bool:
     return any(one.status == "migrating" for one in engine.snapshot().vms)
 
 
+@pytest.mark.system
+@pytest.mark.timing
 @pytest.mark.parametrize("published", [False, True], ids=["the engine's events", "the inventory service"])
 def test_two_vms_that_a_new_group_parts_are_parted_at_once(
     engine: Engine, server: Server, tmp_path: Path, published: bool
@@ -82,6 +86,7 @@ def enforcer(*arguments: str, file: Path) -> subprocess.CompletedProcess[str]:
     return completed(main, [*arguments, "--config", str(file)], file.with_name("command.log"), os.environ)
 
 
+@pytest.mark.timing
 @pytest.mark.system
 def test_a_plan_that_was_looked_at_is_applied_unless_the_cluster_has_changed(tmp_path: Path) -> None:
     """The plan of a person, who knows better than the enforcer which one is to go."""
@@ -113,3 +118,35 @@ def test_a_plan_that_was_looked_at_is_applied_unless_the_cluster_has_changed(tmp
         assert f"the cluster has changed beneath it: step 1: {moved} is on h2, not on h1" in again.stderr
         daemon.end()
     server.close()
+
+
+TOO_CLOSE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("apart", APART, "a b"))
+HOUR_SECONDS = 3600
+
+
+def test_the_end_of_a_pause_is_heard_long_before_the_next_look(tmp_path: Path) -> None:
+    engine = Engine.from_snapshot(TOO_CLOSE, clock=START, settings=PROMPT)
+    server = serve(engine)
+    config = configured(tmp_path, server.api_url, {"mode": "enforce", "interval_seconds": HOUR_SECONDS})
+    pauses = PauseStore(config.store.url, engine="default", patience_seconds=5)
+    store = Store(config.store.url, engine="default", patience_seconds=5)
+    pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="somebody", seconds=None)
+    now = 0.0
+    with connect(config.engine) as connection, daemon_of(config, connection, lambda: now) as daemon:
+
+        def cycle_for(seconds: float) -> None:
+            nonlocal now
+            until = now + seconds
+            while now < until:
+                step = min(max(1.0, daemon.cycle()), until - now)
+                engine.advance(step)
+                now += step
+
+        cycle_for(60.0)
+        assert store.open_intents() == store.history(within_seconds=HOUR_SECONDS) == ()
+        pauses.resume(ALL_CLUSTERS, set_by="somebody")
+        cycle_for(60.0)
+    server.close()
+    assert [intent.vm for intent in store.history(within_seconds=HOUR_SECONDS)] == ["a"]
+    for part in (pauses, store):
+        part.close()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from ovirt_enforcer.service import assembly
-from ovirt_enforcer.service.assembly import Service
+from ovirt_enforcer.service import process
+from ovirt_enforcer.service.process import Service
 from ovirt_placement import config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.store.intents import Store
@@ -55,7 +55,7 @@ def test_a_quiet_cycle_reads_in_one_transaction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Counter[str]
 ) -> None:
     monkeypatch.setenv("OVIRT_PASSWORD", "password")
-    monkeypatch.setattr(assembly, "PlannerProcesses", PlannersHere)
+    monkeypatch.setattr(process, "PlannerProcesses", PlannersHere)
     server = serve(Engine.from_snapshot(QUIET, clock=START, settings=PROMPT))
     silent = "[enforcer.notifications.engine]\nkinds = []\n"
     loaded = config.load(write_configuration(tmp_path, server.api_url, more=silent))

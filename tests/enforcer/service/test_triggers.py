@@ -1,16 +1,31 @@
-"""What can violate or repair a rule wakes the clusters that it concerns, and nothing else does."""
+"""What calls for a look at a cluster, how soon, and what is read then."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_enforcer.service import triggers
+from ovirt_enforcer.service.daemon import Pace
+from ovirt_enforcer.service.triggers import Changed, Changes, StateReading
+from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.inventory.client.current import DEFAULT_DEADLINE_SECONDS
 from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.server import serve
 from tests.builders import APART, cluster, group, host, snapshot, vm
+from tests.clock import Clock
+from tests.scenarios.stage import START, configured
 
 STATE = snapshot(
     cluster("one"),
@@ -88,3 +103,80 @@ def test_snapshots_that_differ_in_nothing_that_counts(after: Snapshot) -> None:
 
 def test_where_our_own_vms_are_is_no_news() -> None:
     assert triggers.changed(STATE, with_vm(host="h2"), {"a"}) == set()
+
+
+PATIENCE_SECONDS = 30.0
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine.from_snapshot(snapshot(host("h1"), vm("a")), clock=START, settings=PROMPT)
+
+
+@pytest.fixture
+def changes(engine: Engine, tmp_path: Path) -> Iterator[Changes]:
+    server = serve(engine)
+    config = configured(tmp_path, server.api_url, {})
+    with connect(config.engine) as connection:
+        found = Changes(config, connection, 0.05, lambda: True)
+        found.watch()
+        yield found
+        found.close()
+    server.close()
+
+
+def next_of(changes: Changes) -> Changed:
+    assert wait([changes.fileno()], PATIENCE_SECONDS)
+    return changes.take()
+
+
+def test_first_it_says_that_anything_may_have_happened_then_each_event_once(
+    engine: Engine, changes: Changes
+) -> None:
+    assert next_of(changes).missed
+    engine.vms.start("a")
+    codes = [event.code for event in next_of(changes).events]
+    assert codes
+    engine.vms.stop("a")
+    assert 33 in [event.code for event in next_of(changes).events]
+    assert not changes.take().events
+
+
+def test_it_can_be_woken_though_nothing_happened(changes: Changes) -> None:
+    next_of(changes)
+    changes.wake()
+    assert next_of(changes) == Changed(published=False, events=(), missed=False)
+
+
+@pytest.mark.nightly
+def test_an_engine_that_takes_longer_than_a_person_waits_is_read_all_the_same(tmp_path: Path) -> None:
+    server = serve(Engine.from_snapshot(snapshot(host("h1"), vm("a", "h1")), clock=START))
+    try:
+        late = DEFAULT_DEADLINE_SECONDS + 1.0
+        server.disturbances.add(Disturbance(path="/vms", delay_seconds=late))
+        found = StateReading(configured(tmp_path, server.api_url, {})).whole()
+    finally:
+        server.close()
+    assert [vm.id for vm in found.vms] == ["a"]
+
+
+#: A second is five times 0.2.
+SECONDS = st.floats(0, 100) | st.sampled_from([0.0, 0.19, 0.2, 0.21, 1.0])
+
+
+@given(st.lists(st.tuples(SECONDS, SECONDS), min_size=1, max_size=5))
+def test_two_readings_are_a_second_apart_and_five_times_what_one_takes(
+    looks: list[tuple[float, float]],
+) -> None:
+    clock = Clock(1000.0)
+    pace = Pace(clock)
+    assert pace.earliest == clock.now
+    for takes, waits in looks:
+        began = clock.now
+        clock.now += takes
+        pace.looked(began)
+        ended = clock.now
+        assert pace.look_seconds == pytest.approx(takes)
+        assert pace.earliest == pytest.approx(ended + max(1.0, 5 * takes))
+        clock.now += waits
+        assert pace.earliest == pytest.approx(max(clock.now, ended + 1.0, ended + 5 * takes))

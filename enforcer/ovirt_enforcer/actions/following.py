@@ -1,0 +1,313 @@
+"""Follows each request to its end: what the engine shows of it is true, whatever the store believes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+from ovirt_enforcer.gates.gate import title
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.dialogues import Dialogue
+from ovirt_placement.engine.reading import events, jobs
+from ovirt_placement.engine.writing import migration
+from ovirt_placement.engine.writing.hosts import HostState
+from ovirt_placement.engine.writing.migration import Progress, VmState, Watch
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import host_name, vm_name
+from ovirt_placement.store.causes import REFUSALS, Cause
+from ovirt_placement.store.intents import ImpossibleTransition, Intent, IntentKind, IntentState, Store
+
+
+def has_begun(connection: EngineConnection, intent: Intent) -> bool:
+    """Whether the engine began it. Raises what `EngineConnection.get` raises, as do the others."""
+    return any(event.code in events.STARTED for event in _events(connection, intent))
+
+
+def is_worked_on(connection: EngineConnection, intent: Intent) -> bool:
+    """Whether the engine has the request and still works on it: it may begin any moment."""
+    return jobs.is_working(connection, _request_id(intent))
+
+
+def read_refusal(connection: EngineConnection, intent: Intent) -> str | None:
+    """Why it did not begin, in the engine's own words; None if there are none."""
+    return _event_text(connection, intent, events.REFUSED)
+
+
+def read_failure(connection: EngineConnection, intent: Intent) -> str | None:
+    """Why it failed, in the engine's own words; None if there are none."""
+    return _event_text(connection, intent, events.FAILED)
+
+
+def _event_text(connection: EngineConnection, intent: Intent, codes: Collection[int]) -> str | None:
+    said = [event.description for event in _events(connection, intent) if event.code in codes]
+    return said[-1].strip().removesuffix(".") if said else None
+
+
+def _events(connection: EngineConnection, intent: Intent) -> tuple[events.EngineEvent, ...]:
+    return events.find_migration_events(connection, correlation_id=_request_id(intent), vm_id=intent.vm)
+
+
+def _request_id(intent: Intent) -> str:
+    """VMs that move at once have one request."""
+    return intent.correlation_id.partition("-")[0]
+
+
+_log = logging.getLogger(__name__)
+_NO_STATE: Final = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
+
+
+class Transitions:
+    """The transitions of intents, in the store and in the log."""
+
+    def __init__(self, store: Store, ended: Callable[[Intent], None]) -> None:
+        """`ended` is called with each migration whose end is known."""
+        self.store = store
+        self._ended = ended
+        #: For names alone.
+        self._latest = _NO_STATE
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Learn the names of VMs and hosts."""
+        self._latest = snapshot
+
+    def record(
+        self, intents: Iterable[Intent], transition: Callable[..., Intent], *why: str | None
+    ) -> tuple[Intent, ...]:
+        """Record a transition of each intent; where somebody else has done so already, theirs stands."""
+        recorded = []
+        for intent in intents:
+            try:
+                after = transition(intent.id, *why)
+            except ImpossibleTransition as overtaken:
+                self.warn(intent, str(overtaken))
+                continue
+            _log.info("%s: %s", self._title(after), ": ".join(filter(None, (after.state, after.reason))))
+            recorded.append(after)
+            if not after.open:
+                self._ended(after)
+        return tuple(recorded)
+
+    def end(self, intent: Intent, transition: Callable[..., Intent], *why: str | None) -> Intent | None:
+        """Record the end of one migration; None where somebody else has done so."""
+        return next(iter(self.record((intent,), transition, *why)), None)
+
+    def warn(self, intent: Intent, text: str) -> None:
+        """Say of a migration what should not be."""
+        _log.warning("%s: %s", self._title(intent), text)
+
+    def _title(self, intent: Intent) -> str:
+        vm, host = vm_name(intent.vm, self._latest), host_name(intent.target, self._latest)
+        return f"{title(intent.kind, vm, host)} ({intent.correlation_id})"
+
+
+#: A VM is not believed to be gone, or a migration never to have begun, before this many looks say so.
+_LOOKS: Final = 2
+#: For so long after it was given up a migration may turn out to have begun nevertheless.
+_RECONSIDERED_SECONDS: Final = 3600.0
+#: Words and cause.
+_Why = tuple[str | None, Cause | None]
+_ENDS: Final = {
+    Progress.RETURNED: "it is back on its source",
+    Progress.ELSEWHERE: "it is on a third host: somebody else moved it",
+    Progress.STOPPED: "the VM stopped",
+    Progress.GONE: "the VM was removed",
+}
+
+
+@dataclass(slots=True)
+class _Noted:
+    """What was seen of a migration under way; after a restart it is found out again."""
+
+    #: When it was first looked at, by the process's clock: the database's may be set back.
+    since: float
+    watch: Watch | None = None
+    #: Looks in a row that showed no such VM, or no trace of the migration.
+    blanks: int = 0
+    #: Whether it was said that it takes long.
+    late: bool = False
+
+    def is_sure(self) -> bool:
+        """Count a look that showed nothing; whether there were enough of them."""
+        self.blanks += 1
+        return self.blanks >= _LOOKS
+
+
+class Following:
+    """Finds out how migrations ended, whether after a poll or after a restart."""
+
+    def __init__(
+        self,
+        connection: EngineConnection,
+        transitions: Transitions,
+        settings: EnforcerSettings,
+        clock: Callable[[], float],
+    ) -> None:
+        """`clock` gives seconds that only grow."""
+        self._connection = connection
+        self._transitions = transitions
+        self._store = transitions.store
+        self._settings = settings
+        self._clock = clock
+        self._noted: dict[int, _Noted] = {}
+        #: Migrations that were given up without a trace, with where the VM was when that was asked again.
+        self._reconsidered: dict[int, tuple[str | None, str]] = {}
+
+    def keep_only(self, open_intents: Collection[Intent]) -> None:
+        """Forget what was seen of other migrations: they have ended."""
+        for gone in self._noted.keys() - {intent.id for intent in open_intents}:
+            del self._noted[gone]
+
+    def follow(self, intent: Intent) -> Dialogue[Intent | None]:
+        """Look once at a migration that is not known to have ended; return it once it is.
+
+        Raises `EngineAway`, `EngineSetupError` or `StoreAway`; to hold it again later is always right.
+        """
+        noted = self._noted.setdefault(intent.id, _Noted(self._clock()))
+        if intent.state is not IntentState.ACCEPTED:
+            confirmed = yield from self._confirmed(intent)
+            if not confirmed:
+                return (yield from self._unconfirmed(intent, noted))
+        now = self._clock()
+        before = noted.watch or migration.watch(intent.source or "", intent.target, now)
+        seen = yield self._read(intent)
+        if seen is None and not noted.is_sure():
+            return None
+        noted.blanks = 0
+        watch = noted.watch = before.step(seen, now)
+        if watch.progress is Progress.ARRIVED:
+            return self._transitions.end(intent, self._store.finish)
+        if watch.progress is Progress.ELSEWHERE and self._settings.target == "engine":
+            return self._arrived_elsewhere(intent, seen)
+        if watch.ended:
+            said = yield partial(read_failure, self._connection, intent)
+            return self._transitions.end(intent, self._store.fail, said or _ENDS[watch.progress])
+        if now - watch.accepted_at > self._settings.migration_timeout_seconds and not noted.late:
+            noted.late = True
+            self._transitions.warn(intent, "it takes long; what waits for it goes on when it ends")
+        return None
+
+    def reconsider(
+        self, history: Iterable[Intent], snapshot: Snapshot
+    ) -> Iterator[tuple[Intent, Dialogue[Intent | None]]]:
+        """Open again what was given up without a trace, and turns out to have begun nevertheless.
+
+        The engine is asked once wherever such a VM is known to move, or to be elsewhere than it was.
+        """
+        for intent in history:
+            vm = snapshot.vm_by_id.get(intent.vm)
+            if vm is None or not _without_trace(intent) or (vm.host, vm.status) == (intent.source, "up"):
+                continue
+            place = vm.host, vm.status
+            if self._reconsidered.get(intent.id) != place:
+                yield intent, self._reconsider(intent, place)
+
+    def _reconsider(self, intent: Intent, place: tuple[str | None, str]) -> Dialogue[Intent | None]:
+        yield from self._confirmed(intent)
+        self._reconsidered[intent.id] = place
+        return None
+
+    def _read(self, intent: Intent) -> Callable[[], VmState | None]:
+        return partial(migration.read_vm, self._connection, intent.vm)
+
+    def _arrived_elsewhere(self, intent: Intent, seen: VmState | None) -> Intent | None:
+        chosen = intent.target if seen is None or seen.host is None else seen.host
+        return self._transitions.end(intent, lambda known: self._store.finish(known, chosen))
+
+    def _confirmed(self, intent: Intent) -> Dialogue[bool]:
+        """Whether the engine's events show that it began what we do not know to be accepted."""
+        began: bool = yield partial(has_begun, self._connection, intent)
+        if began:
+            self._transitions.record((intent,), self._store.accept)
+        return began
+
+    def _unconfirmed(self, intent: Intent, noted: _Noted) -> Dialogue[Intent | None]:
+        """Wait until the engine must have shown that it accepted, and the VM stays where it is.
+
+        A VM that has come to the target counts as arrived, whatever is missing among the events.
+        """
+        seen = yield self._read(intent)
+        refused = intent.cause in REFUSALS
+        waited = max(intent.age_seconds, self._clock() - noted.since)
+        settled = refused or waited >= self._settings.settle_seconds
+        if not settled or (seen and seen.status == "migrating"):
+            noted.blanks = 0
+            return None
+        if not refused and seen is not None and seen.host == intent.target:
+            self._transitions.record((intent,), self._store.accept)
+            return None
+        if not refused and waited < self._settings.migration_timeout_seconds:
+            asked = yield partial(is_worked_on, self._connection, intent)
+            if asked:
+                noted.blanks = 0
+                return None
+        if not noted.is_sure():
+            return None
+        why = (intent.error, intent.cause) if refused else (yield from self._why_not_begun(intent, seen))
+        return self._transitions.end(intent, self._store.fail, *why)
+
+    def _why_not_begun(self, intent: Intent, seen: VmState | None) -> Dialogue[_Why]:
+        """As a refusal, where the engine's events say so; else what happened to the VM, or no trace."""
+        refusal = yield partial(read_refusal, self._connection, intent)
+        if refusal is not None:
+            return refusal, Cause.TARGET_REFUSED
+        if seen is None:
+            return _ENDS[Progress.GONE], None
+        if seen.host is None:
+            return _ENDS[Progress.STOPPED], None
+        return intent.error, Cause.NO_TRACE
+
+
+def _without_trace(intent: Intent) -> bool:
+    """Whether it was given up lately since nothing of it was to be seen."""
+    return intent.cause is Cause.NO_TRACE and intent.age_seconds < _RECONSIDERED_SECONDS
+
+
+class HostProgress(StrEnum):
+    """How far an action is."""
+
+    NOT_BEGUN = "not begun"
+    UNDER_WAY = "under way"
+    DONE = "done"
+    FAILED = "failed"
+
+
+#: Statuses of a host by what they say; all others are on the way.
+_DEACTIVATION: Final = {"maintenance": HostProgress.DONE, "preparing_for_maintenance": HostProgress.UNDER_WAY}
+_ACTIVATION: Final = {
+    "up": HostProgress.DONE,
+    "maintenance": HostProgress.NOT_BEGUN,
+    "preparing_for_maintenance": HostProgress.NOT_BEGUN,
+    "install_failed": HostProgress.FAILED,
+}
+_UPGRADE: Final = {"up": HostProgress.DONE, "install_failed": HostProgress.FAILED}
+
+
+def host_progress(kind: IntentKind, seen: HostState | None) -> HostProgress:
+    """How far an action on a host is; one that is gone has failed."""
+    if seen is None:
+        return HostProgress.FAILED
+    if kind is IntentKind.DEACTIVATE_HOST:
+        return _DEACTIVATION.get(seen.status, HostProgress.NOT_BEGUN)
+    if kind is IntentKind.ACTIVATE_HOST:
+        return _ACTIVATION.get(seen.status, HostProgress.UNDER_WAY)
+    if seen.status == "maintenance":
+        return HostProgress.NOT_BEGUN if seen.update_available else HostProgress.DONE
+    return _UPGRADE.get(seen.status, HostProgress.UNDER_WAY)
+
+
+def vm_progress(kind: IntentKind, seen: VmState | None) -> HostProgress:
+    """How far the stop or start of a VM is; one that is gone is stopped."""
+    if kind is IntentKind.STOP_VM:
+        if seen is None or seen.status == "down":
+            return HostProgress.DONE
+        return HostProgress.UNDER_WAY if seen.status == "powering_down" else HostProgress.NOT_BEGUN
+    if seen is None:
+        return HostProgress.FAILED
+    if seen.host is not None:
+        return HostProgress.DONE
+    return HostProgress.NOT_BEGUN if seen.status == "down" else HostProgress.UNDER_WAY

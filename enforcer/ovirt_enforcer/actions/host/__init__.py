@@ -1,1 +1,0 @@
-"""Takes hosts out of service and back: deactivate, upgrade, activate."""

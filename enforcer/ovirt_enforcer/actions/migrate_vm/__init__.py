@@ -1,1 +1,0 @@
-"""Carries out what the gates admit, and proves the result."""

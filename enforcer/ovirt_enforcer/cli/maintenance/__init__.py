@@ -1,1 +1,0 @@
-"""`ovirt-enforcer maintenance`: rolling maintenance of hosts under every rule."""

@@ -1,0 +1,329 @@
+"""`ovirt-enforcer maintenance`: have hosts taken out one after another, follow that, and steer it."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from ovirt_enforcer.cli.arguments import add_return, duration
+from ovirt_enforcer.cli.maintenance_plan import add_plan
+from ovirt_enforcer.on_request.maintenance_runs import (
+    ORDERS,
+    RunMeant,
+    RunOrder,
+    begin,
+    check_settings,
+    domains_of,
+    in_order_of_plan,
+    run_meant,
+)
+from ovirt_placement import config as configuration
+from ovirt_placement import inventory
+from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.maintenance_runs import (
+    MaintenanceRunsDocument,
+    run_lines,
+    runs_change,
+    runs_document,
+)
+from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
+from ovirt_placement.cli.login import login_name
+from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
+from ovirt_placement.cli.store import opened, stored
+from ovirt_placement.model import Host, Snapshot
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.store.maintenance import MaintenanceStore
+from ovirt_placement.store.maintenance_run import (
+    HostPhase,
+    HostProgress,
+    MaintenanceRequest,
+    MaintenanceRun,
+    RunState,
+    Work,
+)
+from ovirt_service.errors import UserError
+
+MAINTENANCE = """\
+Take hosts out for maintenance, one after another or a few at once, with every rule satisfied all the time.
+See docs/enforcer/maintenance.md.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = commands.add_parser("maintenance", help=summary, description=MAINTENANCE)
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    add_plan(actions)
+    _add_run(actions)
+    _add_status(actions)
+    _add_orders(actions)
+
+
+#: How long it may take to find the order of hosts, in seconds.
+_SECONDS: Final = 30.0
+RUN = """\
+Ask the running enforcer to empty, upgrade and activate hosts, one after another.
+The mode must be approve or enforce. See docs/enforcer/maintenance.md.
+Exit status, with --follow: 0 all hosts are done, 4 the run ended early.
+"""
+RUN_EXAMPLES = """\
+  ovirt-enforcer maintenance run node1 node2 --follow
+  ovirt-enforcer maintenance run --cluster blue --work command --return all
+"""
+
+
+def _add_run(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = add_command(actions, "run", "take hosts out, one after another", RUN, _request, RUN_EXAMPLES)
+    parser.add_argument("hosts", nargs="*", metavar="HOST", help="hosts by name or id")
+    parser.add_argument("--cluster", metavar="CLUSTER", help="all hosts of this cluster that are up")
+    parser.add_argument(
+        "--work",
+        type=Work,
+        choices=list(Work),
+        default=Work.UPGRADE,
+        help="what is done in maintenance: the engine's upgrade (default), your command, or nothing",
+    )
+    parser.add_argument(
+        "--in-order",
+        action="store_true",
+        help="take the hosts in the order given; else as maintenance plan orders them",
+    )
+    parser.add_argument("--no-reboot", action="store_true", help="upgrade hosts without a restart")
+    parser.add_argument(
+        "--stop",
+        action="append",
+        default=[],
+        metavar="VM",
+        help="stop this VM, and start it again, if it cannot migrate; repeatable",
+    )
+    parser.add_argument(
+        "--soak",
+        type=duration,
+        default=60.0,
+        metavar="TIME",
+        help="how long a host is observed once it is up (default: 60s)",
+    )
+    parser.add_argument(
+        "--failures",
+        type=int,
+        default=0,
+        metavar="N",
+        help="how many hosts may fail before the run ends (default: 0)",
+    )
+    add_return(parser)
+    parser.add_argument("--follow", action="store_true", help="show its progress until it ends")
+    add_change(parser)
+    add_config(parser)
+
+
+def _request(args: argparse.Namespace) -> int:
+    config = configuration.load(args.config)
+    check_settings(config, args.work)
+    snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
+    hosts = _hosts(args, snapshot)
+    stop_vms = tuple(find(word, "VM", snapshot.vms, snapshot).id for word in args.stop)
+    if not args.in_order:
+        domains = domains_of(config, snapshot)
+        hosts = in_order_of_plan(snapshot, hosts, stop_vms, domains, deadline=Deadline.after(_SECONDS))
+    request = MaintenanceRequest(
+        work=args.work,
+        stop_vms=stop_vms,
+        soak_seconds=args.soak,
+        failures=max(0, args.failures),
+        reboot=not args.no_reboot,
+        back=args.back,
+    )
+    meant = run_meant(config, snapshot, hosts, request)
+    if args.dry_run:
+        return _show_request(args, _as_run(meant))
+    with opened(MaintenanceStore, args) as store:
+        run_id = begin(store, meant, requested_by=login_name())
+    return _follow(args, run_id) if args._follow else _show_request(args, _named(args, run_id))
+
+
+def _show_request(args: argparse.Namespace, run: MaintenanceRun) -> int:
+    if args.json:
+        show_json(runs_change(None, run, dry_run=args.dry_run))
+        return 0
+    print("\n".join(run_lines(runs_document([run]).runs[0])))
+    if args.dry_run:
+        print("Nothing was written: this was a dry run.")
+    return 0
+
+
+def _as_run(meant: RunMeant) -> MaintenanceRun:
+    """The run as it would be requested."""
+    waiting = (
+        HostProgress(host=host.id, name=host.name, position=at, phase=HostPhase.WAITING, seconds=0.0)
+        for at, host in enumerate(meant.hosts)
+    )
+    return MaintenanceRun(
+        id="",
+        cluster=meant.cluster.id,
+        cluster_name=meant.cluster.name,
+        state=RunState.RUNNING,
+        request=meant.request,
+        requested_by=login_name(),
+        created=0.0,
+        updated=0.0,
+        age_seconds=0.0,
+        message="",
+        violated=meant.violated,
+        hosts=tuple(waiting),
+    )
+
+
+def _hosts(args: argparse.Namespace, snapshot: Snapshot) -> Sequence[Host]:
+    if bool(args.hosts) == bool(args.cluster):
+        raise UserError("name hosts, or a --cluster: one of them")
+    if args.cluster:
+        cluster = find(args.cluster, "cluster", snapshot.clusters)
+        found = [host for host in snapshot.hosts_of_cluster.get(cluster.id, ()) if host.up]
+    else:
+        _named = [find(word, "host", snapshot.hosts) for word in args.hosts]
+        found = list({host.id: host for host in _named}.values())
+    if len({host.cluster for host in found}) > 1:
+        raise UserError("these hosts are of several clusters: begin a run for each")
+    if not found:
+        raise UserError(f"cluster {args.cluster} has no host that is up")
+    return found
+
+
+#: The exit status of a run that ended before its time.
+ENDED_EARLY: Final = 4
+_LOOK_SECONDS: Final = 2.0
+STATUS = """\
+Show the progress of the runs under way and of the last run of each cluster, or of one run.
+Exit status: 0, or with --follow 4 if the run ended early.
+"""
+STATUS_EXAMPLES = """\
+  ovirt-enforcer maintenance status 3f09aa --follow
+"""
+
+
+def _add_status(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = add_command(actions, "status", "show the progress of runs", STATUS, _status, STATUS_EXAMPLES)
+    parser.add_argument("run_id", nargs="?", metavar="RUN", help="the id of a run")
+    parser.add_argument("--follow", action="store_true", help="show its progress until it ends")
+    add_json(parser)
+    add_config(parser)
+
+
+def _status(args: argparse.Namespace) -> int:
+    if args.run_id is None and not args._follow:
+        return _show_runs(args, _latest(_runs(args)))
+    run_id = args.run_id or next((one.id for one in _runs(args) if one.active), None)
+    if run_id is None:
+        raise UserError("no maintenance run is under way")
+    return _follow(args, run_id) if args._follow else _show_runs(args, [_named(args, run_id)])
+
+
+def _follow(args: argparse.Namespace, run_id: str) -> int:
+    """Print a run each time that it changes, until it has ended."""
+    shown: list[str] = []
+    while True:
+        found = _named(args, run_id)
+        lines = [*run_lines(runs_document([found]).runs[0])]
+        if not args.json and lines != shown:
+            print("\n".join(line for line in lines if line not in shown), flush=True)
+            shown = lines
+        if not found.active:
+            break
+        time.sleep(_LOOK_SECONDS)
+    if args.json:
+        _show_runs(args, [found])
+    return 0 if found.state is RunState.DONE else ENDED_EARLY
+
+
+def _show_runs(args: argparse.Namespace, runs: list[MaintenanceRun]) -> int:
+    document: MaintenanceRunsDocument = runs_document(runs)
+    if args.json:
+        show_json(document)
+    elif document.runs:
+        print("\n".join(line for one in document.runs for line in run_lines(one)))
+    else:
+        print("No maintenance run was requested.")
+    return 0
+
+
+def _runs(args: argparse.Namespace) -> tuple[MaintenanceRun, ...]:
+    return stored(MaintenanceStore, args, MaintenanceStore.runs, ())
+
+
+def _named(args: argparse.Namespace, run_id: str) -> MaintenanceRun:
+    """The run of this id. Raises `UserError` if there is none."""
+    for found in _runs(args):
+        if found.id == run_id:
+            return found
+    raise UserError(f"there is no maintenance run {run_id}: ovirt-enforcer maintenance status lists them")
+
+
+def _latest(runs: tuple[MaintenanceRun, ...]) -> list[MaintenanceRun]:
+    """Those that are under way, and else the last of each cluster."""
+    last = {one.cluster: one for one in reversed(runs)}
+    return [one for one in runs if one.active or last[one.cluster] is one]
+
+
+class _Command(NamedTuple):
+    """`ovirt-enforcer maintenance pause`, `resume` and `stop`: what becomes of a run that is under way."""
+
+    name: str
+    summary: str
+    description: str
+
+
+_COMMANDS = (
+    _Command("pause", "pause a run", "Pause a run. Operations already started in the engine continue.\n"),
+    _Command("resume", "resume a run", "Resume a paused run.\n"),
+    _Command(
+        "stop", "end a run", "End a run: no other host begins; a host in maintenance is activated first.\n"
+    ),
+)
+
+
+def _add_orders(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    for command in _COMMANDS:
+        run: Callable[[argparse.Namespace], int] = partial(_order, ORDERS[command.name])
+        parser = add_command(
+            actions,
+            command.name,
+            command.summary,
+            command.description,
+            run,
+            f"  ovirt-enforcer maintenance {command.name}\n",
+        )
+        parser.add_argument("run_id", nargs="?", metavar="RUN", help="its id, if several are under way")
+        add_change(parser)
+        add_config(parser)
+
+
+def _order(order: RunOrder, args: argparse.Namespace) -> int:
+    with opened(MaintenanceStore, args, create=not args.dry_run) as store:
+        found = _active_run(store.active(), args.run_id)
+        obeyed = found.state in order.after if args.dry_run else _obeyed(store, found, order)
+    if not obeyed:
+        raise UserError(f"maintenance run {found.id} is {found.state}")
+    if args.json:
+        show_json(runs_change(found, replace(found, state=order.state), dry_run=args.dry_run))
+        return 0
+    print(f"Maintenance run {found.id} of cluster {found.cluster_name} {order.said}.")
+    if args.dry_run:
+        print("Nothing was written: this was a dry run.")
+    return 0
+
+
+def _obeyed(store: MaintenanceStore, run: MaintenanceRun, order: RunOrder) -> bool:
+    return store.order(run.id, order.state, after=order.after, set_by=login_name())
+
+
+def _active_run(active: tuple[MaintenanceRun, ...], run_id: str | None) -> MaintenanceRun:
+    named = [one for one in active if run_id in (None, one.id)]
+    if not named:
+        raise UserError(f"no maintenance run {run_id or ''}".rstrip() + " is under way")
+    if len(named) > 1:
+        raise UserError(f"several runs are under way, name one: {', '.join(one.id for one in named)}")
+    return named[0]

@@ -1,0 +1,131 @@
+"""What people ask about, where it is the engine: its state, what is held back now, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+
+import msgspec
+from msgspec.structs import replace
+
+from ovirt_enforcer import configured
+from ovirt_enforcer.actions.other_movers import Origins
+from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Backoff
+from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.gates.gate import Remembered
+from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.on_request.plans import Asked, KeptVm, PlansBack
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement import inventory
+from ovirt_placement.answers.plans.obstacles import kept_text
+from ovirt_placement.answers.plans.records import plans_record
+from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.reading.tagged import tagged_ids
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import vm_name
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.undoing import Moved, plan_back
+from ovirt_placement.store.database import StoreAway
+from ovirt_placement.store.history import PlanRecord
+from ovirt_placement.store.intents import Intent, IntentState, Store
+from ovirt_placement.store.opening import PERSON_SECONDS, opened
+from ovirt_service.errors import UserError
+
+
+def read_engine_state(config: Config, patience_seconds: float) -> Asked:
+    """By the configuration, what is known of the engine, and what is held back now. Raises `UserError`.
+
+    `patience_seconds` is how long a state of the engine is waited for.
+    """
+    settings = config.section("enforcer", EnforcerSettings)
+    snapshot = inventory.snapshot(config=config, deadline=patience_seconds)
+    with connect(config.engine) as connection, current_gates(config, connection) as gates:
+        backoff = Backoff(settings, snapshot, _history(config), Origins(connection))
+        spared = gates.held_groups(snapshot)
+        domains = configured.domains(config.ha, snapshot)
+        return Asked(
+            snapshot,
+            configured.options(settings, spared, gates.frozen_hosts(snapshot), domains),
+            settings,
+            {**backoff.frozen, **gates.frozen(snapshot)},
+            spared,
+            backoff.left_out,
+            partial(_why_not_now, gates.unrenewed(), snapshot),
+            partial(_frozen_while_emptying, gates.unrenewed(), snapshot, backoff.frozen),
+        )
+
+
+def _why_not_now(gates: Gates, snapshot: Snapshot, plan: Plan) -> str | None:
+    """What holds back the first step of a plan, and so all that waits for it."""
+    first = next((step for step in plan.steps if not step.after), None)
+    closed = None if first is None else gates.why_closed(snapshot, plan.cluster, first, plan)
+    return None if closed is None else str(closed)
+
+
+def _frozen_while_emptying(
+    gates: Gates, snapshot: Snapshot, by_history: Mapping[str, str], hosts: Collection[str]
+) -> Mapping[str, str]:
+    emptied = replace(snapshot, draining_hosts=tuple({*snapshot.draining_hosts, *hosts}))
+    return {**by_history, **gates.frozen(emptied)}
+
+
+def _history(config: Config) -> Sequence[Intent]:
+    """The migrations that have ended; none where there is no store that answers."""
+    try:
+        with opened(Store, config, create=False) as intents:
+            return intents.history(within_seconds=REACH_SECONDS)
+    except StoreAway:
+        return ()
+
+
+@contextmanager
+def current_gates(config: Config, connection: EngineConnection) -> Iterator[Gates]:
+    """Give the gates; where there is no store yet, or none that answers, by the configuration alone.
+
+    Raises what asking the engine for what is tagged raises. Nothing is written.
+    """
+    settings = config.section("enforcer", EnforcerSettings)
+    tag = settings.exclude_tag
+    tagged = tagged_ids(connection, tag) if tag else frozenset[str]()
+    memory = Memory(config, patience_seconds=PERSON_SECONDS, create=False, tagged=lambda: tagged)
+    try:
+        yield _gates(memory, settings, Remembered(tagged=tagged))
+    finally:
+        memory.close()
+
+
+def _gates(memory: Memory, settings: EnforcerSettings, otherwise: Remembered) -> Gates:
+    try:
+        return memory.gates()
+    except StoreAway:
+        return Gates(settings, otherwise, (), datetime.now(UTC))
+
+
+_DEADLINE_SECONDS = 30.0
+
+
+def way_back(config: Config, snapshot: Snapshot, record: PlanRecord) -> PlansBack:
+    """The migrations, and which VMs stay where the plan took them. Raises `UserError`."""
+    if record.cluster not in snapshot.cluster_by_id:
+        raise UserError(f"plan {record.id}: its cluster {record.cluster} is no more")
+    with connect(config.engine) as connection, current_gates(config, connection) as gates:
+        held = gates.frozen(snapshot)
+    deadline = Deadline.after(_DEADLINE_SECONDS)
+    undoing = plan_back(snapshot, record.cluster, moved_by(record), held, deadline)
+    plans = plans_record([undoing.plan], snapshot)
+    kept = (KeptVm(vm, vm_name(vm, snapshot), kept_text(why, snapshot)) for vm, why in undoing.kept.items())
+    return PlansBack(**msgspec.structs.asdict(plans), undoes=record.id, kept=tuple(kept))
+
+
+def moved_by(record: PlanRecord) -> tuple[Moved, ...]:
+    """What became of the VMs that a plan moved: where each began, and where the plan left it in the end."""
+    found: dict[str, Moved] = {}
+    for one in record.migrations:
+        if one.state is IntentState.DONE and one.source is not None:
+            began = found[one.vm].source if one.vm in found else one.source
+            found[one.vm] = Moved(one.vm, began, one.target)
+    return tuple(found.values())

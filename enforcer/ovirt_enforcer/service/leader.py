@@ -1,0 +1,204 @@
+"""Leads, or watches who does: of several enforcers of an engine, only the one with the lease acts.
+
+Each taking of the lease begins an epoch. What is decided is decided under one epoch, and the database will
+not write it down (`Store.prepare(epoch=...)`) once that epoch is over. Just before the engine is asked, so is
+the boot clock, which goes on while a process is stopped. To act takes these steps, in this order:
+
+    if leader.tend():                  # often: between any two pieces of work
+        epoch = leader.epoch           # before the engine is read for the decision
+        ...                            # read, judge
+        store.prepare(..., epoch=epoch)    # raises LeaseLost
+        if leader.still_leads(epoch):  # the last thing before the request
+            ...                        # ask the engine
+
+An epoch other than before means that somebody else may have led meanwhile: nothing that is kept in memory
+counts any more, and all is to be read again.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from ovirt_placement.store.database import StoreAway
+from ovirt_placement.store.leases import LeaseStore
+from ovirt_service.saying import Complaint
+
+#: A lease is renewed, or looked at by those who do not hold it, so often while it lasts.
+_LOOKS_A_LEASE: Final = 3
+#: When the database does not answer, it is asked again so much sooner.
+_RETRIES_A_LOOK: Final = 5
+_log = logging.getLogger(__name__)
+
+
+def boot_clock() -> float:
+    """Seconds since the machine was booted, with those in which the process was stopped or all slept."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def own_name() -> str:
+    """A name that no other process has, now or later."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """An epoch of this process, and until when it surely leads, by the boot clock."""
+
+    epoch: int
+    until: float
+
+
+class Leader:
+    """One enforcer's part in the choice of who leads; for any thread.
+
+    No method raises `StoreAway`: without the database it leads until its lease ends, and no longer.
+    """
+
+    def __init__(
+        self,
+        leases: LeaseStore,
+        name: str,
+        lease_seconds: float,
+        clock: Callable[[], float] = boot_clock,
+        changed: Callable[[int], None] = lambda epoch: None,
+        lasts: Callable[[float], None] = lambda until: None,
+    ) -> None:
+        """`name` is this process's own; `clock` gives seconds that go on while the process is stopped.
+
+        `changed` is called with the epoch whenever this process begins to lead, and 0 whenever it ceases to;
+        `lasts` before it begins and at each renewal, with the moment until which it surely leads.
+        """
+        self._leases = leases
+        self._name = name
+        self._seconds = lease_seconds
+        self._look_seconds = lease_seconds / _LOOKS_A_LEASE
+        self._clock = clock
+        self._changed = changed
+        self._lasts = lasts
+        self._lock = threading.RLock()
+        self._term: _Term | None = None
+        self._due = -math.inf
+        self._resigned = threading.Event()
+        self._away = Complaint(_log, "the lease cannot be looked at", "the lease can be looked at again")
+        #: Who leads, as far as this process knows; empty if nobody does.
+        self.known = ""
+
+    def tend(self) -> bool:
+        """Renew the lease, or take it where it is free, if that is due; whether this process leads now.
+
+        A lease that was lost is not taken again by the same call, but may be by another thread's: what shows
+        that somebody else may have led meanwhile is another `epoch` than before.
+        """
+        with self._lock:
+            if self._clock() >= self._due and not self._resigned.is_set():
+                self._look()
+        return self.epoch > 0
+
+    @property
+    def epoch(self) -> int:
+        """The epoch in which this process leads now; 0, which no epoch is, while it does not."""
+        term = self._term
+        return term.epoch if term is not None and self._clock() < term.until else 0
+
+    def still_leads(self, epoch: int) -> bool:
+        """Whether this process leads in this epoch and will for a while: to be asked just before a request.
+
+        Answered by the boot clock as long as most of the lease is left, else by the database.
+        """
+        term = self._term
+        if term is None or term.epoch != epoch:
+            return False
+        if term.until - self._clock() <= self._look_seconds:
+            with self._lock:
+                self._due = self._clock()
+                self.tend()
+        return self.epoch == epoch
+
+    def seconds_until_due(self) -> float:
+        """Seconds until `tend` has something to do; not negative."""
+        return max(0.0, self._due - self._clock())
+
+    def step_down(self) -> None:
+        """Lead no more, for good, and let another take the lease at once."""
+        self._resigned.set()
+        with self._lock:
+            term = self._term
+            if term is None:
+                return
+            self._cease()
+            try:
+                self._leases.release(term.epoch)
+            except StoreAway as away:
+                _log.warning("the lease is left to expire: %s", away)
+
+    def tend_concurrently(self, hangs: Callable[[], bool]) -> None:
+        """Tend from a thread until `step_down`, so that a long piece of work costs no lease.
+
+        A process that `hangs` loses it nevertheless: one that gets nothing done must not keep others from it.
+        """
+        threading.Thread(target=self._keep, args=(hangs,), name="lease", daemon=True).start()
+
+    def _keep(self, hangs: Callable[[], bool]) -> None:
+        while not self._resigned.wait(max(self.seconds_until_due(), self._look_seconds / _RETRIES_A_LOOK)):
+            if not hangs():
+                self.tend()
+
+    def _look(self) -> None:
+        asked = self._clock()
+        self._due = asked + self._look_seconds
+        try:
+            if self._term is None:
+                self._take(asked)
+            else:
+                self._renew(self._term, asked)
+        except StoreAway as away:
+            self._away.say(str(away))
+            self._due = self._clock() + self._look_seconds / _RETRIES_A_LOOK
+        else:
+            self._away.say("")
+
+    def _renew(self, term: _Term, asked: float) -> None:
+        """Make the term longer; one that may have ended is over."""
+        if asked < term.until and self._leases.renew(term.epoch, self._seconds):
+            self._begin(term.epoch, asked)
+            return
+        self._cease()
+        self._due = asked
+        _log.warning("no longer the leader: epoch %d is over", term.epoch)
+
+    def _take(self, asked: float) -> None:
+        """Take a lease that is free; what another holds is not touched, and looked at when it may end."""
+        held = self._leases.leader()
+        if held is not None and held.owner != self._name:
+            self._watch(held.owner)
+            self._due = asked + min(self._look_seconds, held.left_seconds)
+            return
+        epoch = self._leases.take(self._name, self._seconds)
+        if epoch is not None:
+            self._begin(epoch, asked)
+            self.known = self._name
+            _log.info("the leader from now on: epoch %d of the lease, as %s", epoch, self._name)
+            self._changed(epoch)
+
+    def _begin(self, epoch: int, asked: float) -> None:
+        """Lead from now on, in this epoch or further in it."""
+        self._lasts(asked + self._seconds)
+        self._term = _Term(epoch, asked + self._seconds)
+
+    def _watch(self, owner: str) -> None:
+        if owner != self.known:
+            self.known = owner
+            _log.info("not the leader: %s leads", owner)
+
+    def _cease(self) -> None:
+        self._term, self.known = None, ""
+        self._changed(0)

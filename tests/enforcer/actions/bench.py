@@ -1,0 +1,93 @@
+"""A small cluster with a violated pair: daemons on a simulated clock, and an executor for single steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from ovirt_enforcer.actions.executor import Executor, MigrationTask
+from ovirt_enforcer.service.daemon import Daemon
+from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store.intents import Intent, Store
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import serve
+from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.enforcer.gates.judging import gates, step
+from tests.scenarios.stage import START, configured, daemon_of, simulated_time
+
+STATE = snapshot(
+    host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2", migratable=False), group("pair", TOGETHER, "a b")
+)
+STEP = step(groups="pair")
+#: Of the section [enforcer].
+Settings = Mapping[str, str | float]
+ENFORCE: Settings = {"mode": "enforce"}
+
+
+class Bench:
+    """One simulated engine, its server, and a store; time passes by `now`."""
+
+    def __init__(self, folder: Path, state: Snapshot = STATE, settings: Settings = ENFORCE) -> None:
+        self.engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
+        self.server = serve(self.engine)
+        self.config = configured(folder, self.server.api_url, {**settings})
+        with (folder / "placement.toml").open("a") as file:  # for commands
+            file.writelines(["[enforcer]\n", *(f"{key} = {json.dumps(settings[key])}\n" for key in settings)])
+        self.now = 0.0
+        #: How far the database's clock was set back.
+        self.set_back = 0.0
+        self.store = Store(self.config.store.url, engine="default", patience_seconds=5)
+        #: Whether the process still leads, as the executor learns.
+        self.leads = True
+
+    @contextmanager
+    def connected(self) -> Iterator[EngineConnection]:
+        with connect(self.config.engine) as connection:
+            yield connection
+
+    @contextmanager
+    def enforcing(self) -> Iterator[Daemon]:
+        with self.connected() as connection, daemon_of(self.config, connection, self.clock) as daemon:
+            yield daemon
+
+    def run(self, daemon: Daemon, until: float) -> None:
+        while self.now < until:
+            self.pass_time(min(max(1.0, daemon.cycle()), until - self.now))
+
+    def executor(self, connection: EngineConnection) -> Executor:
+        settings = EnforcerSettings(mode=Mode.ENFORCE)
+        return Executor(connection, self.store, settings, self.clock, lambda epoch: self.leads)
+
+    def task(self, fresh_until: float) -> MigrationTask:
+        """The step that repairs the pair; nobody else leads."""
+        admitted = gates().admit(STATE, CLUSTER, STEP)
+        return MigrationTask(admitted, "plan", 1, STATE, None, fresh_until)  # type: ignore[arg-type]
+
+    def clock(self) -> float:
+        return self.now
+
+    def pass_time(self, seconds: float) -> None:
+        self.engine.advance(seconds)
+        self.now += seconds
+
+    def intents(self) -> list[Intent]:
+        return [*self.store.history(within_seconds=1e6), *self.store.open_intents()]
+
+    def begun(self) -> list[str]:
+        """The VMs whose migrations the engine began, in order."""
+        events = sorted(self.engine.queries.events(), key=lambda event: event.id)
+        return [event.vm.name for event in events if event.code == 62 and event.vm is not None]
+
+
+@contextmanager
+def bench(folder: Path, state: Snapshot = STATE, settings: Settings = ENFORCE) -> Iterator[Bench]:
+    made = Bench(folder, state, settings)
+    with simulated_time(lambda: made.now - made.set_back):
+        yield made
+    made.store.close()
+    made.server.close()

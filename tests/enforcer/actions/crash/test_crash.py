@@ -1,0 +1,165 @@
+"""Killed at any point and started again, the enforcer repairs the same, and keeps the same of VMs, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ovirt_placement.model import PlacementKey, Snapshot, StickyCopy
+from ovirt_placement.store.keys import KeyStore, Run
+from tests.builders import TOGETHER, group, host, snapshot, vm
+from tests.enforcer.actions.crash.world import World, world
+from tests.stored import put_keys
+
+
+class Extent(NamedTuple):
+    """Which points are tried: of some kind, and of these each `parts`-th, from this part on."""
+
+    kind: str
+    part: int = 0
+    parts: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.part}"
+
+
+#: The two around the first thing that is done; all those after which something stays outside (two halves);
+#: a sixth of those amid a transaction, which must be undone. Any other leaves the world as one of these does.
+EXTENTS = [
+    Extent("decisive"),
+    *(
+        pytest.param(extent, marks=pytest.mark.nightly)
+        for extent in (Extent("lasting", 0, 2), Extent("lasting", 1, 2), Extent("unfinished", 0, 6))
+    ),
+]
+_LASTING = ("after commit", "after POST")
+_UNFINISHED = ("after INSERT", "after UPDATE", "after DELETE", "after CREATE")
+
+ONE_REPAIR = snapshot(
+    host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2", migratable=False), group("pair", TOGETHER, "a b")
+)
+#: Two that stand together and must go elsewhere: one by one the engine would refuse them.
+CLOSURE = snapshot(
+    host("h1"),
+    host("h2"),
+    vm("a", "h1"),
+    vm("b", "h1"),
+    group("pair", TOGETHER, "a b", hosts_rule=TOGETHER, hosts="h2"),
+)
+#: Two migrations that run at the same time.
+TWO_REPAIRS = snapshot(
+    *(host(f"h{number}") for number in range(1, 5)),
+    vm("a", "h1"),
+    vm("b", "h2", migratable=False),
+    vm("c", "h3"),
+    vm("d", "h4", migratable=False),
+    group("pair", TOGETHER, "a b"),
+    group("other", TOGETHER, "c d"),
+)
+
+#: What the keeper has to do: two VMs that run without a record, one whose run is over, one that is gone.
+RUNS = snapshot(
+    host("h1"),
+    host("h2"),
+    vm("a", "h1", custom_properties={"placement_keys": "Repel1:1:-100"}),
+    vm("b", "h2"),
+    vm("over"),
+)
+KEPT = {
+    "frozen": {"a": (("Repel1", 1.0),), "b": (), "gone": (("Old", 1.0),)},
+    "copies": {("a", 1.0), ("b", 2.0), ("over", 1.0), ("gone", 1.0)},
+    "missing": {"gone"},
+}
+
+
+def moments(points: list[str], first: int, last: int, extent: Extent) -> list[int]:
+    """The numbers of the points of this extent, from the first to the last."""
+    wanted = _UNFINISHED if extent.kind == "unfinished" else _LASTING
+    found = [number for number in range(first, last + 1) if points[number - 1].startswith(wanted)]
+    return found[:2] if extent.kind == "decisive" else found[extent.part :: extent.parts]
+
+
+def remember_earlier_runs(world: World) -> None:
+    """Make a store with islands of storage, and with runs that have ended while nobody looked."""
+    store = KeyStore(world.store_url, engine="default")
+    put_keys(
+        store,
+        [
+            PlacementKey(
+                level="node",
+                resource=on,
+                key_class="system",
+                name="SAN",
+                value=island,
+                weight=60.0,
+                sticky=True,
+            )
+            for on, island in (("h1", 1.0), ("h2", 2.0))
+        ],
+    )
+    ended = ("over", "gone")
+    store.begin_runs(
+        [Run(name, 1.0, (("Old", 1.0),), (StickyCopy(name, "SAN", 1.0, 60.0),)) for name in ended]
+    )
+    store.close()
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("extent", EXTENTS, ids=str)
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(ONE_REPAIR, id="one migration", marks=pytest.mark.nightly),
+        pytest.param(TWO_REPAIRS, id="two at once"),
+        pytest.param(CLOSURE, id="a closure", marks=pytest.mark.system),
+    ],
+)
+def test_killed_at_any_point_the_cluster_ends_the_same(
+    state: Snapshot, extent: Extent, tmp_path: Path
+) -> None:
+    with world(tmp_path / "undisturbed", state) as undisturbed:
+        undisturbed.enforce()
+        points = undisturbed.points.read_text().splitlines()
+        expected = (undisturbed.placement(), sorted(undisturbed.migrations()), undisturbed.remembered())
+    asked = next(number for number, point in enumerate(points) if "/migrate" in point)
+
+    # What happens before the first intent and after the last is the same for any repair.
+    first, last = 1, len(points)
+    if state is not ONE_REPAIR:
+        first = 1 + max(number for number in range(asked) if points[number] == "before INSERT")
+        last = 3 + max(number for number, point in enumerate(points) if point == "after commit")
+    for fatal in moments(points, first, last, extent):
+        with world(tmp_path / str(fatal), state) as disturbed:
+            before = disturbed.enforce(fatal)
+            point = f"killed {disturbed.points.read_text().splitlines()[-1]}, point {fatal}"
+            after = disturbed.enforce()
+            ended = (disturbed.placement(), sorted(disturbed.migrations()), disturbed.remembered())
+            assert ended == expected, f"{point}\n{before}\n{after}"
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("extent", EXTENTS, ids=str)
+def test_killed_at_any_point_the_keeper_remembers_the_same_once(extent: Extent, tmp_path: Path) -> None:
+    with world(tmp_path / "undisturbed", RUNS) as undisturbed:
+        remember_earlier_runs(undisturbed)
+        undisturbed.enforce()
+        points = undisturbed.points.read_text().splitlines()
+        expected = undisturbed.records()
+    assert expected == KEPT
+
+    commits = [number for number, point in enumerate(points, 1) if point == "after commit"]
+    # At the least: the end of a run, the beginning of others, a VM that is missing.
+    assert len(commits) >= 3
+    first = points.index("before INSERT") + 1
+    for fatal in moments(points, first, commits[-1], extent):
+        with world(tmp_path / str(fatal), RUNS) as disturbed:
+            remember_earlier_runs(disturbed)
+            before = disturbed.enforce(fatal)
+            written = disturbed.written()
+            point = f"killed {disturbed.points.read_text().splitlines()[-1]}, point {fatal}"
+            after = disturbed.enforce()
+            assert disturbed.records() == expected, f"{point}\n{before}\n{after}"
+            kept = {vm: at for vm, at in disturbed.written().items() if vm in written}
+            assert kept == {vm: at for vm, at in written.items() if vm in kept}, point

@@ -1,0 +1,399 @@
+"""Requests for migrations: none on what is too old, and what becomes of those without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_enforcer.actions.executor import Executor, Stale
+from ovirt_enforcer.gates.admission import Admitted, Gates
+from ovirt_enforcer.service.daemon import Daemon, Freshness
+from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.sso import SingleSignOn
+from ovirt_placement.engine.writing.migration import migrate
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.causes import Cause
+from ovirt_placement.store.fencing import LeaseLost
+from ovirt_placement.store.intents import Intent, IntentState, Store
+from ovirt_placement.store.pauses import ALL_CLUSTERS, Paused, PauseStore
+from ovirt_service.errors import UserError
+from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import Caller
+from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.server import serve
+from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.enforcer.actions import bench as benches
+from tests.enforcer.actions.bench import STATE, Bench
+from tests.scenarios.stage import START, configured, daemon_of
+from tests.stored import prepared
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with benches.bench(tmp_path) as made:
+        yield made
+
+
+def at_next_log_in(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
+    """Let something happen while the next log-in takes its time, as if the process were stopped there."""
+    log_in, due = SingleSignOn.log_in, [happens]
+
+    def slow(self: SingleSignOn) -> str:
+        token = log_in(self)
+        if due:
+            due.pop()()
+        return token
+
+    monkeypatch.setattr(SingleSignOn, "log_in", slow)
+
+
+def test_a_step_is_not_sent_after_a_log_in_that_took_long(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bench.connected() as connection:
+        executor = bench.executor(connection)
+        connection.get("/vms")
+        bench.server.tokens.revoke_all()
+        at_next_log_in(monkeypatch, lambda: bench.pass_time(20))
+        with pytest.raises(Stale):
+            executor.begin(bench.task(fresh_until=3.0))
+        assert [intent.cause for intent in bench.intents()] == [Cause.NEVER_ASKED]
+        assert bench.begun() == []
+        # Nothing waits within the connection, to be sent with what comes next.
+        (intent,) = executor.begin(bench.task(fresh_until=30.0))
+    assert intent.state is IntentState.ACCEPTED
+    assert bench.begun() == ["a"]
+
+
+def test_the_lease_is_looked_at_after_a_log_in_as_well(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bench.connected() as connection:
+        connection.get("/vms")
+        bench.server.tokens.revoke_all()
+        at_next_log_in(monkeypatch, lambda: setattr(bench, "leads", False))
+        with pytest.raises(LeaseLost):
+            bench.executor(connection).begin(bench.task(fresh_until=3.0))
+    assert bench.begun() == []
+    # The next leader finds out what came of it.
+    assert [intent.state for intent in bench.intents()] == [IntentState.PREPARED]
+
+
+def paused_by_eve(bench: Bench) -> None:
+    """As `ovirt-enforcer pause` does it, in a process of its own."""
+    pauses = PauseStore(bench.config.store.url, engine="default", patience_seconds=5)
+    pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="eve", seconds=None)
+    pauses.close()
+
+
+def test_nothing_is_sent_after_a_pause_that_came_during_a_log_in(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bench.connected() as connection:
+        executor = bench.executor(connection)
+        connection.get("/vms")
+        bench.server.tokens.revoke_all()
+        at_next_log_in(monkeypatch, lambda: paused_by_eve(bench))
+        with pytest.raises(Paused, match="eve paused everything"):
+            executor.begin(bench.task(fresh_until=30.0))
+        assert [intent.cause for intent in bench.intents()] == [Cause.NEVER_ASKED]
+        connection.get("/vms")
+    assert bench.begun() == []
+
+
+def test_nothing_begins_after_a_pause_that_came_since_the_gates_were_asked(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an intent, and once it is resumed the same plan goes on."""
+    admit, paused = Gates.admit, [bench]
+
+    def admit_and_pause(self: Gates, *about: Any) -> Admitted:
+        admitted = admit(self, *about)
+        if paused:
+            paused_by_eve(paused.pop())
+        return admitted
+
+    monkeypatch.setattr(Gates, "admit", admit_and_pause)
+    with bench.enforcing() as daemon:
+        bench.run(daemon, 200.0)
+        assert not paused
+        assert (bench.begun(), bench.intents()) == ([], [])
+        pauses = PauseStore(bench.config.store.url, engine="default", patience_seconds=5)
+        pauses.resume(ALL_CLUSTERS, set_by="eve")
+        pauses.close()
+        bench.run(daemon, 300.0)
+    assert bench.begun() == ["a"]
+
+
+def test_what_somebody_repaired_meanwhile_is_left_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session ends just before the request, and an administrator is faster than the next log-in."""
+    prepare = Store.prepare
+
+    def repair() -> None:
+        bench.engine.affinity_groups.edit("pair", AffinityGroupEdit(vms=["b"]))
+        bench.pass_time(20)
+
+    def session_ends(self: Store, migrations: Any, **how: Any) -> Any:
+        bench.server.tokens.revoke_all()
+        at_next_log_in(monkeypatch, repair)
+        return prepare(self, migrations, **how)
+
+    monkeypatch.setattr(Store, "prepare", session_ends)
+    with bench.enforcing() as daemon:
+        bench.run(daemon, 300.0)
+    assert bench.intents()
+    assert bench.begun() == []
+
+
+def test_a_reading_that_was_interrupted_is_too_old_and_one_of_a_slow_engine_is_not() -> None:
+    freshness = Freshness()
+    assert freshness.until(began=0.0, ended=1.0) == 4.0
+    assert freshness.until(began=10.0, ended=30.0) == 13.0
+    assert freshness.until(began=30.0, ended=50.0) == 53.0
+
+
+MUST_GO = snapshot(
+    host("h0"),
+    host("h1"),
+    *(vm(name, "h1") for name in "abc"),
+    group("together", TOGETHER, "a b c"),
+    group("there", vms="a b c", hosts_rule=TOGETHER, hosts="h0"),
+)
+
+
+@pytest.mark.system
+def test_what_went_is_followed_to_its_end_and_what_did_not_is_a_refusal(tmp_path: Path) -> None:
+    engine = Engine.from_snapshot(MUST_GO, clock=START, settings=PROMPT)
+    engine.faults.next_migrations(MigrationFault(refuse=True), vm_id="b")
+    server = serve(engine)
+    config = configured(tmp_path, server.api_url, {"mode": "enforce", "interval_seconds": 30})
+    now = 0.0
+    with connect(config.engine) as connection, daemon_of(config, connection, lambda: now) as daemon:
+        while now < 600.0:
+            seconds = max(1.0, daemon.cycle())
+            engine.advance(seconds)
+            now += seconds
+    server.close()
+    store = Store(config.store.url, engine="default", patience_seconds=5)
+    ended = store.history(within_seconds=1e6)
+    assert store.open_intents() == ()
+    store.close()
+    assert [intent.state for intent in ended if intent.vm == "a"] == [IntentState.DONE]
+    first_of_b = next(intent for intent in ended if intent.vm == "b")
+    assert first_of_b.cause is Cause.TARGET_REFUSED
+    assert engine.snapshot().vm_by_id["a"].host == "h0"
+
+
+HOUR = 3600.0
+
+
+class Looks:
+    """Looks at migrations, one at a time."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def follow(self, intent: Intent) -> Intent | None:
+        """The migration, if it has ended."""
+        self._executor.follow([intent])
+        ended = [one for _, outcome in self._executor.answers() for one in outcome.result()]
+        return next(iter(ended), None)
+
+    def reconsider(self, history: list[Intent], state: Snapshot) -> None:
+        self._executor.reconsider(history, state)
+        assert [outcome.result() for _, outcome in self._executor.answers()] in ([], [()])
+
+
+def unanswered(bench: Bench) -> Intent:
+    """A migration of a to h2 that was asked for, and that nobody answered."""
+    made = prepared(bench.store, vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked")
+    return bench.store.lose(made.id, "no answer")
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("what", [{"status": 500}, {"drop": "request"}], ids=["status 500", "no answer"])
+def test_whatever_is_never_answered_is_asked_ever_more_seldom(bench: Bench, what: dict[str, Any]) -> None:
+    asked = Disturbance(method="POST", path="/migrate", times=1000, **what)
+    bench.server.disturbances.add(asked)
+    with bench.enforcing() as daemon:
+        bench.run(daemon, HOUR)
+    (left,) = bench.server.disturbances.waiting
+    # After 10, 20 and (not yet) 40 minutes.
+    assert 1000 - (left.times or 0) == 3
+    assert [intent.state for intent in bench.intents()] == [IntentState.FAILED] * 3
+    assert all(intent.cause is Cause.NO_TRACE for intent in bench.intents())
+
+
+@pytest.mark.parametrize("status", [503, 500], ids=["the log-in is away", "the log-in is none"])
+def test_what_surely_never_left_is_not_counted(bench: Bench, status: int) -> None:
+    with bench.connected() as connection:
+        bench.server.disturbances.add(Disturbance(path="/sso/oauth/token", status=status))
+        with pytest.raises(UserError):
+            bench.executor(connection).begin(bench.task(fresh_until=1.0))
+    assert [intent.cause for intent in bench.intents()] == [Cause.NEVER_ASKED]
+
+
+def test_a_vm_on_its_target_has_arrived_though_no_event_says_so(bench: Bench) -> None:
+    bench.engine.vms.migrate("a", host_id="h2")
+    bench.pass_time(60)
+    lost = unanswered(bench)
+    with bench.connected() as connection:
+        following = Looks(bench.executor(connection))
+        assert following.follow(lost) is None  # it is settled only after a while
+        bench.pass_time(11)
+        following.follow(lost)
+        (known,) = bench.store.open_intents()
+        ended = following.follow(known)
+    assert ended is not None
+    assert ended.state is IntentState.DONE
+
+
+def test_what_the_engine_still_works_on_is_not_given_up(bench: Bench) -> None:
+    """Its scheduler may wait for other migrations, and for an external filter, before any event reports."""
+    lost = unanswered(bench)
+    job = bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="asked"))
+    bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="another"))
+    with bench.connected() as connection:
+        following = Looks(bench.executor(connection))
+        assert following.follow(lost) is None
+        bench.pass_time(HOUR / 4)
+        assert [following.follow(lost) for _ in range(3)] == [None] * 3
+        bench.engine.jobs.end(job.id, success=False)
+        assert following.follow(lost) is None
+        ended = following.follow(lost)
+    assert ended is not None
+    assert ended.cause is Cause.NO_TRACE
+
+
+def test_a_job_that_never_ends_is_waited_for_no_longer_than_a_migration(bench: Bench) -> None:
+    lost = unanswered(bench)
+    bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="asked"))
+    with bench.connected() as connection:
+        following = Looks(bench.executor(connection))
+        assert following.follow(lost) is None
+        bench.pass_time(HOUR)
+        assert following.follow(lost) is None
+        assert following.follow(lost) is not None
+
+
+def test_what_begins_after_it_was_given_up_is_followed_again(bench: Bench) -> None:
+    lost = unanswered(bench)
+    with bench.connected() as connection:
+        following = Looks(bench.executor(connection))
+        assert following.follow(lost) is None  # it is settled only after a while
+        bench.pass_time(11)
+        assert following.follow(lost) is None  # one look proves nothing
+        ended = following.follow(lost)
+        assert ended is not None
+        assert ended.cause is Cause.NO_TRACE
+        following.reconsider([ended], STATE)
+        assert bench.store.open_intents() == ()
+
+        migrate(connection, "a", "h2", lost.correlation_id)
+        bench.pass_time(3)
+        following.reconsider([ended], bench.engine.snapshot())
+        (known,) = bench.store.open_intents()
+        assert known.state is IntentState.ACCEPTED
+
+
+def test_a_vm_that_is_not_found_once_is_not_gone(bench: Bench) -> None:
+    with bench.connected() as connection:
+        executor = bench.executor(connection)
+        (accepted,) = executor.begin(bench.task(fresh_until=1.0))
+        bench.server.disturbances.add(Disturbance(path="/vms/a$", status=404))
+        with suppress(UserError):  # it is not the engine's own 404
+            assert Looks(executor).follow(accepted) is None
+        assert [intent.state for intent in bench.store.open_intents()] == [IntentState.ACCEPTED]
+        bench.pass_time(60)
+        ended = Looks(executor).follow(accepted)
+    assert ended is not None
+    assert ended.state is IntentState.DONE
+
+
+def test_a_vm_that_is_not_found_twice_is(bench: Bench) -> None:
+    made = prepared(bench.store, vm="gone", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked")
+    accepted = bench.store.accept(made.id)
+    with bench.connected() as connection:
+        following = Looks(bench.executor(connection))
+        assert following.follow(accepted) is None
+        ended = following.follow(accepted)
+    assert ended is not None
+    assert ended.error == "the VM was removed"
+
+
+#: Much longer than all that a test does; a test that ends does not wait for it.
+LONG = 300.0
+OTHERS = ("b", "c", "d", "e")
+
+
+def pairs() -> Snapshot:
+    """Five VMs, each of which is to join its partner on another host; a is the first to be asked for."""
+    names = ("a", *OTHERS)
+    return snapshot(
+        *(host(name) for name in ("h1", "h2", "h3")),
+        *(vm(name, "h1") for name in names),
+        *(vm(f"{name}2", "h2", migratable=False) for name in names),
+        *(group(f"pair-{name}", TOGETHER, f"{name} {name}2", priority=9.0 * (name == "a")) for name in names),
+    )
+
+
+@pytest.fixture
+def pairs_bench(tmp_path: Path) -> Iterator[Bench]:
+    with benches.bench(tmp_path, pairs()) as made:
+        yield made
+
+
+def run_until_repaired(pairs_bench: Bench, daemon: Daemon) -> None:
+    for _ in range(60):
+        pairs_bench.run(daemon, pairs_bench.now + 5.0)
+        violated = {
+            name for one in find_violations(pairs_bench.engine.snapshot(), CLUSTER) for name in one.groups
+        }
+        if violated <= {"pair-a"} and {intent.vm for intent in pairs_bench.store.open_intents()} <= {"a"}:
+            return
+    raise AssertionError(f"not repaired: {violated}")
+
+
+@pytest.mark.system
+def test_a_migration_that_is_asked_for_and_not_answered_holds_up_no_other(pairs_bench: Bench) -> None:
+    pairs_bench.server.disturbances.add(Disturbance(path="/vms/a(/|$)", delay_seconds=LONG, times=None))
+    with pairs_bench.enforcing() as daemon:
+        run_until_repaired(pairs_bench, daemon)
+        assert sorted(pairs_bench.begun()) == [*OTHERS]  # the engine has not even begun with a
+        open_intents = pairs_bench.store.open_intents()
+        assert [(intent.vm, intent.state) for intent in open_intents] == [("a", IntentState.PREPARED)]
+
+
+@pytest.mark.system
+def test_a_migration_that_the_engine_does_not_show_holds_up_no_other(pairs_bench: Bench) -> None:
+    pairs_bench.server.disturbances.add(
+        Disturbance(method="GET", path="/vms/a(/|$)", delay_seconds=LONG, times=None)
+    )
+    with pairs_bench.enforcing() as daemon:
+        run_until_repaired(pairs_bench, daemon)
+        assert set(pairs_bench.begun()) == {"a", *OTHERS}
+        assert "a" in {intent.vm for intent in pairs_bench.store.open_intents()}
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_answer_that_comes_late_counts(pairs_bench: Bench, method: str) -> None:
+    pairs_bench.server.disturbances.add(
+        Disturbance(method=method, path="/vms/a(/|$)", delay_seconds=LONG, times=None)
+    )
+    with pairs_bench.enforcing() as daemon:
+        run_until_repaired(pairs_bench, daemon)
+        pairs_bench.server.disturbances.clear()
+        while pairs_bench.store.open_intents() or find_violations(pairs_bench.engine.snapshot(), CLUSTER):
+            pairs_bench.run(daemon, pairs_bench.now + 5.0)
+            assert pairs_bench.now < 3600
+    assert sorted(pairs_bench.begun()) == ["a", *OTHERS]
+    assert {intent.state for intent in pairs_bench.intents()} == {IntentState.DONE}

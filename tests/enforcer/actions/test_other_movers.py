@@ -1,0 +1,126 @@
+"""Which VMs somebody else moves to and fro, unlike those that move once, and our own migrations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ovirt_enforcer.actions import other_movers
+from ovirt_enforcer.actions.other_movers import Movements
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store.intents import Intent, IntentState
+from tests.builders import APART, CLUSTER, SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
+
+SECONDS = 900.0
+
+
+class Watched:
+    """A VM `v` that is looked at once a minute."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._movements = Movements(SECONDS, lambda: self.now)
+
+    def sees(self, place: str | None, *ours: Intent, drained: str = "") -> set[str]:
+        self.now += 60.0
+        hosts = [host(name, status="maintenance" if name == drained else "up") for name in ("h1", "h2", "h3")]
+        state = snapshot(*hosts, vm("v", place), vm("w", "h1"))
+        return {*self._movements.look(state, ours)}
+
+
+def intent(target: str, state: IntentState, age_seconds: float = 0.0) -> Intent:
+    facts: dict[str, Any] = dict.fromkeys(("memory_mb", "error", "fingerprint", "plan", "step"), None)
+    return Intent(
+        **facts,
+        id=1,
+        vm="v",
+        cluster=CLUSTER,
+        source="h1",
+        target=target,
+        correlation_id="c",
+        state=state,
+        created=0.0,
+        updated=0.0,
+        age_seconds=age_seconds,
+    )
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        ["h1", "h1", "h1"],
+        ["h1", "h2", "h3"],
+        ["h1", "h2", "h1"],
+        ["h1", None, "h2", None, "h1", None, "h2"],
+        ["h1", "h2", None, "h1", "h2"],
+    ],
+    ids=["rests", "goes on", "comes back once", "is started anywhere", "is started where it was"],
+)
+def test_who_does_not_come_back_again_and_again_is_not_restless(places: list[str | None]) -> None:
+    watched = Watched()
+    assert not any(watched.sees(place) for place in places)
+
+
+def test_hosts_that_are_drained_one_after_another_make_nobody_restless() -> None:
+    watched = Watched()
+    ways = [("h1", ""), ("h2", "h1"), ("h1", "h2"), ("h2", "h1"), ("h1", "h2")]
+    assert not any(watched.sees(place, drained=drained) for place, drained in ways)
+
+
+def test_who_comes_back_is_restless_until_it_rests_long_enough() -> None:
+    watched = Watched()
+    assert not any(watched.sees(place) for place in ("h1", "h2", "h1"))
+    seen = [bool(watched.sees("h2")) for _ in range(20)]
+    assert seen == [True] * 15 + [False] * 5
+
+
+def test_our_own_migrations_do_not_count() -> None:
+    watched = Watched()
+    assert not watched.sees("h1")
+    for _ in range(3):
+        assert not watched.sees("h2", intent("h2", IntentState.ACCEPTED))
+        assert not watched.sees("h1", intent("h1", IntentState.DONE, age_seconds=30))
+
+
+def test_that_we_once_moved_it_there_explains_no_migration_of_today() -> None:
+    watched = Watched()
+    old = intent("h2", IntentState.DONE, age_seconds=4000), intent("h1", IntentState.FAILED)
+    assert not any(watched.sees(place, *old) for place in ("h1", "h2", "h1"))
+    assert watched.sees("h2", *old) == {"v"}
+
+
+def test_what_is_undone_after_a_migration_of_ours_counts() -> None:
+    watched = Watched()
+    for place in ("h1", "h2"):
+        assert not watched.sees(place)
+    assert not watched.sees("h1", intent("h1", IntentState.ACCEPTED))
+    assert watched.sees("h2") == {"v"}
+
+
+def found(state: Snapshot) -> dict[str, other_movers.Restless]:
+    movements = Movements(SECONDS, lambda: 0.0)
+    others = [one for one in state.vms if one.id != "v"]
+    for place in ("h1", "h2", "h1", "h2"):
+        movements.look(snapshot(*state.hosts, vm("v", place), *others), ())
+    return dict(movements.look(state, ()))
+
+
+def test_it_is_left_alone_and_so_are_its_soft_groups_but_no_hard_rule() -> None:
+    groups = (
+        group("near", SOFT_TOGETHER, "v w"),
+        group("far", SOFT_APART, "v x"),
+        group("others", SOFT_APART, "w x"),
+        group("firm", APART, "v w"),
+    )
+    state = snapshot(host("h1"), host("h2"), vm("v", "h1"), vm("w", "h2"), vm("x", "h2"), *groups)
+    assert other_movers.frozen(state, found(state)) == {
+        "v": "somebody else moves it to and fro between h1 and h2",
+    }
+    assert set(other_movers.spared(state, found(state))) == {"near", "far"}
+
+
+def test_a_hard_rule_that_it_breaks_is_repaired() -> None:
+    hard = group("firm", TOGETHER, "v w")
+    state = snapshot(host("h1"), host("h2"), vm("v", "h1"), vm("w", "h2"), hard)
+    assert other_movers.frozen(state, found(state)) == {}

@@ -1,0 +1,291 @@
+"""How far a plan has come, and what of it still fits."""
+
+from __future__ import annotations
+
+from itertools import combinations, count
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ovirt_enforcer.actions.plan_progress import UnderWay, fitting_steps, with_held_back
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.catalogue import StrategyName
+from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
+from ovirt_placement.planning.plan import Plan, Step
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.store.intents import Intent, IntentState
+from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.placement.planning.assignment.clusters import drawn
+
+SEEDS = st.integers(0, 100_000)
+ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
+
+
+def plan_for(state: Snapshot) -> Plan:
+    return make_plan(state, CLUSTER, options=ALL, strategy=catalogue.strategy(StrategyName.GREEDY))
+
+
+def planned(seed: int, vms: int, groups: int) -> tuple[Snapshot, Plan]:
+    """The first cluster from this seed on for which there is anything to do."""
+    drafts = (drawn(one, hosts=4, vms=vms, groups=groups) for one in count(seed))
+    return next((state, plan) for state in drafts if (plan := plan_for(state)).steps)
+
+
+def moved(state: Snapshot, vm: str, place: str) -> Snapshot:
+    return replace(state, vms=tuple(replace(one, host=place) if one.id == vm else one for one in state.vms))
+
+
+def holds(state: Snapshot, group_id: str) -> bool:
+    """By the group's definition; groups here share VMs, but each must hold by itself."""
+    (group,) = (one for one in state.affinity_groups if one.id == group_id)
+    hosts = [state.vm_by_id[vm].host for vm in group.vms]
+    if group.vms_rule.enabled:
+        pairs = [one == other for one, other in combinations(hosts, 2)]
+        return all(pairs) if group.vms_rule.positive else not any(pairs)
+    return all((one in group.hosts) is group.hosts_rule.positive for one in hosts)
+
+
+@pytest.mark.system
+@given(SEEDS, st.data())
+def test_what_is_left_starts_where_vms_are_waits_for_nothing_lost_and_repairs_what_it_said(
+    seed: int, data: st.DataObject
+) -> None:
+    state, plan = planned(seed, vms=8, groups=5)
+    changed = moved(
+        state,
+        data.draw(st.sampled_from([vm.id for vm in state.vms])),
+        data.draw(st.sampled_from([host.id for host in state.hosts])),
+    )
+    held = data.draw(st.frozensets(st.sampled_from([vm.id for vm in state.vms]), max_size=1))
+    kept = fitting_steps(plan, frozenset(range(len(plan.steps))), (), changed, held)
+    at = changed
+    for place in sorted(kept):
+        step = plan.steps[place]
+        assert held.isdisjoint(step.vms)
+        assert kept.issuperset(step.after)
+        for moving, source in zip(step.vms, step.sources, strict=True):
+            assert at.vm_by_id[moving].host == source
+            at = moved(at, moving, step.target)
+    # A later step may break it again for a rule that counts more; then the plan itself says that it remains.
+    remaining = {group for rule in plan.remaining for group in rule.groups}
+    for place in kept:
+        assert all(holds(at, group) for group in set(plan.steps[place].repairs) - remaining)
+
+
+@given(SEEDS)
+def test_all_of_a_plan_fits_the_cluster_that_it_was_made_for(seed: int) -> None:
+    state = drawn(seed, hosts=4, vms=8, groups=5)
+    plan = plan_for(state)
+    places = frozenset(range(len(plan.steps)))
+    assert fitting_steps(plan, places, (), state, frozenset()) == places
+
+
+@pytest.mark.system
+@given(SEEDS, SEEDS)
+def test_what_happens_in_one_half_of_a_cluster_does_not_touch_the_plan_of_the_other(
+    one: int, other: int
+) -> None:
+    """Two clusters drawn apart, under names of their own, stand as one: no rule and no step ties them."""
+    (left, first), (right, second) = planned(one, vms=5, groups=3), planned(other, vms=5, groups=3)
+    state = replace(
+        left,
+        hosts=(*left.hosts, *(replace(host, id=f"r{host.id}") for host in right.hosts)),
+        vms=(*left.vms, *(replace(vm, id=f"r{vm.id}", host=f"r{vm.host}") for vm in right.vms)),
+        affinity_groups=(
+            *left.affinity_groups,
+            *(
+                replace(
+                    group,
+                    id=f"r{group.id}",
+                    vms=tuple(f"r{vm}" for vm in group.vms),
+                    hosts=tuple(f"r{host}" for host in group.hosts),
+                )
+                for group in right.affinity_groups
+            ),
+        ),
+    )
+    number = len(first.steps)
+    shifted = tuple(
+        replace(
+            step,
+            vms=tuple(f"r{vm}" for vm in step.vms),
+            sources=tuple(f"r{host}" for host in step.sources),
+            target=f"r{step.target}",
+            groups=tuple(f"r{group}" for group in step.groups),
+            repairs=tuple(f"r{group}" for group in step.repairs),
+            after=tuple(place + number for place in step.after),
+        )
+        for step in second.steps
+    )
+    renamed = tuple(
+        replace(rule, groups=tuple(f"r{group}" for group in rule.groups)) for rule in second.remaining
+    )
+    both = replace(first, steps=(*first.steps, *shifted), remaining=(*first.remaining, *renamed))
+    places = frozenset(range(len(both.steps)))
+    assert fitting_steps(both, places, (), state, frozenset(first.steps[0].vms)) >= frozenset(
+        range(number, len(both.steps))
+    )
+
+
+STATE = snapshot(
+    host("h1"),
+    host("h2"),
+    host("h3"),
+    vm("a", "h1"),
+    vm("b", "h2"),
+    vm("c", "h3"),
+    vm("d", "h1"),
+    group("all", TOGETHER, "a b c"),
+)
+
+
+def step(name: str, source: str, target: str, *after: int, repairs: tuple[str, ...] = ()) -> Step:
+    return Step(vms=(name,), sources=(source,), target=target, groups=("all",), repairs=repairs, after=after)
+
+
+PLAN = Plan(
+    cluster=CLUSTER,
+    strategy="greedy",
+    steps=(
+        step("d", "h1", "h2"),
+        step("b", "h2", "h1", 0),
+        step("c", "h3", "h1", repairs=("all",)),
+    ),
+)
+
+
+def end(under_way: UnderWay, place: int, state: IntentState = IntentState.DONE) -> None:
+    facts: dict[str, Any] = dict.fromkeys(("source", "memory_mb", "error", "fingerprint"), None)
+    ended = under_way.plan.steps[place]
+    under_way.end(
+        Intent(
+            **facts,
+            id=1,
+            vm=ended.vms[0],
+            cluster=CLUSTER,
+            target=ended.target,
+            correlation_id="c",
+            state=state,
+            created=0.0,
+            updated=0.0,
+            age_seconds=0.0,
+            plan=under_way.plan.id,
+            step=place + 1,
+        )
+    )
+
+
+def at(**places: str) -> Snapshot:
+    vms = tuple(replace(one, host=places.get(one.id, one.host)) for one in STATE.vms)
+    return replace(STATE, vms=vms)
+
+
+def test_what_waits_for_nothing_may_begin_and_the_rest_once_that_is_done() -> None:
+    under_way = UnderWay(PLAN)
+    assert list(under_way.ready()) == [0, 2]
+    under_way.begin(0)
+    under_way.begin(2)
+    assert list(under_way.ready()) == []
+    end(under_way, 0)
+    assert list(under_way.ready()) == [1]
+
+
+def test_what_waits_for_a_failed_step_is_given_up_and_the_rest_goes_on() -> None:
+    under_way = UnderWay(PLAN)
+    under_way.begin(0)
+    end(under_way, 0, IntentState.FAILED)
+    assert list(under_way.ready()) == [2]
+
+
+def test_a_rule_is_held_against_what_several_steps_repair_together_once_all_are_done() -> None:
+    under_way = UnderWay(PLAN)
+    under_way.begin(2)
+    end(under_way, 2)
+    assert under_way.prove(at(c="h1")) == ()
+    for place in (0, 1):
+        under_way.begin(place)
+        end(under_way, place)
+    assert not under_way.over
+    assert under_way.prove(at(c="h1")) == ("all",)
+
+
+def test_it_is_over_once_all_is_done_and_proven() -> None:
+    under_way = UnderWay(PLAN)
+    for place in (0, 2, 1):
+        under_way.begin(place)
+        end(under_way, place)
+    assert not under_way.over
+    assert under_way.prove(at(b="h1", c="h1", d="h2")) == ()
+    assert under_way.over
+
+
+def test_nothing_is_left_out_as_long_as_it_starts_where_vms_are_and_leads_where_it_said() -> None:
+    assert UnderWay(PLAN).leave_out(STATE, frozenset()) == set()
+
+
+@pytest.mark.parametrize(("held", "place"), [({"c"}, {}), (set(), {"c": "h2"}), (set(), {"a": "h3"})])
+def test_with_what_no_longer_fits_all_is_left_out_that_was_for_it(
+    held: set[str], place: dict[str, str]
+) -> None:
+    under_way = UnderWay(PLAN)
+    assert under_way.leave_out(at(**place), held) == {0, 1, 2}
+    assert under_way.over
+
+
+def test_what_has_to_do_with_something_else_goes_on() -> None:
+    other = Step(vms=("x",), sources=("h1",), target="h3", groups=("pair",), repairs=("pair",))
+    state = snapshot(
+        *STATE.hosts,
+        *STATE.vms,
+        vm("x", "h1"),
+        vm("y", "h1"),
+        *STATE.affinity_groups,
+        group("pair", APART, "x y"),
+    )
+    under_way = UnderWay(replace(PLAN, steps=(*PLAN.steps, other)))
+    assert under_way.leave_out(state, {"c"}) == {0, 1, 2}
+    assert list(under_way.ready()) == [3]
+
+
+def test_a_step_whose_migration_somebody_else_ended_is_given_up() -> None:
+    under_way = UnderWay(PLAN)
+    under_way.begin(0)
+    assert under_way.lose_all_but([])
+    assert list(under_way.ready()) == [2]
+
+
+HELD_STATE = snapshot(
+    host("h1"),
+    host("h2"),
+    vm("a", "h1", name="web1"),
+    vm("b", "h1", name="web2"),
+    group("g", APART, "a b", name="web"),
+)
+REFUSED = {("a", "h2"): "the engine refused it", ("b", "h2"): "the engine refused it, too"}
+
+
+def test_of_a_rule_that_a_gate_spares() -> None:
+    plan = make_plan(HELD_STATE, CLUSTER, options=PlanOptions(spared=frozenset({"g"})))
+    (rule,) = with_held_back(plan, HELD_STATE, {"g": "web is in mode observe"}, {}).remaining
+    assert rule.obstacles == (Obstacle(ObstacleKind.HELD, groups=("g",), words="web is in mode observe"),)
+
+
+def test_of_targets_that_the_engine_refused() -> None:
+    plan = make_plan(HELD_STATE, CLUSTER, refused=REFUSED.keys())
+    (rule,) = with_held_back(plan, HELD_STATE, {}, REFUSED).remaining
+    held = [one for one in rule.obstacles if one.kind is ObstacleKind.HELD]
+    assert [(one.vms, one.hosts, one.words) for one in held] == [
+        (("a",), ("h2",), "web1: the engine refused it"),
+        (("b",), ("h2",), "web2: the engine refused it, too"),
+    ]
+
+
+def test_nothing_is_added_to_what_is_repaired() -> None:
+    plan = make_plan(HELD_STATE, CLUSTER, refused=[("a", "h2")])
+    assert with_held_back(plan, HELD_STATE, {}, {("a", "h2"): "the engine refused it"}) == plan
+    assert plan.steps

@@ -1,0 +1,337 @@
+"""What recent moves hold back: what the engine refused, and what goes round in circles."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_enforcer.actions import recent_moves
+from ovirt_enforcer.actions.recent_moves import digest
+from ovirt_enforcer.service.daemon import Daemon
+from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Refused, Vetoed
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store.causes import Cause
+from ovirt_placement.store.intents import Intent, IntentState, Store
+from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import serve
+from ovirt_simulator.scheduler.external_units import ExternalUnits
+from tests.builders import APART, SOFT_APART, group, host, snapshot, vm
+from tests.scenarios.stage import START, configured, daemon_of, simulated_time
+
+#: The first choice is h2, which has most room, and the next best is h3.
+TOO_CLOSE = snapshot(
+    host("h1", free_mb=4096),
+    host("h2", free_mb=32768),
+    host("h3", free_mb=16384),
+    vm("a", "h1"),
+    vm("b", "h1", migratable=False),
+    group("apart", APART, "a b"),
+)
+
+
+class World:
+    """An engine whose third-party filter refuses a host, and daemons that come and go on one store."""
+
+    def __init__(self, engine: Engine, config: Config) -> None:
+        self.engine = engine
+        self.config = config
+        self.now = 0.0
+        self.asked: list[tuple[str, ...]] = []
+        self.refused_hosts = {"h2"}
+
+    @contextmanager
+    def enforcing(self) -> Iterator[Daemon]:
+        with (
+            connect(self.config.engine) as connection,
+            daemon_of(self.config, connection, lambda: self.now) as daemon,
+        ):
+            yield daemon
+
+    def cycle(self, daemon: Daemon, times: int = 1) -> None:
+        for _ in range(times):
+            seconds = max(1.0, daemon.cycle())
+            self.engine.advance(seconds)
+            self.now += seconds
+
+    @property
+    def place(self) -> str | None:
+        return self.engine.snapshot().vm_by_id["a"].host
+
+    def filter(self, request: Any, cluster: Any, hosts: tuple[Any, ...]) -> tuple[Any, ...]:
+        self.asked.append(tuple(one.id for one in hosts))
+        return tuple(one for one in hosts if one.id not in self.refused_hosts)
+
+    def intents(self) -> list[Intent]:
+        store = Store(self.config.store.url, engine="default", patience_seconds=5)
+        found = [*store.history(within_seconds=1e6), *store.open_intents()]
+        store.close()
+        return found
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    engine = Engine.from_snapshot(TOO_CLOSE, clock=START, settings=PROMPT)
+    server = serve(engine)
+    found = World(engine, configured(tmp_path, server.api_url, {"mode": "enforce"}))
+    monkeypatch.setattr(
+        ExternalUnits, "filter", lambda _, request, cluster, hosts: found.filter(request, cluster, hosts)
+    )
+    yield found
+    server.close()
+
+
+@pytest.mark.system
+def test_the_next_best_host_is_tried_at_once_and_the_first_never_again(world: World) -> None:
+    with world.enforcing() as daemon:
+        world.cycle(daemon, 3)
+        assert world.now < 10.0
+        assert {intent.target for intent in world.intents()} == {"h2", "h3"}
+        world.cycle(daemon, 27)
+    assert world.place == "h3"
+    assert [(intent.target, intent.state) for intent in world.intents()] == [
+        ("h2", IntentState.FAILED),
+        ("h3", IntentState.DONE),
+    ]
+    refused = world.intents()[0]
+    assert refused.reason == "refused: an external filter of the scheduling policy refused the host"
+
+
+def test_where_the_engine_is_to_choose_the_step_is_done_wherever_the_vm_ends(world: World) -> None:
+    settings = {"mode": "enforce", "strategy": "greedy", "target": "engine"}
+    world.config = Config({**world.config._sections, "enforcer": settings}, "the test")
+    with world.enforcing() as daemon:
+        world.cycle(daemon, 10)
+    assert world.place == "h3"
+    assert [(intent.target, intent.state) for intent in world.intents()] == [("h3", IntentState.DONE)]
+
+
+@pytest.mark.system
+def test_a_restart_does_not_forget_what_was_refused(world: World) -> None:
+    world.refused_hosts = {"h2", "h3"}
+    for _ in range(4):
+        with world.enforcing() as daemon:
+            world.cycle(daemon, 2)
+    assert world.place == "h1"
+    assert sorted(intent.target for intent in world.intents()) == ["h2", "h3"]
+
+
+@pytest.mark.system
+def test_a_refused_host_is_asked_for_again_once_the_rules_have_changed(world: World) -> None:
+    world.refused_hosts = {"h2", "h3"}
+    with world.enforcing() as daemon:
+        world.cycle(daemon, 4)
+        world.refused_hosts = set()
+        world.cycle(daemon, 2)
+        assert world.place == "h1"
+        world.engine.affinity_groups.edit("apart", AffinityGroupEdit(priority=7.0))
+        daemon.wake_all()
+        world.cycle(daemon, 12)
+    assert world.place in {"h2", "h3"}
+
+
+def refusal(target: str, cause: Cause, age: float, state: Snapshot = TOO_CLOSE) -> Intent:
+    return Intent(
+        id=1,
+        vm="a",
+        cluster="cluster1",
+        source="h1",
+        target=target,
+        memory_mb=1024,
+        correlation_id="c",
+        state=IntentState.FAILED,
+        created=0.0,
+        updated=0.0,
+        age_seconds=age,
+        error=FILTERED,
+        cause=cause,
+        fingerprint=digest(state, "a", ("h1", target)),
+    )
+
+
+FILTERED = "Cannot migrate VM. There is no host that satisfies current scheduling constraints"
+
+
+@pytest.mark.parametrize(
+    ("rejection", "leaves_out", "waits"),
+    [
+        (Vetoed(), True, False),
+        (Refused(("VDSM refused",)), True, False),
+        (Conflict((FILTERED, "The host h2 did not satisfy internal filter Memory")), True, False),
+        (Conflict(("Cannot migrate VM. VM a is being migrated.",)), False, True),
+        (PermissionDenied(("User is not authorized to perform this action.",)), False, True),
+    ],
+)
+def test_a_refusal_is_of_the_target_or_of_any(
+    rejection: Vetoed | Refused | Conflict | PermissionDenied, leaves_out: bool, waits: bool
+) -> None:
+    intent = refusal("h2", recent_moves.cause_of(rejection, "h2"), age=1.0)
+    assert bool(recent_moves.refused_targets(TOO_CLOSE, [intent], 600.0)) is leaves_out
+    assert bool(recent_moves.refused_vms(TOO_CLOSE, [intent], 600.0)) is waits
+
+
+def test_where_the_engine_was_to_choose_the_vm_waits() -> None:
+    intent = refusal("h2", recent_moves.cause_of(Vetoed(), None), age=1.0)
+    assert recent_moves.refused_targets(TOO_CLOSE, [intent], 600.0) == {}
+    assert recent_moves.refused_vms(TOO_CLOSE, [intent], 600.0).keys() == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("times", "age", "still"), [(1, 599, True), (1, 601, False), (2, 1199, True), (2, 1201, False)]
+)
+def test_each_refusal_in_a_row_doubles_the_pause(times: int, age: float, still: bool) -> None:
+    history = [refusal("h2", recent_moves.cause_of(Vetoed(), "h2"), age)] * times
+    assert bool(recent_moves.refused_targets(TOO_CLOSE, history, 600.0)) is still
+
+
+def test_what_changes_the_circumstances_and_what_does_not() -> None:
+    history = [refusal("h2", recent_moves.cause_of(Vetoed(), "h2"), 1.0)]
+
+    def still(state: Snapshot) -> bool:
+        return bool(recent_moves.refused_targets(state, history, 600.0))
+
+    def with_host(**fields: Any) -> Snapshot:
+        hosts = tuple(replace(one, **fields) if one.id == "h2" else one for one in TOO_CLOSE.hosts)
+        return replace(TOO_CLOSE, hosts=hosts)
+
+    def with_vm(name: str, **fields: Any) -> Snapshot:
+        vms = tuple(replace(one, **fields) if one.id == name else one for one in TOO_CLOSE.vms)
+        return replace(TOO_CLOSE, vms=vms)
+
+    assert still(with_host(free_mb=1, cpu_percent=99.0))
+    assert still(with_vm("a", usage_cpu_percent=99.0, host="h3"))
+    assert not still(with_host(tags=("gpu",)))
+    assert not still(with_host(status="maintenance"))
+    assert not still(with_vm("a", memory_mb=2048))
+    assert not still(with_vm("b", host=None, status="down"))
+    assert not still(replace(TOO_CLOSE, affinity_groups=()))
+
+
+def test_many_refusals_in_a_row_let_the_vm_rest() -> None:
+    history = [refusal(f"h{number}", recent_moves.cause_of(Vetoed(), "h"), 1.0) for number in range(2, 8)]
+    assert recent_moves.refused_vms(TOO_CLOSE, history, 600.0).keys() == {"a"}
+    assert recent_moves.refused_vms(TOO_CLOSE, history[:5], 600.0) == {}
+
+
+STATE = snapshot(
+    host("h1"),
+    host("h2"),
+    vm("a", "h1"),
+    vm("b", "h1", migratable=False),
+    group("apart", SOFT_APART, "a b"),
+)
+
+
+def at(place: str, state: Snapshot = STATE) -> Snapshot:
+    return replace(state, vms=tuple(replace(one, host=place) if one.id == "a" else one for one in state.vms))
+
+
+def done(age: float, **fields: Any) -> Intent:
+    facts: dict[str, Any] = {
+        "id": 1,
+        "vm": "a",
+        "cluster": "cluster1",
+        "source": "h1",
+        "target": "h2",
+        "memory_mb": 1024,
+        "correlation_id": "c",
+        "state": IntentState.DONE,
+        "created": 0.0,
+        "updated": 0.0,
+        "age_seconds": age,
+        "error": None,
+        "fingerprint": digest(STATE, "a", ("h1", "h2")),
+    }
+    return Intent(**{**facts, **fields})
+
+
+def test_a_vm_that_somebody_moved_back_is_left_alone_for_a_while() -> None:
+    assert recent_moves.undone_moves(at("h1"), [done(100.0)], 900.0).keys() == {"a"}
+    assert recent_moves.undone_moves(at("h1"), [done(901.0)], 900.0) == {}
+    assert recent_moves.undone_moves(at("h2"), [done(100.0)], 900.0) == {}
+
+
+def test_longer_each_time() -> None:
+    history = [done(3000.0), done(1700.0)]
+    assert recent_moves.undone_moves(at("h1"), history, 900.0)["a"].pause_seconds == 1800.0
+    assert recent_moves.undone_moves(at("h1"), [done(3000.0), done(1801.0)], 900.0) == {}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"affinity_groups": ()},
+        {"hosts": (host("h1"), host("h2", tags=("new",)))},
+        {"vms": (vm("a", "h1"), vm("b"))},
+    ],
+    ids=["the rules", "a host", "who runs"],
+)
+def test_a_change_of_the_cause_ends_it(changed: dict[str, Any]) -> None:
+    assert recent_moves.undone_moves(replace(at("h1"), **changed), [done(100.0)], 900.0) == {}
+    assert recent_moves.left_behind(replace(at("h2"), **changed), [done(100.0)], 900.0) == {}
+
+
+def test_a_vm_is_not_sent_back_to_where_it_was_taken_from() -> None:
+    assert recent_moves.left_behind(at("h2"), [done(100.0)], 900.0).keys() == {("a", "h1")}
+    assert recent_moves.left_behind(at("h2"), [done(901.0)], 900.0) == {}
+
+
+class Circling:
+    """An engine and a daemon, and somebody who moves VM a back to h1 whenever it has left."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.now = 0.0
+        self.moved_back = 0
+        self.arrived = 0.0
+
+    def cycle(self, daemon: Any) -> None:
+        seconds = max(1.0, daemon.cycle())
+        self.engine.advance(seconds)
+        self.now += seconds
+        found = self.engine.snapshot().vm_by_id["a"]
+        if found.host != "h2" or found.status != "up":
+            self.arrived = self.now
+        elif self.now > self.arrived + 20.0:
+            self.moved_back += 1
+            self.engine.vms.migrate("a", host_id="h1")
+
+
+@pytest.fixture
+def circling() -> Iterator[Circling]:
+    return Circling(Engine.from_snapshot(STATE, clock=START, settings=PROMPT))
+
+
+@pytest.mark.system
+def test_who_moves_it_back_each_time_is_named_once_and_tried_ever_more_seldom(
+    circling: Circling, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = serve(circling.engine)
+    config = configured(
+        tmp_path,
+        server.api_url,
+        {"mode": "enforce", "repair": ["soft"], "cooldown_after_success_seconds": 0, "interval_seconds": 300},
+    )
+    caplog.set_level(logging.WARNING)
+    with (
+        connect(config.engine) as connection,
+        simulated_time(lambda: circling.now),
+        daemon_of(config, connection, lambda: circling.now) as daemon,
+    ):
+        while circling.now < 3.5 * 3600:
+            circling.cycle(daemon)
+    server.close()
+    # Again after 15 minutes, then after 30, 60 and (not yet) 120.
+    assert circling.moved_back == 4
+    warnings = [one.getMessage() for one in caplog.records if "by somebody else" in one.getMessage()]
+    assert len(warnings) == circling.moved_back
+    assert all("admin@internal" in line for line in warnings)

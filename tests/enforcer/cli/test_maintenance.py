@@ -1,0 +1,112 @@
+"""`ovirt-enforcer maintenance plan` as its user meets it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ovirt_enforcer.cli.main import main
+from ovirt_placement.model import Snapshot, state_file
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.server import serve
+from tests.builders import cluster, host, snapshot, vm
+from tests.configuration import write_configuration
+from tests.placement.cli.documents import defined
+
+GIB = 1024
+BLUE = snapshot(
+    host("h1", name="alpha", memory_mb=8 * GIB, free_mb=6 * GIB),
+    host("h2", name="beta", memory_mb=8 * GIB, free_mb=7 * GIB),
+    host("h3", name="gamma", memory_mb=8 * GIB, free_mb=7 * GIB, spm=True),
+    vm("v1", "h1", name="web1", memory_mb=900),
+    vm("v2", "h1", name="web2", memory_mb=900),
+    vm("v3", "h2", name="web3", memory_mb=900),
+    vm("v4", "h3", name="db", memory_mb=900, migratable=False),
+)
+PLAN = ["maintenance", "plan"]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> str:
+    file = tmp_path / "state.json"
+    file.write_bytes(state_file.dumps(BLUE))
+    return str(file)
+
+
+def test_rounds_moves_and_what_is_in_the_way(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*PLAN, "--cluster", "cluster1", "--state", state]) == 4
+    assert capsys.readouterr().out == (
+        "Maintenance in cluster cluster1: 2 hosts in 2 rounds, 3 migrations"
+        " (proven: no plan has fewer rounds, nor as many and fewer migrations), about 1.0 h.\n"
+        "  Round 1: alpha (2 migrations, about 18 s; then out for 30 min)\n"
+        "    1. web1 from alpha to gamma: off a host that is to be empty\n"
+        "    2. web2 from alpha to gamma: off a host that is to be empty\n"
+        "  Round 2: beta (1 migration, about 18 s; then out for 30 min)\n"
+        "    1. web3 from beta to alpha: off a host that is to be empty\n"
+        "  No round for gamma:\n"
+        "    - db stays where it is: it may not be migrated automatically (pinned, or only its user may)\n"
+        "  With --stop db, there is a round for gamma as well.\n"
+    )
+
+
+def test_consent_to_a_stop(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [*PLAN, "--cluster", "cluster1", "--stop", "db", "--host-time", "1h"]
+    assert main([*given, "--state", state]) == 0
+    said = capsys.readouterr().out
+    assert "    stopped meanwhile, as you agreed to: db\n" in said
+    assert "then out for 1.0 h)\n" in said
+
+
+def test_data_meet_the_schema(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*PLAN, "alpha", "--state", state, "--json"]) == 0
+    document = defined(capsys.readouterr().out, "MaintenancePlans")
+    (found,) = document["clusters"]
+    assert [one["hosts"][0]["name"] for one in found["rounds"]] == ["alpha"]
+    assert found["proven"]
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ([], "name hosts, or a cluster with --cluster"),
+        (["alpha", "--cluster", "cluster1"], "name hosts, or a cluster with --cluster and not both"),
+        (["alhpa"], 'no host "alhpa"; did you mean "alpha"?'),
+        (["alpha", "--stop", "nobody"], 'no VM "nobody"'),
+    ],
+)
+def test_mistakes(state: str, given: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*PLAN, *given, "--state", state]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+TWO = (host("h1", memory_mb=8 * GIB, free_mb=5 * GIB), host("h2", memory_mb=8 * GIB, free_mb=5 * GIB))
+#: One host may fail now; while another is out, none may.
+RESERVED = snapshot(cluster(ha_reservation=True), *TWO, vm("v2", "h2", ha=True))
+PINNED = snapshot(*TWO, vm("v1", "h1", migratable=False))
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        (RESERVED, "while it is out, v2 would not restart if h2 failed"),
+        (PINNED, "v1 stays where it is: it may not be migrated automatically"),
+    ],
+)
+def test_the_reason_is_given(
+    state: Snapshot, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(serve(Engine.from_snapshot(state, clock=datetime(2026, 1, 1, tzinfo=UTC)))) as server:
+        more = '[enforcer]\nmode = "enforce"\n'
+        config = write_configuration(tmp_path, server.api_url, more=more)
+        asked = ["h1", "--work", "nothing", "--config", str(config)]
+        assert main(["maintenance", "plan", "h1", "--config", str(config)]) == 4
+        planned = capsys.readouterr().out
+        assert main(["maintenance", "run", *asked]) == 2
+        said = capsys.readouterr().err
+    assert "no round for h1: " in said
+    assert why in said
+    reason = said.partition("no round for h1: ")[2].partition("; ovirt-enforcer")[0]
+    assert f"    - {reason}\n" in planned

@@ -1,0 +1,392 @@
+"""Limits and pauses: when they close, for whom, and how long until they open."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.gates.gate import (
+    HOUR_SECONDS,
+    Facts,
+    Remembered,
+    begun_ago,
+    begun_within,
+    seconds_until_fewer,
+)
+from ovirt_enforcer.gates.limits import CooldownGate
+from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement.store.causes import Cause
+from ovirt_placement.store.intents import Intent, IntentState
+from tests.builders import CLUSTER, Part, cluster, host, pending, snapshot, vm
+from tests.enforcer.gates.judging import (
+    ENFORCE,
+    NOON,
+    PARTS,
+    STEP,
+    admitted,
+    closed,
+    gates,
+    intent,
+    plan,
+    step,
+)
+
+DONE, FAILED, ACCEPTED = IntentState.DONE, IntentState.FAILED, IntentState.ACCEPTED
+#: Others that migrate in the same cluster, on hosts of their own, and in another one.
+NEIGHBOURS: tuple[Part, ...] = (
+    *(host(f"n{number}") for number in range(4)),
+    vm("n1", "n0", migrating_to="n1", status="migrating"),
+    vm("n2", "n2", status="migrating"),
+    cluster(),
+    cluster("other"),
+    host("far", cluster="other"),
+    vm("f1", "far", cluster="other", status="migrating"),
+)
+
+
+def limited(**limits: int) -> EnforcerSettings:
+    return EnforcerSettings(mode=Mode.ENFORCE, **limits)
+
+
+def test_a_cluster_that_is_upgraded_is_left_alone() -> None:
+    parts = (*PARTS, cluster(upgrade_mode=True, upgrade_correlation_id="role-2024"))
+    assert closed(gates(), *parts) == ("cluster_upgrade", "the cluster is being upgraded (role-2024)")
+    unknown = (*PARTS, cluster(upgrade_mode=True))
+    assert closed(gates(), *unknown) == ("cluster_upgrade", "the cluster is being upgraded")
+    own, others = (
+        (*PARTS, cluster(upgrade_mode=True, upgrade_correlation_id=by)) for by in ("maintenance-1", "x")
+    )
+    asked = gates(own_upgrades=frozenset({"maintenance-1"}))
+    assert admitted(asked, *own)
+    assert closed(asked, *others)[0] == closed(gates(), *own)[0] == "cluster_upgrade"
+
+
+@pytest.mark.parametrize("host_id", ["h1", "h2"])
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [("maintenance", "is in maintenance"), ("preparing_for_maintenance", "goes into maintenance")],
+)
+def test_a_host_in_maintenance_is_left_alone(host_id: str, status: str, words: str) -> None:
+    parts = (*(part for part in PARTS if part.id != host_id), host(host_id, status=status))
+    assert closed(gates(), *parts) == ("host_maintenance", f"host {host_id} {words}")
+
+
+def test_the_planner_knows_of_hosts_in_maintenance_and_their_vms() -> None:
+    state = snapshot(*PARTS[1:], host("h1", status="preparing_for_maintenance"))
+    reason = "host h1 goes into maintenance"
+    assert gates().frozen(state) == {"a": reason, "b": reason}
+    assert gates().frozen_hosts(state) == {"h1": reason}
+
+
+@pytest.mark.parametrize(("limit", "passes"), [(3, False), (4, True)])
+def test_migrations_in_the_whole_engine_are_limited(limit: int, passes: bool) -> None:
+    asked = gates(limited(migrations_at_once=limit))
+    if passes:
+        assert admitted(asked, *PARTS, *NEIGHBOURS)
+    else:
+        reason = "migrations under way in the engine: 3, and migrations_at_once lets no more join"
+        assert closed(asked, *PARTS, *NEIGHBOURS) == ("engine_at_once", reason)
+
+
+@pytest.mark.parametrize(("limit", "passes"), [(2, False), (3, True)])
+def test_migrations_in_a_cluster_are_limited(limit: int, passes: bool) -> None:
+    asked = gates(limited(cluster_migrations_at_once=limit))
+    if passes:
+        assert admitted(asked, *PARTS, *NEIGHBOURS)
+    else:
+        reason = "migrations under way here: 2, and cluster_migrations_at_once lets no more join"
+        assert closed(asked, *PARTS, *NEIGHBOURS) == ("cluster_at_once", reason)
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ({"source": "h1", "target": "n3"}, "from h1: 1, and host_migrations_out lets no more join"),
+        ({"source": "n3", "target": "h2"}, "to h2: 1, and host_migrations_in lets no more join"),
+    ],
+)
+def test_migrations_from_and_to_a_host_are_limited(ends: dict[str, str], words: str) -> None:
+    parts = (*PARTS, host("n3"), vm("c", ends["source"]))
+    under_way = [intent(ACCEPTED, 1, "c", None, **ends)]
+    tight = limited(host_migrations_out=1, host_migrations_in=1)
+    assert closed(gates(tight, under_way), *parts) == ("host_at_once", f"migrations under way {words}")
+    assert admitted(gates(limited(), under_way), *parts)
+
+
+def test_a_start_is_no_migration() -> None:
+    parts = (*PARTS, vm("other"), pending("other", "h2"))
+    assert admitted(gates(limited(migrations_at_once=1, host_migrations_in=1)), *parts, *NEIGHBOURS[:4])
+
+
+def test_a_group_that_moves_at_once_passes_alone_where_it_is_more_than_the_limit() -> None:
+    parts = (host("h1"), host("h2"), host("n1"), vm("a", "h1"), vm("b", "h1"), vm("c", "h1"), vm("d", "h1"))
+    whole, single = step("a b c", groups=""), step("d", groups="")
+    assert admitted(gates(), *parts, of=whole)
+    after_another = gates()
+    assert admitted(after_another, *parts, of=single)
+    assert closed(after_another, *parts, of=whole)[0] == "host_at_once"
+    before_another = gates()
+    assert admitted(before_another, *parts, of=whole)
+    assert closed(before_another, *parts, of=single)[0] == "host_at_once"
+
+
+def test_a_cluster_has_a_limit_of_its_own() -> None:
+    history = tuple(intent(DONE, 100, vm_id=f"vm{number}") for number in range(120))
+    reason = "migrations in the last hour: 120, and cluster_migrations_per_hour lets no more follow"
+    assert closed(gates(history=history)) == ("cluster_limit", reason)
+    assert admitted(gates(history=history[1:]))
+
+
+def test_what_is_under_way_counts_for_the_hour_and_what_was_refused_does_not() -> None:
+    few = limited(cluster_migrations_per_hour=2)
+    refused = intent(FAILED, 1, "c", "no room", cause=Cause.TARGET_REFUSED)
+    under_way = [intent(ACCEPTED, 3000, "d", None, source="n0", target="n1")]
+    parts = (*PARTS, host("n0"), host("n1"), vm("d", "n0"))
+    assert admitted(gates(few, under_way, history=(refused,)), *parts)
+    assert closed(gates(few, under_way, history=(intent(DONE, 1, "c"),)), *parts)[0] == "cluster_limit"
+
+
+def test_a_migration_counts_from_its_begin() -> None:
+    few = limited(cluster_migrations_per_hour=1)
+    long_one = intent(DONE, 10, "c", created=0.0, updated=3595.0)
+    assert admitted(gates(few, history=(long_one,)))
+    assert closed(gates(few, history=(intent(DONE, 10, "c"),)))[0] == "cluster_limit"
+
+
+def test_a_cycle_has_a_limit() -> None:
+    few = limited(cluster_migrations_per_cycle=2)
+    lately = (intent(DONE, 20, "c"), intent(DONE, 59, "d"))
+    reason = "migrations within this cycle: 2, and cluster_migrations_per_cycle lets no more follow"
+    assert closed(gates(few, history=lately)) == ("cluster_cycle_limit", reason)
+    assert admitted(gates(few, history=(lately[0], intent(DONE, 61, "d"))))
+
+
+def refused(age: float, error: str) -> Intent:
+    return intent(FAILED, age, error=error, cause=Cause.TARGET_REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("history", "holder"),
+    [
+        ([intent(FAILED, 599)], "cooldown"),
+        ([intent(FAILED, 601)], None),
+        ([intent(FAILED, 700), intent(FAILED, 601)], "cooldown"),
+        ([intent(FAILED, 1300), intent(FAILED, 1201)], None),
+        ([intent(FAILED, 700), intent(DONE, 601)], None),
+        ([intent(FAILED, 10, cause=Cause.NEVER_ASKED)], None),
+        ([refused(10, "no room")], None),
+        (
+            [
+                intent(FAILED, 700),
+                intent(FAILED, 601),
+                refused(9, "no room"),
+            ],
+            "cooldown",
+        ),
+        (
+            [refused(10, "VM a is being backed up, backup 7")],
+            "backup",
+        ),
+        ([refused(601, "VM a is being backed up, backup 7")], None),
+        (
+            [
+                refused(70, "backup"),
+                refused(9, "room"),
+            ],
+            None,
+        ),
+        ([intent(DONE, 119)], "just_moved"),
+        ([intent(DONE, 121)], None),
+        ([intent(DONE, 119), refused(9, "no room")], "just_moved"),
+        ([intent(DONE, HOUR_SECONDS - 1)] * 6, "vm_limit"),
+        ([intent(DONE, HOUR_SECONDS - 1)] * 5, None),
+        ([intent(DONE, HOUR_SECONDS + 1)] * 6, None),
+        ([intent(DONE, 900)] * 6 + [intent(FAILED, 1)], "cooldown"),
+    ],
+)
+def test_a_vm_rests_after_failures_after_a_move_and_after_many(
+    history: list[Intent], holder: str | None
+) -> None:
+    asked = gates(history=tuple(history))
+    held = asked.frozen(snapshot(*PARTS))
+    if holder is None:
+        assert held == {}
+        assert admitted(asked)
+    else:
+        assert closed(asked) == (holder, held["a"])
+
+
+def test_the_reasons_name_the_target_the_error_and_the_limit() -> None:
+    state = snapshot(*PARTS)
+    assert gates(history=(intent(FAILED, 1),)).frozen(state) == {
+        "a": "its migration to h2 failed (it broke); the cooldown is 600 s"
+    }
+    assert gates(history=(intent(DONE, 1),)).frozen(state) == {"a": "it came to h2 less than 120 s ago"}
+    assert gates(history=(intent(DONE, 200),) * 7).frozen(state) == {
+        "a": "migrated 7 times in the last hour, as often as vm_migrations_per_hour allows"
+    }
+    assert gates(history=(refused(1, "a backup runs"),)).frozen(state) == {
+        "a": "the engine refused, since it is being backed up; it is asked again after 600 s"
+    }
+
+
+def test_the_longest_cooldown_lasts_as_long_as_the_vm_keeps_failing() -> None:
+    longest = 16 * ENFORCE.cooldown_seconds
+    ages = [longest - 1 + number * (longest + ENFORCE.interval_seconds) for number in range(8)]
+    remembered = [age for age in ages if age < Gates.reach_seconds(ENFORCE)]
+    history = tuple(intent(FAILED, age) for age in reversed(remembered))
+    held = gates(history=history).frozen(snapshot(*PARTS))
+    assert "the cooldown is 9600 s" in held["a"]
+
+
+def test_what_a_plan_has_parked_it_may_take_on_at_once() -> None:
+    parked = intent(DONE, 5, source="h3", target="h1")
+    there, on = step(source="h3", target="h1", groups="", after=()), STEP
+    state, asked = snapshot(*PARTS), gates(history=(parked,))
+    assert closed(asked, of=on) == ("just_moved", "it came to h1 less than 120 s ago")
+    assert asked.frozen(state, plan(on)) != {}
+    assert asked.frozen(state, plan(there, on)) == {}
+    assert admitted(asked, of=on, within=plan(there, on))
+
+
+#: How a migration ended, or that the engine refused it: then it never began.
+ENDS = st.sampled_from(["done", "failed", "failed", "refused"])
+FIRST = ENFORCE.cooldown_seconds
+
+
+def ended(end: str, ago: float, seconds: float = 0.0) -> Intent:
+    state = IntentState.DONE if end == "done" else IntentState.FAILED
+    cause = Cause.TARGET_REFUSED if end == "refused" else None
+    return intent(state, ago, cause=cause, updated=seconds)
+
+
+def facts_of(history: tuple[Intent, ...]) -> Facts:
+    return Facts(ENFORCE, snapshot(*PARTS), Remembered(history=history), (), NOON)
+
+
+@given(st.lists(ENDS, min_size=1, max_size=7), st.sampled_from([0.5, 1, 2, 4, 8, 15.5, 16, 17]))
+def test_a_vm_rests_the_longer_the_more_of_its_last_migrations_failed_in_a_row(
+    ends: list[str], rested: float
+) -> None:
+    """Longer each time, up to sixteen times as long; what the engine refused counts for nothing."""
+    last = rested * FIRST - 1
+    history = tuple(ended(end, last + 60 * (len(ends) - at)) for at, end in enumerate(ends, 1))
+    begun = [(end, one) for end, one in zip(ends, history, strict=True) if end != "refused"]
+    row = 0
+    for end, _ in begun:
+        row = row + 1 if end == "failed" else 0
+    pause = min(FIRST * 2 ** (row - 1), 16 * FIRST) if row else 0.0
+    facts = facts_of(history)
+    held = bool(row) and begun[-1][1].age_seconds < pause
+    assert bool(CooldownGate().frozen(facts)) is held
+    left = CooldownGate().seconds_left(facts, CLUSTER)
+    assert left == (pytest.approx(pause - begun[-1][1].age_seconds) if held else inf)
+
+
+@given(
+    st.lists(st.tuples(ENDS, st.integers(0, 4000), st.integers(0, 300)), max_size=6),
+    st.integers(1, 4),
+)
+def test_after_that_time_fewer_have_begun_lately_and_not_before(
+    drawn: list[tuple[str, int, int]], limit: int
+) -> None:
+    intents = [ended(*one) for one in drawn]
+    count = begun_within(intents, 3600)
+    assert count == sum(end != "refused" and ago + seconds < 3600 for end, ago, seconds in drawn)
+    left = seconds_until_fewer(intents, 3600, limit)
+    assert (left == inf) is (count < limit)
+    if left != inf:
+        later = [begun_ago(one) + left for one in intents if one.cause is None]
+        assert sum(ago < 3600 for ago in later) < count
+        assert sum(ago - 1 < 3600 for ago in later) == count
+
+
+def failures(*ages: float) -> tuple[Intent, ...]:
+    return tuple(intent(FAILED, age, f"v{age}") for age in ages)
+
+
+def test_it_opens_after_many_failures_within_its_time() -> None:
+    reason = (
+        "5 migrations failed here of late, the last for this reason: it broke;"
+        " the next is tried 900 s after that, or after ovirt-enforcer resume"
+    )
+    assert closed(gates(history=failures(1500, 1000, 500, 20, 10))) == ("breaker", reason)
+    assert admitted(gates(history=failures(1000, 500, 20, 10)))
+    assert admitted(gates(history=failures(1811, 1000, 500, 20, 10)))
+    assert admitted(gates(history=failures(2000, 1900, 1850, 1000, 950)))
+
+
+def test_refusals_and_what_was_never_asked_are_no_failures() -> None:
+    for cause in (Cause.TARGET_REFUSED, Cause.VM_REFUSED, Cause.NEVER_ASKED):
+        many = tuple(intent(FAILED, age, f"v{age}", cause=cause) for age in range(9, 0, -1))
+        assert admitted(gates(history=many))
+
+
+def test_failures_of_another_cluster_do_not_open_it() -> None:
+    elsewhere = tuple(intent(FAILED, age, f"v{age}", cluster="other") for age in range(9, 0, -1))
+    assert admitted(gates(history=elsewhere))
+
+
+def test_a_group_that_was_moved_at_once_fails_once() -> None:
+    of_one = tuple(intent(FAILED, 10, f"v{at}", correlation_id=f"id-{at}" if at else "id") for at in range(9))
+    assert admitted(gates(history=of_one))
+    assert closed(gates(history=(*failures(50, 40, 30, 20), *of_one)))[0] == "breaker"
+
+
+@pytest.mark.parametrize(
+    ("after", "pause"),
+    [
+        ((), 0),
+        ((3000.0,), 0),
+        ((1700.0,), 1800),
+        ((3100.0, 1500.0), 3600),
+        ((9000.0, 7000.0, 3500.0), 7200),
+    ],
+)
+def test_each_failure_of_the_one_that_tries_doubles_the_pause(after: tuple[float, ...], pause: float) -> None:
+    opened = failures(10_400, 10_300, 10_200, 10_100, 10_000)
+    asked = gates(history=(*opened, *failures(*after)))
+    if pause:
+        assert f"the next is tried {pause:.0f} s after that" in closed(asked)[1]
+    else:
+        assert admitted(asked)
+
+
+def test_one_migration_tries_and_the_others_wait_for_it() -> None:
+    opened = failures(1400, 1300, 1200, 1100, 1000)
+    asked = gates(history=opened)
+    parts = (*PARTS, host("n0"), host("n1"), vm("c", "n0"))
+    assert admitted(asked, *parts)
+    trying = intent(ACCEPTED, 5, "c", None, source="n0", target="n1")
+    reason = "migrations failed here of late, and the one that tries whether they do still is under way"
+    assert closed(gates(history=opened, under_way=[trying]), *parts) == ("breaker", reason)
+    before = intent(ACCEPTED, 1300, "c", None, source="n0", target="n1")
+    assert admitted(gates(history=opened, under_way=[before]), *parts)
+
+
+def test_a_success_closes_it() -> None:
+    opened = failures(1400, 1300, 1200, 1100, 1000)
+    closed_again = (*opened, intent(DONE, 50, "x"))
+    assert admitted(gates(history=(*closed_again, *failures(40, 30, 20, 10))))
+    assert closed(gates(history=(*closed_again, *failures(45, 40, 30, 20, 10))))[0] == "breaker"
+
+
+def test_what_began_before_it_opened_says_nothing_new() -> None:
+    opened = failures(140, 130, 120, 110, 100)
+    late = intent(FAILED, 10, "w", updated=500.0)
+    assert "tried 900 s after that" in closed(gates(history=(*opened, late)))[1]
+    late_success = intent(DONE, 10, "w", updated=500.0)
+    assert "tried 900 s after that" in closed(gates(history=(*opened, late_success)))[1]
+
+
+@pytest.mark.parametrize("where", [CLUSTER, ""])
+def test_a_person_closes_it(where: str) -> None:
+    opened = failures(140, 130, 120, 110, 100)
+    assert admitted(gates(history=opened, resumed={where: 99.0}))
+    assert closed(gates(history=opened, resumed={"other": 99.0}))[0] == "breaker"
+    again = (*opened, *failures(50, 40, 30, 20, 10))
+    assert closed(gates(history=again, resumed={where: 99.0}))[0] == "breaker"
