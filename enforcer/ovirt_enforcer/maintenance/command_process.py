@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import select
@@ -26,6 +27,8 @@ _ENDING_SECONDS = 0.05
 #: The output that is reported: the last lines, as many characters of each, and how often in seconds.
 _LINES, _LONGEST_LINE, _REPORT_SECONDS = 3, 200, 1.0
 _KEPT_BYTES = 4096
+#: The output is read so seldom that one who prints without end mostly waits, for room of this size.
+_READ_SECONDS, _OUTPUT_BYTES = 0.1, 1 << 20
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 #: How shells report a command that cannot be started.
 _NOT_STARTED = 127
@@ -46,6 +49,8 @@ class CommandProcess:
         self._began = time.monotonic()
         self._output, theirs = os.pipe()
         os.set_blocking(self._output, False)
+        with contextlib.suppress(OSError):  # of more than there may be, it has what a pipe has
+            fcntl.fcntl(self._output, fcntl.F_SETPIPE_SZ, _OUTPUT_BYTES)
         with open(theirs, "wb") as written:
             self._command = subprocess.Popen(  # noqa: S603 - the command from the enforcer's configuration
                 words,
@@ -56,6 +61,7 @@ class CommandProcess:
                 preexec_fn=_die_with_parent,
             )
         self._printed = b""
+        self._read_at = 0.0
         self._reported, self._reported_at = "", -_REPORT_SECONDS
         self._status: int | None = None
         #: Why it is ended before its time, when what is left of it is killed, and which processes know.
@@ -127,7 +133,10 @@ class CommandProcess:
         """Wait for a word of the enforcer, an end, some output, or the next moment that counts."""
         left = min(self._began + self._seconds - now, self._lead_seconds())
         wait = _ENDING_SECONDS if self._kill_at is not None else max(0.0, min(left, _REPORT_SECONDS))
-        ready, _, _ = select.select(self._open, [], [], wait)
+        heard = self._open
+        if now < self._read_at:
+            heard, wait = heard - {self._output}, min(wait, self._read_at - now)
+        ready, _, _ = select.select(heard, [], [], wait)
         if self._signals in ready:
             os.read(self._signals, 64)
         if 0 in ready:
@@ -137,6 +146,7 @@ class CommandProcess:
             else:
                 self._stop()
         if self._output in ready:
+            self._read_at = now + _READ_SECONDS
             self._read()
         if now >= self._reported_at + _REPORT_SECONDS and (text := self._text()) != self._reported:
             self._reported, self._reported_at = text, now
@@ -144,7 +154,7 @@ class CommandProcess:
 
     def _read(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            data = os.read(self._output, 1 << 16)
+            data = os.read(self._output, _OUTPUT_BYTES)
             self._printed = (self._printed + data)[-_KEPT_BYTES:]
             if not data:
                 self._open.discard(self._output)

@@ -241,6 +241,19 @@ def test_it_goes_on_while_the_lease_is_renewed(stage: Stage, tmp_path: Path) -> 
     assert stage.ended(commands, CHECK).text == "done"
 
 
+def test_what_prints_without_end_mostly_waits(stage: Stage) -> None:
+    commands = stage.runner(NEVER_ENDING["floods its output"])
+    commands.start(WORK, stage.run, stage.host)
+    stage.printed(commands, WORK, "y")
+    until = time.monotonic() + 1.0
+    while time.monotonic() < until:
+        assert stage.status(commands, WORK).runs
+    process = commands._started[WORK, "r", stage.host.host].process
+    assert process is not None
+    took = [one.cpu_times() for one in (psutil.Process(process.pid), *stage.processes)]
+    assert sum(one.user + one.system for one in took) < 0.5
+
+
 def test_what_it_leaves_behind_is_ended_with_it(stage: Stage) -> None:
     commands = stage.runner("sh -c 'setsid sleep 3600 & sleep 3600 & echo done'")
     commands.start(CHECK, stage.run, stage.host)
