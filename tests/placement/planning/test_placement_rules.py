@@ -16,6 +16,7 @@ from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules.placement_rules.kinds import KINDS
 from tests.builders import CLUSTER, host, needed_mb, rule, snapshot, vm
+from tests.examples import examples
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import lets_step, satisfied
 
@@ -23,7 +24,9 @@ HOSTS = ("h1", "h2", "h3", "h4")
 VMS = ("a", "b", "c", "d")
 At = tuple[str, ...]
 FEW = settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=examples(27),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 
@@ -114,6 +117,7 @@ def check(state: Snapshot, name: StrategyName) -> None:
         assert (violated(state, at), len(plan.steps)) == (reached, fewest)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_optimal_plan_of_each_kind_is_the_best_there_is(kind: str) -> None:
     reached: list[bool] = []
