@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules.load.even_distribution import LoadLimits, proposals
+from ovirt_placement.rules.load.moves import may_move
 from ovirt_placement.rules.verdict import BalanceMove
-from tests.builders import CLUSTER, cluster, host, snapshot, vm
+from tests.builders import CLUSTER, cluster, host, pending, snapshot, vm
 from tests.examples import examples
 
 HOSTS = ("h0", "h1", "h2")
@@ -123,3 +125,15 @@ def test_what_is_proposed_is_what_the_engine_would_try(
 ) -> None:
     found = proposals(state, CLUSTER, HOSTS, limits, frozenset(long_busy))
     assert list(found) == list(Definition(state, limits, long_busy).moves())
+
+
+@pytest.mark.parametrize("status", ["up", "migrating", "paused", "not_responding"])
+@pytest.mark.parametrize("is_migratable", [True, False])
+@pytest.mark.parametrize("is_on_its_way", [True, False])
+def test_what_is_moved_runs_can_and_is_not_on_its_way(
+    status: str, is_migratable: bool, is_on_its_way: bool
+) -> None:
+    coming = [pending("a", "h1")] if is_on_its_way else []
+    state = snapshot(*map(host, HOSTS), vm("a", "h0", status=status, migratable=is_migratable), *coming)
+    expected = status == "up" and is_migratable and not is_on_its_way
+    assert may_move(state, state.vm_by_id["a"]) == expected
