@@ -59,6 +59,7 @@ class Host(Struct, frozen=True):
     cpu_percent: float | None
     cores: int
     threads: int | None = None
+    sockets: int = 1
     #: Physically free, and free in swap; None where nobody says.
     memory_free_mb: int | None = None
     swap_free_mb: int | None = None

@@ -156,7 +156,7 @@ def _check_vm(path: str, vm: Vm, snapshot: Snapshot) -> None:
             _check_reference(f"{path}.{key}", "host", host, snapshot.host_by_id)
     for key in ("memory_mb", "guaranteed_mb", "io_threads", "video_mb", "max_memory_mb", "ha_priority"):
         _check_at_least(f"{path}.{key}", getattr(vm, key), 0)
-    for key in ("vcpus", "threads_per_core"):
+    for key in ("vcpus", "threads_per_core", "cpu_sockets"):
         _check_at_least(f"{path}.{key}", getattr(vm, key), 1)
     _check_percent(f"{path}.usage_mem_percent", vm.usage_mem_percent)
     _check_percent(f"{path}.usage_cpu_percent", vm.usage_cpu_percent)

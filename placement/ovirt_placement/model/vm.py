@@ -45,6 +45,12 @@ class Vm(Struct, frozen=True):
     running_since: float | None = None
     pinned_hosts: tuple[str, ...] = ()
     threads_per_core: int = 1
+    #: Of a VM with CPUs of its own: virtual sockets are kept whole.
+    cpu_sockets: int = 1
+    #: The engine's policy: none, manual, resize_and_pin_numa, dedicated, isolate_threads.
+    cpu_pinning: str = "none"
+    #: Whether it has the very CPU of its host: the engine moves it only where all flags of that are.
+    host_passthrough: bool = False
     #: What the engine adds to its memory hangs on these, too (see `ovirt_placement.rules.memory`).
     io_threads: int = 1
     video_mb: int = 0

@@ -115,6 +115,8 @@ class Vm(model.Vm, frozen=True):
 
     @property
     def sockets(self) -> int:
+        if self.cpu_pinning != "none":
+            return self.cpu_sockets
         return max(1, self.vcpus // (self.particulars.cores * self.threads_per_core))
 
     @property

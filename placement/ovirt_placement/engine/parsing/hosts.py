@@ -23,7 +23,7 @@ def read(content: bytes) -> tuple[Host, ...]:
 
 def _host(element: xml.Element) -> Host:
     fields = xml.children(element, *_FIELDS)
-    cores, threads = _processors(fields.get("cpu"))
+    sockets, cores, threads = _processors(fields.get("cpu"))
     status = xml.text(fields.get("status"))
     measured = of_host(fields["statistics"]) if "statistics" in fields else HostStatistics()
     return Host(
@@ -37,6 +37,7 @@ def _host(element: xml.Element) -> Host:
         cpu_percent=measured.cpu_percent,
         cores=cores,
         threads=threads,
+        sockets=sockets,
         memory_free_mb=measured.memory_free_mb,
         swap_free_mb=measured.swap_free_mb,
         free_huge_pages=measured.free_huge_pages,
@@ -47,11 +48,12 @@ def _host(element: xml.Element) -> Host:
     )
 
 
-def _processors(cpu: xml.Element | None) -> tuple[int, int | None]:
-    """Count cores and threads of the whole host; before its first contact there is no topology."""
+def _processors(cpu: xml.Element | None) -> tuple[int, int, int | None]:
+    """Count sockets, cores and threads of the whole host; before its first contact there is no topology."""
     topology = xml.children(cpu, "topology").get("topology")
     if topology is None:
-        return 0, None
+        return 1, 0, None
     fields = xml.children(topology, "sockets", "cores", "threads")
     cores = fields.get("sockets"), fields.get("cores")
-    return xml.product(*cores), xml.product(*cores, fields.get("threads"))
+    sockets = max(1, xml.number(fields.get("sockets"), 1))
+    return sockets, xml.product(*cores), xml.product(*cores, fields.get("threads"))

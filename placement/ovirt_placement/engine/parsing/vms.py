@@ -12,6 +12,7 @@ from ovirt_placement.engine.parsing.users import Grant, grants
 from ovirt_placement.model import Vm
 from ovirt_placement.model.statistics import VmStatistics
 from ovirt_placement.model.statuses import VM_STATUSES
+from ovirt_placement.rules.pinned_cpus import EXCLUSIVE
 from ovirt_service.errors import UserError
 
 #: MiB of one monitor; and of the guest's own share where its system does not multiply that.
@@ -51,7 +52,7 @@ _FIELDS = (
     "name", "cluster", "host", "status", "memory", "memory_policy", "cpu", "high_availability",
     "placement_policy", "origin", "custom_properties", "template", "instance_type", "quota",
     "cpu_profile", "tags", "disk_attachments", "nics", "permissions", "statistics", "start_time",
-    "io", "display", "os",
+    "io", "display", "os", "cpu_pinning_policy",
 )  # fmt: skip
 _ARCHITECTURE = "x86_64"
 _HOSTED_ENGINE = {"hosted_engine", "managed_hosted_engine"}
@@ -87,7 +88,8 @@ def _found(element: xml.Element) -> FoundVm:
     host = xml.reference(fields.get("host"))
     memory_mb = xml.mebibytes(fields.get("memory"))
     hosted_engine = xml.text(fields.get("origin")) in _HOSTED_ENGINE
-    vcpus, threads_per_core, architecture = _processors(fields.get("cpu"))
+    processors = _processors(fields.get("cpu"))
+    pinning = xml.text(fields.get("cpu_pinning_policy"), "none")
     guaranteed_mb, max_memory_mb = _memory_policy(fields.get("memory_policy"), memory_mb)
     measured = of_vm(fields["statistics"]) if "statistics" in fields and host else VmStatistics()
     protection = xml.children(fields.get("high_availability"), "enabled", "priority")
@@ -102,18 +104,21 @@ def _found(element: xml.Element) -> FoundVm:
         guaranteed_mb=guaranteed_mb,
         usage_mem_percent=measured.usage_mem_percent,
         usage_cpu_percent=measured.usage_cpu_percent,
-        vcpus=vcpus,
+        vcpus=processors.vcpus,
         ha=xml.flag(protection.get("enabled")),
         ha_priority=xml.number(protection.get("priority"), 1),
         migratable=xml.text(policy.get("affinity")) == "migratable",
         hosted_engine=hosted_engine,
         running_since=_moment(fields.get("start_time")) if host else None,
         pinned_hosts=xml.references(policy.get("hosts"), "host"),
-        threads_per_core=threads_per_core,
+        threads_per_core=processors.threads_per_core,
+        cpu_sockets=processors.sockets if pinning in EXCLUSIVE else 1,
+        cpu_pinning=pinning,
+        host_passthrough=processors.passthrough,
         io_threads=xml.number(xml.children(fields.get("io"), "threads").get("threads"), 1),
         video_mb=video_mb(fields.get("display"), fields.get("os"), hosted_engine=hosted_engine),
-        architecture=architecture,
-        max_memory_mb=max_memory_mb if architecture.startswith("ppc") else None,
+        architecture=processors.architecture,
+        max_memory_mb=max_memory_mb if processors.architecture.startswith("ppc") else None,
         tags=tags(fields.get("tags")),
         custom_properties=_custom_properties(fields.get("custom_properties")),
         template=xml.reference(fields.get("template")),
@@ -144,13 +149,28 @@ def _moment(element: xml.Element | None) -> float | None:
         return None
 
 
-def _processors(cpu: xml.Element | None) -> tuple[int, int, str]:
-    """Virtual CPUs, threads of each of their cores, and what kind they are of."""
-    shown = xml.children(cpu, "topology", "architecture")
+class _Processors(NamedTuple):
+    """Virtual CPUs, how they are made up, and what kind they are of."""
+
+    vcpus: int
+    sockets: int
+    threads_per_core: int
+    architecture: str
+    passthrough: bool
+
+
+def _processors(cpu: xml.Element | None) -> _Processors:
+    shown = xml.children(cpu, "topology", "architecture", "mode")
     fields = xml.children(shown.get("topology"), "sockets", "cores", "threads")
     vcpus = xml.product(fields.get("sockets"), fields.get("cores"), fields.get("threads"))
     architecture = xml.text(shown.get("architecture"), _ARCHITECTURE)
-    return vcpus, max(1, xml.number(fields.get("threads"), 1)), architecture
+    return _Processors(
+        vcpus,
+        max(1, xml.number(fields.get("sockets"), 1)),
+        max(1, xml.number(fields.get("threads"), 1)),
+        architecture,
+        xml.text(shown.get("mode")) == "host_passthrough",
+    )
 
 
 def _custom_properties(element: xml.Element | None) -> dict[str, str]:

@@ -21,7 +21,7 @@ def cpu(record: Vm) -> str:
     particulars = record.particulars
     topology = element(
         "topology",
-        text("cores", particulars.cores),
+        text("cores", max(1, record.vcpus // (record.sockets * record.threads_per_core))),
         text("sockets", record.sockets),
         text("threads", record.threads_per_core),
     )

@@ -112,7 +112,10 @@ def _facts(record: Host, cpu_type: str) -> str:
 def _topology(record: Host) -> str:
     threads = (record.threads or record.cores) // record.cores if record.cores else 1
     return element(
-        "topology", text("cores", record.cores), text("sockets", 1), text("threads", max(1, threads))
+        "topology",
+        text("cores", record.cores // record.sockets),
+        text("sockets", record.sockets),
+        text("threads", max(1, threads)),
     )
 
 

@@ -149,7 +149,7 @@ def configuration(record: Vm, address: str | None) -> str:
         "<auto_pinning_policy>disabled</auto_pinning_policy>",
         _shown(record, "bios"),
         hardware.cpu(record),
-        "<cpu_pinning_policy>none</cpu_pinning_policy>",
+        text("cpu_pinning_policy", record.cpu_pinning),
         _shown(record, "cpu_shares"),
         text("creation_time", moment(record.created)),
         _shown(record, "custom_compatibility_version", "custom_cpu_model", "custom_emulated_machine"),

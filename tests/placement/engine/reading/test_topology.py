@@ -80,6 +80,7 @@ def expected_host(element: ET.Element) -> dict[str, Any]:
         "free_mb": int(element.findtext("max_scheduling_memory", "")) // MIB,
         "cpu_percent": None,
         "cores": cores,
+        "sockets": int(element.findtext("cpu/topology/sockets", "")),
         "threads": cores * product(element, "cpu/topology/threads"),
         "memory_free_mb": None,
         "swap_free_mb": None,
@@ -120,6 +121,9 @@ def expected_vm(element: ET.Element) -> dict[str, Any]:
         if identity(element, "host") is None
         else seconds(element.findtext("start_time", "")),
         "pinned_hosts": [host.get("id") for host in element.iterfind("placement_policy/hosts/host")],
+        "cpu_sockets": 1,
+        "cpu_pinning": element.findtext("cpu_pinning_policy", "none"),
+        "host_passthrough": element.findtext("cpu/mode") == "host_passthrough",
         "threads_per_core": int(element.findtext("cpu/topology/threads", "")),
         "io_threads": int(element.findtext("io/threads", "")),
         "video_mb": 16,  # this engine is older than the type of the device in its API
