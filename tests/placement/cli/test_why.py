@@ -207,7 +207,7 @@ def test_a_filter_that_the_engine_does_not_ask_refuses_nothing_and_that_is_said(
     ("arguments", "complaint"),
     [
         (["wep"], 'no VM "wep"; did you mean "web"?'),
-        (["twin"], 'VM "twin" is ambiguous: say twin1 or twin2'),
+        (["twin"], 'VM "twin" is ambiguous: say twin1 (down) or twin2 (down)'),
         (["web", "norht"], 'no host of its cluster "norht"; did you mean "north"?'),
         (["web", "far"], 'no host of its cluster "far"'),
     ],
