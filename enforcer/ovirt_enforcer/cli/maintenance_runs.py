@@ -142,7 +142,7 @@ def _request(args: argparse.Namespace) -> int:
         return _show_request(args, _as_run(meant))
     with opened(MaintenanceStore, args) as store:
         run_id = begin(store, meant, requested_by=login_name())
-    return _follow(args, run_id) if args._follow else _show_request(args, _named(args, run_id))
+    return _follow(args, run_id) if args.follow else _show_request(args, _named(args, run_id))
 
 
 def _show_request(args: argparse.Namespace, run: MaintenanceRun) -> int:
@@ -214,12 +214,12 @@ def _add_status(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _status(args: argparse.Namespace) -> int:
-    if args.run_id is None and not args._follow:
+    if args.run_id is None and not args.follow:
         return _show_runs(args, _latest(_runs(args)))
     run_id = args.run_id or next((one.id for one in _runs(args) if one.active), None)
     if run_id is None:
         raise UserError("no maintenance run is under way")
-    return _follow(args, run_id) if args._follow else _show_runs(args, [_named(args, run_id)])
+    return _follow(args, run_id) if args.follow else _show_runs(args, [_named(args, run_id)])
 
 
 def _follow(args: argparse.Namespace, run_id: str) -> int:
