@@ -23,8 +23,8 @@ from tests.placement.databases import postgresql
 _ACT_SECONDS, _ALONE_SECONDS = 3.0, 2.0
 _PAIRS = list(itertools.combinations(NEIGHBOURS, 2))
 _FEW = 4
-#: Another few each day, unless it is said which.
-SEED = int(os.environ.get("SEED", time.time() // 86400))
+#: The same few each time, unless others are asked for; at night all act.
+SEED = int(os.environ.get("SEED", "20785"))
 
 
 @pytest.fixture(scope="module")
