@@ -28,7 +28,6 @@ from ovirt_enforcer.history import (
     why_not,
     why_not_text,
 )
-from ovirt_enforcer.on_request.engine_state import read_engine_state
 from ovirt_enforcer.on_request.plans import Asked
 from ovirt_enforcer.settings import recorded_settings
 from ovirt_placement import config, inventory
@@ -323,6 +322,9 @@ def add_why_not(commands: argparse._SubParsersAction[argparse.ArgumentParser], s
 
 
 def _run_why_not(args: argparse.Namespace) -> int:
+    # The SDK takes long to load: not for the history.
+    from ovirt_enforcer.on_request.engine_state import read_engine_state
+
     config = configuration.load(args.config)
     found = read_engine_state(config, PATIENCE_SECONDS)
     vm = find(args.vm, "VM", found.snapshot.vms, found.snapshot)

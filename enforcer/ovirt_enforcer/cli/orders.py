@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ovirt_enforcer.on_request.engine_state import moved_by, way_back
 from ovirt_enforcer.on_request.orders import check_orders, obstacle, order, settings_in_force
 from ovirt_enforcer.on_request.plans import PlansBack
 from ovirt_enforcer.settings import EnforcerSettings, Mode
@@ -239,6 +238,9 @@ def add_undo(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
 
 
 def _run_undo(args: argparse.Namespace) -> int:
+    # The SDK takes long to load: not for other subcommands.
+    from ovirt_enforcer.on_request.engine_state import moved_by, way_back
+
     record = _plan_record(args)
     config = configuration.load(args.config)
     snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)

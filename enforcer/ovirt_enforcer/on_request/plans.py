@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ovirt_enforcer import configured
-from ovirt_enforcer.actions.plan_progress import with_held_back
+from ovirt_enforcer.configured import with_held_back
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.subprocess_call import in_process
 from ovirt_placement.answers.maintenance import ClusterMaintenance, maintenance_record

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.actions.plan_progress import with_held_back
+from ovirt_enforcer.configured import with_held_back
 from ovirt_enforcer.ha_monitor import verdict
 from ovirt_enforcer.policy_simulation import simulation
 from ovirt_enforcer.subprocess_call import GRACE_SECONDS, Call, CallFailed, preload, with_snapshot
