@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from ovirt_placement.answers.promises import fewest_text
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import group_name, host_name
@@ -221,7 +222,8 @@ def _summary(record: PlanRecord) -> str:
         seed = document.get("seed")
         said.append(strategy if seed is None else f"{strategy}, seed {seed}")
     bound = document.get("at_least")
-    said.append("proven the fewest" if document.get("proven") else f"at least {bound} are needed")
+    needed = f"at least {bound} are needed"
+    said.append(f"proven {fewest_text(True)}" if document.get("proven") else needed)
     if seconds := document.get("seconds"):
         said.append(f"thought to take {seconds:.0f} s")
     return ", ".join(said)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import UTC, datetime
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,10 +12,13 @@ from ovirt_enforcer.ha_monitor.verdict import ReservationState, judge
 from ovirt_placement.answers.cluster_status import cluster_status
 from ovirt_placement.answers.health import Health
 from ovirt_placement.answers.health import judge as judge_health
+from ovirt_placement.answers.promises import safe_word
 from ovirt_placement.config import HaSettings
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import Snapshot, Vm, state_file
 from ovirt_placement.model.statuses import HOST_STATUSES
-from tests.builders import CLUSTER, cluster, host, snapshot, vm
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.rejections import Rejected
+from tests.builders import CLUSTER, cluster, host, needed_mb, snapshot, vm
 from tests.cases.asking import STATES, Ask
 
 #: Of a host in these states its VMs run on.
@@ -85,3 +91,59 @@ def test_green_means_that_every_highly_available_vm_runs_or_rests_by_intent(stat
     assert health is not Health.HEALTHY or runs_or_rests
     assert runs_or_rests or status.ha_safe is not True
     assert judge(state, CLUSTER, HaSettings()).state is not ReservationState.SAFE or runs_or_rests
+
+
+#: What befalls hosts and VMs, by turns, and how many seconds pass afterwards.
+DEEDS = st.lists(
+    st.tuples(
+        st.sampled_from(["fail", "recover", "deactivate", "activate", "crash", "nothing"]),
+        st.integers(0, 3),
+        st.sampled_from([0, 1, 30, 90, 600]),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def befall(engine: Engine, deed: str, number: int) -> None:
+    """Nothing, where the engine refuses it."""
+    name = f"h{number % 3}" if deed != "crash" else f"v{number}"
+    acts = {
+        "fail": engine.hosts.fail,
+        "recover": engine.hosts.recover,
+        "deactivate": engine.hosts.deactivate,
+        "activate": engine.hosts.activate,
+        "crash": engine.vms.crash,
+        "nothing": lambda _: None,
+    }
+    with suppress(Rejected):
+        acts[deed](name)
+
+
+def runs_or_could_start(state: Snapshot, one: Vm) -> bool:
+    """It runs on a host that answers, is down by intent, or some host that is up has room for it."""
+    hosts = {each.id: each for each in state.hosts}
+    if one.host is not None:
+        return hosts[one.host].status in _ANSWER and one.status != "unknown"
+    room = any(each.status == "up" and each.free_mb >= needed_mb(one) for each in hosts.values())
+    return room or not one.crashed
+
+
+@given(rooms=st.lists(st.sampled_from([2048, 8192]), min_size=3, max_size=3), deeds=DEEDS)
+def test_health_is_green_only_if_every_highly_available_vm_runs_or_could_start(
+    rooms: list[int], deeds: list[tuple[str, int, int]]
+) -> None:
+    hosts = [host(f"h{at}", memory_mb=16384, free_mb=room) for at, room in enumerate(rooms)]
+    vms = [vm(f"v{at}", f"h{at % 3}", ha=True, needs_mb=2048) for at in range(4)]
+    engine = Engine.from_snapshot(
+        snapshot(cluster(ha_reservation=True), *hosts, *vms), clock=datetime(2026, 1, 1, tzinfo=UTC)
+    )
+    for deed, number, seconds in deeds:
+        befall(engine, deed, number)
+        engine.advance(seconds)
+        state = engine.snapshot()
+        status = cluster_status(state, state.cluster_by_id[CLUSTER])
+        green = judge_health(None, (), [status], None, None)[0] is Health.HEALTHY
+        fine = all(runs_or_could_start(state, one) for one in state.vms if one.ha)
+        assert fine or not green
+        assert fine or safe_word(status.ha_safe) != "safe"

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from ovirt_placement.answers.cluster_status import FAMILIES
+from ovirt_placement.answers.promises import fewest_text, safe_word
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.user_tokens import Refused, UserTokens
@@ -174,6 +175,7 @@ def environment() -> jinja2.Environment:
     found.filters.update(
         instant=instant, when=when, mib=mib, plural=plural, family=lambda name: FAMILIES.get(name, name)
     )
+    found.filters.update(safe_word=safe_word, fewest_text=fewest_text)
     return found
 
 

@@ -43,6 +43,8 @@ def due(
     `said` is what was said of it, the oldest first. An alert is sent at once; what takes it back, and that
     nothing is known, once it has held: for `hold_seconds`, doubled with each further such notice of the last
     day. A state that lasts is reported again after a day, but for a good one.
+
+    That an alert has ended promises that all is "safe" again (`answers.promises`), or watched no more.
     """
     kind = _KINDS[state]
     if not _is_news(said, kind):

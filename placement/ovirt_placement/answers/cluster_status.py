@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ovirt_placement.answers.ha_check import LostVm, lost_vm
 from ovirt_placement.answers.policy_units import usual_units
+from ovirt_placement.answers.promises import safe_word
 from ovirt_placement.answers.sentences import upgrade_text
 from ovirt_placement.forecast.surviving import survived_of
 from ovirt_placement.model import Cluster, Host, Snapshot
@@ -21,7 +22,6 @@ HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "groups", "viol
 
 #: How much work the check of an HA reservation may take: enough for each host of 500 with 10,000 VMs.
 _STEPS = 20_000
-_HA_WORDS = {True: "safe", False: "unsafe", None: "unknown"}
 #: What families of rules are called.
 FAMILIES = {
     "vm_affinity": "VM affinity",
@@ -151,7 +151,7 @@ def rows(clusters: Iterable[ClusterStatus]) -> list[tuple[str, ...]]:
 
 
 def _ha_text(one: ClusterStatus) -> str:
-    word = _HA_WORDS[one.ha_safe] if one.ha_reservation else "not reserved"
+    word = safe_word(one.ha_safe) if one.ha_reservation else "not reserved"
     lost = f", {len(one.lost)} lost" if one.lost else ""
     return f"{counted(one.vms_highly_available, 'VM')}, {word}{lost}"
 

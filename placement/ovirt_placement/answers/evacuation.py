@@ -15,6 +15,7 @@ from ovirt_placement.answers.foreseen_moves import (
     moved_by_engine_text,
 )
 from ovirt_placement.answers.plans.obstacles import kept_text
+from ovirt_placement.answers.promises import fewest_text
 from ovirt_placement.forecast.maintenance import Evacuation, Staying
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import counted
@@ -90,7 +91,7 @@ def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
 
 def _summary(found: EvacuationRecord) -> str:
     count = sum(len(move.vms) for move in found.moves)
-    fewest = "the fewest" if found.proven else "fewer may do"
+    fewest = fewest_text(found.proven, otherwise="fewer may do")
     cost = (
         f"{migrations(count)} ({fewest}), about {duration_text(found.seconds)}" if count else "no migrations"
     )

@@ -14,6 +14,7 @@ from ovirt_placement.answers.ha_check import (
     LostSet,
     UnplacedRecord,
 )
+from ovirt_placement.answers.promises import safe_word
 from ovirt_placement.answers.sentences import listed
 from ovirt_placement.model.amounts import be, counted
 from ovirt_placement.rules.failover.outcomes import Size
@@ -22,7 +23,6 @@ HEADERS = ("cluster", "failures", "verdict", "engine's", "failing hosts", "VMs t
 
 _NOT_WAITING = "the engine goes by priorities alone, and may restart too early: "
 #: The verdict on a cluster.
-_WORDS = {True: "safe", False: "unsafe", None: "unknown"}
 #: How many of the worst sets are reported where not all could be judged; JSON has them all.
 _TIGHTEST = 3
 #: Up to this number, each host is reported with its reasons; more hosts are counted by reason.
@@ -80,7 +80,7 @@ def _outside(found: CheckedCluster) -> str:
 
 
 def _rows(found: CheckedCluster) -> list[tuple[str, ...]]:
-    head = (found.cluster.name, str(found.failures), _WORDS[found.safe], _WORDS[found.by_engine.safe])
+    head = (found.cluster.name, str(found.failures), safe_word(found.safe), safe_word(found.by_engine.safe))
     listed_sets = [
         *_lost(found),
         *_losses(found),

@@ -33,7 +33,12 @@ def judge(
     rule_problems: int = 0,
     unmatched: Sequence[UnmatchedName] = (),
 ) -> tuple[Health, tuple[str, ...]]:
-    """The health, and all reasons for it, the worst first; `error` is why nothing newer is known."""
+    """The health, and all reasons for it, the worst first; `error` is why nothing newer is known.
+
+    "Healthy" promises: the engine answers, every highly available VM that should run does, on a host that
+    answers, all would restart where a reservation asks for that, no hard rule is violated, and nothing that
+    is configured is in vain or rests.
+    """
     known = tuple(clusters)
     grave = tuple(_grave(error, mistakes, known))
     light = (*_light(known, enforcer, proxy), *_of_rules(rule_problems), *_of_names(unmatched))

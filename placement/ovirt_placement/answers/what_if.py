@@ -9,6 +9,7 @@ from ovirt_placement.answers.evacuation import EvacuationRecord, evacuation_reco
 from ovirt_placement.answers.foreseen_moves import ForeseenMove, migrations, move_record, move_text
 from ovirt_placement.answers.plans.records import remaining_record
 from ovirt_placement.answers.plans.text import title
+from ovirt_placement.answers.promises import fewest_text
 from ovirt_placement.answers.sentences import unit_name
 from ovirt_placement.forecast.breaking import Violated
 from ovirt_placement.forecast.course import Start
@@ -222,7 +223,7 @@ def _cluster_text(one: ForeseenCluster, further: str) -> Iterator[str]:
     if not one.violated:
         yield f"  violates no rule, and costs no {further}migrations"
     elif one.moves:
-        least = "the fewest that repair what can be repaired" if one.proven else "perhaps fewer would do"
+        least = fewest_text(one.proven, " that repair what can be repaired")
         yield f"  costs {migrations(count)} ({least}):"
         yield from (f"    {number}. {move_text(move)}" for number, move in enumerate(one.moves, 1))
     for rule in one.remains_violated:

@@ -12,6 +12,7 @@ from ovirt_placement.answers.plans.records import (
     PlannedStep,
     RemainingRule,
 )
+from ovirt_placement.answers.promises import fewest_text
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named, NamedGroup
 from ovirt_placement.planning.maintenance.leaving import Leaving
@@ -118,7 +119,8 @@ def _summary(plan: ClusterPlan) -> str:
     if plan.strategy == UNDO:
         return f"{count} to undo an earlier plan."
     if plan.proven:
-        return f"{count}, the fewest that repair all that can be repaired ({_strategy(plan)}; proven)."
+        all_of_them = fewest_text(plan.proven, " that repair all that can be repaired")
+        return f"{count}, {all_of_them} ({_strategy(plan)}; proven)."
     needed = f"; at least {plan.at_least}" if plan.at_least else ""
     return f"{count} ({_strategy(plan)}: a shorter plan may exist{needed})."
 
