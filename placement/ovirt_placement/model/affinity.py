@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.model.struct import Struct
+from ovirt_placement.model.record import Struct
 
 
 class AffinityRule(Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ovirt_placement.model.struct import Struct
+from ovirt_placement.model.record import Struct
 
 
 class PlacementKey(Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from ovirt_placement.model.struct import Struct
+from ovirt_placement.model.record import Struct
 
 #: What the id of every placement rule begins with: no id of the engine does.
 ID_PREFIX = "rule:"

@@ -12,7 +12,7 @@ from ovirt_placement.model.affinity import AffinityGroup, AffinityLabel
 from ovirt_placement.model.infrastructure import Cluster, DataCenter, Host, Network, VnicProfile
 from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.model.placement_rules import MemberSearch, PlacementRule
-from ovirt_placement.model.struct import Struct
+from ovirt_placement.model.record import Struct
 from ovirt_placement.model.vm import Vm
 
 

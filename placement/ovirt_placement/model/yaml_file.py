@@ -12,7 +12,7 @@ import yaml
 
 from ovirt_placement.model import named_file
 from ovirt_placement.model.named_file import Content
-from ovirt_placement.model.struct import Struct
+from ovirt_placement.model.record import Struct
 from ovirt_service.decoding import complaint
 from ovirt_service.errors import UserError
 
