@@ -83,11 +83,21 @@ def _seconds(given: str) -> float:
 def asked(args: argparse.Namespace) -> Asked:
     """By the rules and capacity alone with `--state`; else by the configuration, and what is held back now.
 
-    Raises `UserError`.
+    With `--config` besides, reservations of a state file are restored where that says so. Raises `UserError`.
     """
     if args.state is not None:
         options = PlanOptions(repair=args.repair) if args.repair else PlanOptions()
-        return Asked(state_file.load(args.state), options)
+        snapshot = state_file.load(args.state)
+        if args.config is not None:
+            from ovirt_enforcer import configured
+            from ovirt_enforcer.settings import EnforcerSettings
+
+            config = configuration.load(args.config)
+            settings = config.section("enforcer", EnforcerSettings)
+            domains = configured.domains(config.ha, snapshot)
+            reserve = settings.ha.repair and domains is not None
+            options = replace(options, reserve=reserve, domains=domains or ())
+        return Asked(snapshot, options)
     # The SDK and SQLAlchemy take long to load: not for a state file.
     from ovirt_enforcer.on_request.engine_state import read_engine_state
 
