@@ -18,6 +18,8 @@ from ovirt_placement.model import Snapshot
 from tests.paths import CHECKOUT
 from tests.placement.model.full_state import full_state, loaded
 
+pytestmark = pytest.mark.system
+
 COMPLETIONS = CHECKOUT / "packaging" / "completions"
 NAMES = (
     "web1",

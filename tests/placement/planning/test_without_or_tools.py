@@ -57,7 +57,7 @@ def ran(*arguments: str, code: str = WITHOUT) -> subprocess.CompletedProcess[str
 def test_a_plan_is_greedy_and_says_so(state: Path) -> None:
     done = ran("plan", "--state", str(state))
     assert done.returncode == 4
-    assert "(greedy)" in done.stdout.splitlines()[0]
+    assert "(greedy; proven)" in done.stdout.splitlines()[0]
     assert "repairs affinity group repairable" in done.stdout
     assert "stays where it is" in done.stdout
     assert done.stderr == ""
@@ -73,5 +73,5 @@ def test_the_optimal_strategy_is_refused_in_one_line(state: Path) -> None:
 
 def test_a_plan_is_optimal_without_pandas(state: Path) -> None:
     done = ran("plan", "--state", str(state), code=WITHOUT.replace('("ortools", "numpy")', '("pandas",)'))
-    assert "(optimal)" in done.stdout.splitlines()[0]
+    assert "(optimal; proven)" in done.stdout.splitlines()[0]
     assert done.stderr == ""
