@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
+
 from tests.paths import CHECKOUT
+from tests.proxy.running import eventually
 
 _ALL = Path("/sys/fs/cgroup/cpu")
 #: Of a weight of 100, and of all groups together: ahead of whatever else the machine of a test does.
@@ -27,9 +30,14 @@ def groups() -> Iterator[Path | None]:
     try:
         yield made
     finally:
-        for group in (*made.glob("*/"), made):
-            with suppress(OSError):
-                group.rmdir()
+        eventually(lambda: _removed(made))  # what had to end with another process may take a moment
+
+
+def _removed(made: Path) -> bool:
+    for found in (*(one for one in made.iterdir() if one.is_dir()), made):
+        with suppress(OSError):
+            found.rmdir()
+    return not made.exists()
 
 
 def group(folder: Path, name: str, weight: int = 100) -> Path:
@@ -46,6 +54,14 @@ def weight_of(command: str) -> int:
     unit = CHECKOUT / f"packaging/{command}.service"
     said = re.findall(r"^CPUWeight=(\d+)$", unit.read_text(), re.MULTILINE) if unit.exists() else []
     return int(said[0]) if said else 100
+
+
+def move(folder: Path, name: str, server: Path) -> None:
+    """Put a server of PostgreSQL, which runs in this folder, into a group."""
+    own = group(folder, name) / "cgroup.procs"
+    first = psutil.Process(int((server / "data" / "postmaster.pid").read_text().split()[0]))
+    for process in (first, *first.children()):
+        own.write_text(str(process.pid))
 
 
 def join(folder: Path | None, name: str) -> None:

@@ -90,6 +90,8 @@ class Site:
         """Start all; what the parts keep is in `folder`, and what is configured above it in `base`."""
         #: Where parts, neighbours and witnesses have their shares of processors.
         self.groups = groups
+        if groups is not None and place.store_url is not None:
+            processors.move(groups, "postgresql", Path(place.store_url.partition("host=")[2]))
         self.folder, self.state = base / "kept", state
         self._processes = processes
         (base / "proxy.toml").write_text(AT_ONCE)
