@@ -21,7 +21,6 @@ from ovirt_placement.model import (
     VnicProfile,
 )
 
-from .core.network_commands import MANAGEMENT_NETWORK
 from .core.vm_memory import required_mb
 
 _DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
@@ -54,8 +53,8 @@ def generate(sizes: Sizes, seed: int = 0) -> Snapshot:
     """
     dice = random.Random(seed)  # noqa: S311 - dice, not secrets
     drafts = [_ClusterDraft(sizes, number, dice) for number in range(sizes.clusters)]
-    network = Network(id=_id(dice), name=MANAGEMENT_NETWORK)
-    profile = VnicProfile(id=_id(dice), name=MANAGEMENT_NETWORK, network=network.id)
+    network = Network(id=_id(dice), name="ovirtmgmt")
+    profile = VnicProfile(id=_id(dice), name="ovirtmgmt", network=network.id)
     return Snapshot(
         clusters=tuple(draft.cluster for draft in drafts),
         hosts=tuple(host for draft in drafts for host in draft.measured_hosts()),

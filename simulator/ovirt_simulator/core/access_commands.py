@@ -22,9 +22,6 @@ from .state import Named
 _KINDS = {
     "vm": "VM",
     "cluster": "Cluster",
-    "network": "Network",
-    "host": "Host",
-    "data_center": "Data Center",
 }
 #: The kind and the name of what a permission without any object is on.
 _SYSTEM = ("System", "System")
@@ -62,7 +59,6 @@ class AccessCommands:
                     "PERMISSION_ADD_FAILED_INVALID_ROLE_ID", "Cannot add permission, invalid Role id"
                 )
             self._object(permission)
-            self._check_pool(permission)
             for known in self._state.permissions.values():
                 if replace(known, id="") == permission:
                     return known
@@ -87,16 +83,8 @@ class AccessCommands:
         if permission.vm is not None:
             ownership.settle(self._state, self._state.vms[permission.vm])
         role = self._state.roles[permission.role].name
-        taken = self._state.principals.get(permission.holder)
-        subject = permission.holder if taken is None else taken.name
+        subject = permission.holder
         self._log(code, caller, subject=subject, role=role, type=kind, object=name)
-
-    def _check_pool(self, permission: Permission) -> None:
-        if permission.vm is not None and self._state.vms[permission.vm].pool is not None:
-            raise refusals.conflict(
-                "PERMISSION_ADD_FAILED_VM_IN_POOL",
-                "Cannot add permission, VM is part of VM-Pool, permission should be given on VM-Pool instead",
-            )
 
     def _object(self, permission: Permission) -> tuple[str, str]:
         """Give the kind and the name of what the permission is on."""
@@ -104,9 +92,6 @@ class AccessCommands:
         tables: dict[str, Mapping[str, Named]] = {
             "vm": state.vms,
             "cluster": state.clusters,
-            "network": state.networks,
-            "host": state.hosts,
-            "data_center": state.data_centers,
         }
         for field, table in tables.items():
             identity = getattr(permission, field)

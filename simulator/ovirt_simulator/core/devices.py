@@ -1,39 +1,67 @@
-"""Disks and NICs as VMs have them: what the state file says, and how the VM sees them."""
+"""Devices of VMs, as far as placement keys go by them: NICs with their profiles, and disks."""
 
 from __future__ import annotations
 
-from typing import Any
+from msgspec.structs import replace
 
-from msgspec.structs import asdict
+from ovirt_placement.model import Disk, Nic, VnicProfile
 
-from ovirt_placement import model
-
-
-class Attachment(model.Disk, frozen=True):
-    """A disk of a VM or template; the defaults are those of the state file's."""
-
-    #: Whether the VM sees it.
-    active: bool = True
-    #: As what: the REST API's DiskInterface.
-    interface: str = "virtio_scsi"
-    read_only: bool = False
-    #: Whether space that the guest discards is given back to the storage.
-    pass_discard: bool = False
-    scsi_reservation: bool = False
+from . import refusals
+from .backend import Backend
+from .entities import ADMIN, Caller, Vm
+from .event_codes import EventCode, EventType
+from .rejections import existing
 
 
-class Nic(model.Nic, frozen=True):
-    #: Whether the VM sees it.
-    plugged: bool = True
-    #: Whether its cable is in.
-    linked: bool = True
-    #: The REST API's NicInterface.
-    interface: str = "virtio"
+class DeviceCommands:
+    """Commands on a VM's devices, at once, whether it runs or not; all raise `NotFound`."""
 
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._state = backend.state
 
-def of_state_file(vm: model.Vm) -> dict[str, Any]:
-    """Give the devices of a VM of which a state file says no more than it can."""
-    return {
-        "disks": tuple(Attachment(**asdict(disk)) for disk in vm.disks),
-        "nics": tuple(Nic(**asdict(nic)) for nic in vm.nics),
-    }
+    def add_nic(self, vm_id: str, nic: Nic, *, caller: Caller = ADMIN) -> Nic:
+        """Add a NIC, which gets an id."""
+        with self._backend.lock:
+            vm = existing(self._state.vms, vm_id)
+            nic = replace(nic, id=self._backend.new_id())
+            self._state.put_vm(replace(vm, nics=(*vm.nics, nic)))
+            self._log(EventCode.NETWORK_ADD_VM_INTERFACE, vm, caller, nic.name)
+            return nic
+
+    def remove_nic(self, vm_id: str, nic_id: str, *, caller: Caller = ADMIN) -> None:
+        with self._backend.lock:
+            vm = existing(self._state.vms, vm_id)
+            nic = existing({nic.id: nic for nic in vm.nics}, nic_id)
+            self._state.put_vm(replace(vm, nics=tuple(one for one in vm.nics if one != nic)))
+            self._log(EventCode.NETWORK_REMOVE_VM_INTERFACE, vm, caller, nic.name)
+
+    def add_vnic_profile(self, name: str, network: str) -> VnicProfile:
+        """Add a profile of a network."""
+        with self._backend.lock:
+            profile = VnicProfile(id=self._backend.new_id(), name=name, network=network)
+            self._state.put(self._state.vnic_profiles, profile)
+            return profile
+
+    def attach_disk(self, vm_id: str, disk: Disk, *, caller: Caller = ADMIN) -> None:
+        """Give a VM a disk that no VM has."""
+        with self._backend.lock:
+            vm = existing(self._state.vms, vm_id)
+            if any(disk.id == one.id for known in self._state.vms.values() for one in known.disks):
+                raise refusals.conflict(
+                    "ACTION_TYPE_FAILED_DISK_ALREADY_ATTACHED",
+                    "Cannot attach Virtual Disk. The disk is already attached to a VM.",
+                )
+            self._state.put_vm(replace(vm, disks=(*vm.disks, disk)))
+            self._log(EventCode.USER_ATTACH_DISK_TO_VM, vm, caller, disk.id)
+
+    def detach_disk(self, vm_id: str, disk_id: str, *, caller: Caller = ADMIN) -> None:
+        with self._backend.lock:
+            vm = existing(self._state.vms, vm_id)
+            disk = existing({disk.id: disk for disk in vm.disks}, disk_id)
+            self._state.put_vm(replace(vm, disks=tuple(one for one in vm.disks if one != disk)))
+            self._log(EventCode.USER_DETACH_DISK_FROM_VM, vm, caller, disk_id)
+
+    def _log(self, code: EventType, vm: Vm, caller: Caller, device: str) -> None:
+        words = {"disk": device, "nic": device, "type": "VirtIO"}
+        self._backend.audit_log.log(code, caller, vm=vm, words=words)

@@ -19,41 +19,24 @@ from . import loading, resuming, saving
 from .access_commands import AccessCommands
 from .affinity_commands import AffinityCommands
 from .backend import Backend
-from .console_commands import ConsoleCommands
-from .data_center_commands import DataCenterCommands
-from .device_commands import DeviceCommands
-from .directory_commands import DirectoryCommands
-from .disk_commands import DiskCommands
-from .disk_moves import DiskMoves
+from .devices import DeviceCommands
 from .draining import Draining
 from .event_commands import EventCommands
 from .faults import Faults
-from .fence_commands import FenceCommands
 from .host_commands import HostCommands
-from .host_installation import HostInstallation
 from .host_upgrades import HostUpgrades
-from .instance_type_commands import InstanceTypeCommands
 from .job_commands import JobCommands
 from .label_commands import LabelCommands
-from .mac_pool_commands import MacPoolCommands
 from .maintenance import Maintenance
 from .migrations import Migrations
-from .network_commands import NetworkCommands
 from .outages import Outages
 from .policy_commands import PolicyCommands
-from .pool_commands import PoolCommands
 from .queries import Queries
 from .restarts import Restarts
-from .role_commands import RoleCommands
 from .running import Running
-from .session_commands import SessionCommands
 from .settings import USUAL, Settings
-from .snapshot_commands import SnapshotCommands
-from .storage_domain_commands import StorageDomainCommands
 from .tag_commands import TagCommands
-from .template_commands import TemplateCommands
 from .timeline import Action
-from .transfer_commands import TransferCommands
 from .upgrade_commands import UpgradeCommands
 from .vm_commands import VmCommands
 
@@ -80,37 +63,19 @@ class Engine:
         outages = Outages(backend, running, migrations, restarts)
         self.queries = Queries(backend, scheduler)
         self.vms = VmCommands(backend, running, migrations, restarts, scheduler)
-        self.instance_types = InstanceTypeCommands(backend)
-        self.pools = PoolCommands(backend, self.vms)
-        self.snapshots = SnapshotCommands(backend)
-        self.consoles = ConsoleCommands(backend)
         self.devices = DeviceCommands(backend)
-        self.disks = DiskCommands(backend)
-        self.disk_moves = DiskMoves(backend)
-        self.storage_domains = StorageDomainCommands(backend)
-        self.templates = TemplateCommands(backend)
-        self.transfers = TransferCommands(backend)
         self.upgrades = UpgradeCommands(backend)
         self.jobs = JobCommands(backend)
-        self.networks = NetworkCommands(backend)
-        self.mac_pools = MacPoolCommands(backend)
-        self.data_centers = DataCenterCommands(backend)
         self.access = AccessCommands(backend)
-        self.roles = RoleCommands(backend)
-        self.directory = DirectoryCommands(backend)
         self.tags = TagCommands(backend)
         maintenance = Maintenance(backend, Draining(backend, migrations, scheduler), outages)
         self.hosts = HostCommands(backend, maintenance, outages)
-        self.installation = HostInstallation(backend, maintenance)
         self.host_upgrades = HostUpgrades(backend, self.hosts, maintenance)
-        self.fencing = FenceCommands(backend)
         self.affinity_groups = AffinityCommands(backend)
         self.labels = LabelCommands(backend)
         self.policies = PolicyCommands(backend)
-        self.sessions = SessionCommands(backend)
         self.events = EventCommands(backend)
         resuming.resume(backend, running, migrations, maintenance)
-        self.installation.resume()
         self._start_loops(scheduler, external)
 
     @classmethod
@@ -145,7 +110,6 @@ class Engine:
             (settings.affinity_enforcement_seconds, AffinityEnforcement(backend, scheduler, migrate).cycle),
             (settings.load_balancing_seconds, LoadBalancing(backend, external, migrate).cycle),
             (settings.ha_check_seconds, HaCheck(backend).cycle),
-            (settings.pool_monitor_seconds, self.pools.prestart),
         ):
             if seconds is not None:
                 backend.every(seconds, cycle)

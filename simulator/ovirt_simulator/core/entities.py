@@ -7,17 +7,12 @@ without a lock. Records that the state file knows too are the model's own types 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
 
 import msgspec
 
 from ovirt_placement import model
-
-from .devices import Attachment, Nic
-from .particulars import Particulars
 
 #: Ids of what the state file names without an id (tags, units, policies) are made from this and the name.
 NAMESPACE = uuid.UUID("7d6a4f1c-5a0e-4b8e-9d2a-3f5f0c1b8e11")
@@ -38,9 +33,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DataCenter(model.DataCenter, frozen=True):
-    #: A new one is uninitialized: it has no storage.
     status: str = "up"
-    #: What its clusters have at least.
+    #: The lowest of its clusters'.
     compatibility: str = "4.7"
     description: str = ""
     comment: str = ""
@@ -49,18 +43,10 @@ class DataCenter(model.DataCenter, frozen=True):
 class Cluster(model.Cluster, frozen=True):
     description: str = ""
     comment: str = ""
-    #: The name of its CPU type; the empty word for one that nobody has chosen.
-    cpu_type: str = ""
-    #: The markup of elements on which nothing here depends, as clients gave them, by their paths.
-    others: Mapping[str, str] = MappingProxyType({})
     #: The id of the scheduling policy; what it enables stands there, not in `scheduling_policy`.
     policy_id: str = ""
     #: While `upgrade_mode`: how far it is, in percent.
     upgrade_percent: int = 0
-    #: The ids of its networks, with whether its hosts must have them; None for all networks that there are.
-    networks: dict[str, bool] | None = None
-    #: The id of its MAC pool; None for the default one.
-    mac_pool: str | None = None
 
 
 class Host(model.Host, frozen=True):
@@ -77,27 +63,14 @@ class Host(model.Host, frozen=True):
     updates_offered: bool = False
     update_available: bool = False
     comment: str = ""
-    #: Whether the engine may fence it, whether by itself, and whether it waits for a dump of the kernel.
-    power_management: bool = False
-    automatic_power_management: bool = True
-    kdump_detection: bool = True
-    #: What was changed counts only once it is installed again.
-    reinstallation_required: bool = False
 
 
 class Vm(model.Vm, frozen=True):
     """`status` and `host` are what the REST API shows; `migrating_to` is never shown there."""
 
     description: str = ""
-    disks: tuple[Attachment, ...] = ()
-    nics: tuple[Nic, ...] = ()
-    #: The id of the disk that was put into the CD-ROM while it runs, if one was; the empty word for none.
-    cdrom_now: str | None = None
-    #: The id of the VM pool that it belongs to.
-    pool: str | None = None
     #: When it was created; of those in the state file, when the engine began.
     created: datetime | None = None
-    particulars: Particulars = Particulars()
     #: Since when it runs.
     started: datetime | None = None
     stopped: datetime | None = None
@@ -108,16 +81,12 @@ class Vm(model.Vm, frozen=True):
     handed_over: bool = False
     #: Percent of the migration under way, as last reported.
     migration_progress: int = 0
-    #: How much of its memory was plugged in since it started; so much can be taken back.
-    plugged_mb: int = 0
-    #: The VM as it is to be when it starts again, if it was changed in what it can take only then.
-    next_run: Vm | None = None
 
     @property
     def sockets(self) -> int:
         if self.cpu_pinning != "none":
             return self.cpu_sockets
-        return max(1, self.vcpus // (self.particulars.cores * self.threads_per_core))
+        return max(1, self.vcpus // self.threads_per_core)
 
     @property
     def affinity(self) -> str:
@@ -127,8 +96,6 @@ class Vm(model.Vm, frozen=True):
         """
         if self.migratable:
             return "migratable"
-        if self.particulars.immovable is not None:
-            return self.particulars.immovable
         return "pinned" if self.pinned_hosts else "user_migratable"
 
     @property

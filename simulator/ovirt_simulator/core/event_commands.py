@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 
@@ -14,8 +15,9 @@ from . import refusals
 from .backend import Backend
 from .entities import ADMIN, Caller, Cluster, DataCenter, Event, Host, Reference, Vm
 from .event_codes import EventCode
-from .rejections import NotFound, Rejected
+from .rejections import NotFound
 
+_SILENCE = timedelta(seconds=5)
 #: The engine's MaxAuditLogMessageLength.
 LONGEST_DESCRIPTION = 10000
 
@@ -42,7 +44,7 @@ class ExternalEvent(msgspec.Struct, frozen=True, kw_only=True):
     #: Whom it is about: the author of an event is not shown.
     user: str | None = None
     #: Seconds in which an event like this is logged only once.
-    flood_rate: int = 0
+    flood_rate: int = 30
     custom_data: str | None = None
     time: datetime | None = None
     #: Stands in place of the request's own.
@@ -55,6 +57,20 @@ class EventCommands:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._state = backend.state
+        self._logged_in: dict[str, datetime] = {}
+
+    def log_in(self, source: str, session: str, *, caller: Caller = ADMIN) -> None:
+        """Log that a user has logged in: `source` is an address, `session` what the engine calls it.
+
+        Source: the engine's CreateUserSessionCommand; it reports the same user once in five seconds.
+        """
+        with self._backend.lock:
+            now, before = self._backend.now, self._logged_in.get(caller.user)
+            if before is not None and now - before < _SILENCE:
+                return
+            self._logged_in[caller.user] = now
+            words = {"source": source, "session": session}
+            self._backend.audit_log.log(EventCode.USER_VDC_LOGIN, caller, words=words)
         self._silent_until: dict[tuple[object, ...], datetime] = {}
 
     def add(self, event: ExternalEvent, *, caller: Caller = ADMIN) -> Event:
@@ -76,13 +92,21 @@ class EventCommands:
                     custom_data=event.custom_data,
                     flood_rate=event.flood_rate,
                     user=None if event.user is None else Reference(id=event.user),
-                    vm=_reference(self._state.vms, event.vm),
-                    host=_reference(self._state.hosts, event.host),
-                    cluster=_reference(self._state.clusters, event.cluster),
-                    data_center=_reference(self._state.data_centers, event.data_center),
+                    **self._subjects(event),
                 ),
                 prompt=True,
             )
+
+    def _subjects(self, event: ExternalEvent) -> dict[str, Any]:
+        """Give what the event is about: of a VM also its host and cluster. What is not there is left out."""
+        vm = self._state.vms.get(event.vm or "")
+        host, cluster = (None, None) if vm is None else (vm.host, vm.cluster)
+        return {
+            "vm": _reference(self._state.vms, event.vm),
+            "host": _reference(self._state.hosts, event.host or host),
+            "cluster": _reference(self._state.clusters, event.cluster or cluster),
+            "data_center": _reference(self._state.data_centers, event.data_center),
+        }
 
     def remove(self, event_id: int) -> None:
         """Dismiss an event; raises `NotFound` for an unknown one."""
@@ -108,34 +132,11 @@ class EventCommands:
                 "ACTION_TYPE_FAILED_EXTERNAL_EVENT_ALREADY_EXISTS",
                 "=Cannot add External Event. External Event with this custom id already exists.",
             )
-        for kind, table, entity_id in (
-            ("VM", self._state.vms, event.vm),
-            ("Host", self._state.hosts, event.host),
-            ("Cluster", self._state.clusters, event.cluster),
-            ("Data Center", self._state.data_centers, event.data_center),
-        ):
-            if entity_id is not None and entity_id not in table:
-                raise refusals.bad_parameters(
-                    "ACTION_TYPE_FAILED_ENTITY_INVALID",
-                    f"Cannot add External Event. Invalid {kind} Id.",
-                )
-        self._regulate(event)
-
-    def _regulate(self, event: ExternalEvent) -> None:
-        """Refuse, without a message, an event like one that was logged within its flood rate."""
-        if event.flood_rate <= 0:
-            return
-        key = (event.origin, event.severity, event.vm, event.host, event.cluster, event.description)
-        now = self._backend.now
-        if self._silent_until.get(key, now) > now:
-            raise Rejected
-        self._silent_until[key] = now + timedelta(seconds=event.flood_rate)
 
 
 def _reference(
     table: Mapping[str, Vm] | Mapping[str, Host] | Mapping[str, Cluster] | Mapping[str, DataCenter],
     entity_id: str | None,
 ) -> Reference | None:
-    if entity_id is None:
-        return None
-    return Reference(id=entity_id, name=table[entity_id].name)
+    found = table.get(entity_id or "")
+    return None if found is None else Reference(id=found.id, name=found.name)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
-from . import host_refusals, refusals
+from . import refusals
 from .backend import Backend
 from .entities import ADMIN, Caller, Host, Job
 from .event_codes import EventCode
@@ -66,36 +64,6 @@ class HostCommands:
             job = self._backend.jobs.start(f"Invoking Activate Host {host.name}", caller)
             self._maintenance.activate(host_id, job)
             return job
-
-    def change_cluster(self, host_id: str, cluster_id: str, *, caller: Caller = ADMIN) -> Host:
-        """Move a host that is in maintenance to another cluster, at once; affinity groups keep it."""
-        with self._backend.lock:
-            host = self._host(host_id, "edit")
-            existing(self._state.clusters, cluster_id)
-            if host.cluster != cluster_id:
-                if host.status != "maintenance":
-                    raise host_refusals.host_operational()
-                host = self._state.move_host(host, cluster_id)
-            self._backend.audit_log.log(EventCode.USER_UPDATE_VDS, caller, host=host)
-            return host
-
-    def remove(self, host_id: str, *, caller: Caller = ADMIN) -> None:
-        """Remove a host that does not work any more, from affinity groups, labels and VMs' lists as well."""
-        with self._backend.lock:
-            host = self._host(host_id, "remove")
-            if host.status not in _CAN_GO:
-                raise host_refusals.host_operational_for_removal()
-            if self._state.vms_on(host_id):
-                raise host_refusals.host_has_vms()
-            listed = [vm for vm in self._state.vms.values() if host_id in vm.pinned_hosts]
-            pinned = [vm.name for vm in listed if vm.affinity == "pinned"]
-            if pinned:
-                raise host_refusals.host_has_pinned_vms(pinned)
-            for vm in listed:
-                left = tuple(each for each in vm.pinned_hosts if each != host_id)
-                self._state.put_vm(replace(vm, pinned_hosts=left))
-            self._state.drop_host(host_id)
-            self._backend.audit_log.log(EventCode.USER_REMOVE_VDS, caller, host=host)
 
     def fail(self, host_id: str) -> None:
         """Let the host crash: it stops answering, is fenced, and its HA VMs restart elsewhere.

@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 from ovirt_placement import model
 
 from . import built_in_policies as built_in
-from . import compatibility, cpu_types, devices, ownership
+from . import ownership
 from .affinity import shown_priority
 from .entities import (
     AffinityGroup,
@@ -91,7 +91,7 @@ def _load_vms(state: State, snapshot: model.Snapshot, now: datetime) -> None:
             target = pending.pop(vm.id).host
         started = None if vm.host is None else now
         # An engine shows no VM as crashed.
-        more = devices.of_state_file(vm) | {"created": now, "started": started, "crashed": False}
+        more = {"created": now, "started": started, "crashed": False}
         state.put_vm(_widened(Vm, vm, migrating_to=target, **more))
         ownership.grant(state, vm)
     for entry in pending.values():
@@ -112,14 +112,17 @@ def _lowest(snapshot: model.Snapshot, data_center_id: str, first: str) -> str:
         for cluster in snapshot.clusters
         if (cluster.data_center or first) == data_center_id
     ]
-    return min(versions, key=compatibility.ordered, default=compatibility.USUAL)
+    return min(versions, key=_ordered, default="4.7")
+
+
+def _ordered(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _cluster(state: State, cluster: model.Cluster) -> Cluster:
     policy = _policy_of(state, cluster)
     data_center = cluster.data_center or next(iter(state.data_centers))
-    cpu = cpu_types.of_hosts(cluster.compatibility).name
-    return replace(_widened(Cluster, cluster), data_center=data_center, policy_id=policy.id, cpu_type=cpu)
+    return replace(_widened(Cluster, cluster), data_center=data_center, policy_id=policy.id)
 
 
 def _policy_of(state: State, cluster: model.Cluster) -> SchedulingPolicy:

@@ -18,7 +18,6 @@ from .entities import Caller, Job, Vm
 from .event_codes import EventCode, EventType
 from .migrations import Migration, Migrations
 from .rejections import Rejected
-from .vm_snapshot import check_not_during
 
 _STATUSES = {"up", "powering_up", "paused", "reboot_in_progress"}
 
@@ -89,7 +88,6 @@ class MigrateCommand:
             self._check_host(order, vms[0])
             for vm in vms:
                 _check_vm(vm, force=order.force)
-                check_not_during(self._state.vm_snapshots.values(), vm, "migrate")
             request = self._request(order, vms)
             self._scheduler.validate(request, "migrate")
             if order.host_id is not None and order.host_id == vms[0].host:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from . import built_in_policies as built_in
-from . import cluster_cpu, cluster_refusals, cluster_removal, cluster_rules, cpu_types, refusals
+from . import refusals
 from .backend import Backend
 from .cluster_edit import ClusterEdit
 from .entities import (
@@ -24,7 +24,6 @@ from .entities import (
     SchedulingPolicy,
 )
 from .event_codes import EventCode, EventType
-from .network_commands import MANAGEMENT_NETWORK
 from .policy_rules import check_policy, check_properties, known_properties
 from .rejections import NotFound, existing
 
@@ -40,48 +39,6 @@ class PolicyCommands:
         self._backend = backend
         self._state = backend.state
 
-    def add_cluster(
-        self,
-        name: str,
-        data_center_id: str,
-        *,
-        policy_id: str | None = None,
-        policy_name: str | None = None,
-        properties: Mapping[str, str] | None = None,
-        mac_pool: str | None = None,
-        caller: Caller = ADMIN,
-        **changes: Any,
-    ) -> Cluster:
-        """Add a cluster without hosts; its policy is the default one, unless a known one is named.
-
-        `changes` are of `ClusterEdit`.
-        """
-        with self._backend.lock:
-            data_center = existing(self._state.data_centers, data_center_id)
-            self._check_name("create", name)
-            cluster = Cluster(
-                id=self._backend.new_id(),
-                name=name,
-                ha_reservation=False,
-                data_center=data_center_id,
-                compatibility=data_center.compatibility,
-                policy_id=self._find(policy_id, policy_name).id,
-                networks={
-                    network.id: True
-                    for network in self._state.networks.values()
-                    if network.name == MANAGEMENT_NETWORK
-                },
-            )
-            cluster = ClusterEdit(**changes).applied(cluster)
-            cluster_rules.check_added(self._state, cluster)
-            cluster = self._with_mac_pool(self._with_properties(cluster, properties), mac_pool)
-            cluster_rules.check_added_at_last(cluster)
-            if not cluster.cpu_type:
-                cluster = replace(cluster, cpu_type=cpu_types.of_hosts(cluster.compatibility).name)
-            self._state.put_cluster(cluster)
-            self._log_cluster(EventCode.USER_ADD_CLUSTER, cluster, caller)
-            return cluster
-
     def update_cluster(
         self,
         cluster_id: str,
@@ -90,7 +47,6 @@ class PolicyCommands:
         policy_id: str | None = None,
         policy_name: str | None = None,
         properties: Mapping[str, str] | None = None,
-        mac_pool: str | None = None,
         caller: Caller = ADMIN,
         **changes: Any,
     ) -> Cluster:
@@ -104,36 +60,55 @@ class PolicyCommands:
             if name is not None and name != before.name:
                 self._check_name("edit", name)
             cluster = replace(ClusterEdit(**changes).applied(before), name=name or before.name)
-            cluster_rules.check_changed(self._state, before, cluster)
             if policy_id is not None or policy_name is not None:
                 cluster = replace(cluster, policy_id=self._find(policy_id, policy_name).id)
-            cluster = self._with_mac_pool(self._with_properties(cluster, properties), mac_pool)
-            cluster_rules.check_changed_at_last(self._state, before, cluster)
-            after = cluster_cpu.upgraded(self._state, before, cluster)
+            after = self._with_properties(cluster, properties)
             self._state.put_cluster(after)
-            if after != cluster:
-                code = EventCode.CLUSTER_UPDATE_CPU_WHEN_DEPRECATED
-                self._log_cluster(code, after, caller, cpu=after.cpu_type)
             self._log_cluster(EventCode.USER_UPDATE_CLUSTER, after, caller)
             return after
 
-    def remove_cluster(self, cluster_id: str, *, caller: Caller = ADMIN) -> None:
-        """Remove a cluster in which nothing is; its affinity groups and permissions go with it."""
+    def add_cluster(self, name: str, data_center_id: str, *, caller: Caller = ADMIN) -> Cluster:
+        """Add a cluster without hosts; its policy is the default one."""
         with self._backend.lock:
-            cluster = existing(self._state.clusters, cluster_id)
-            cluster_removal.check(self._state, cluster)
-            cluster_removal.remove(self._state, cluster)
+            data_center = existing(self._state.data_centers, data_center_id)
+            self._check_name("create", name)
+            cluster = Cluster(
+                id=self._backend.new_id(),
+                name=name,
+                ha_reservation=False,
+                data_center=data_center_id,
+                compatibility=data_center.compatibility,
+                policy_id=self._find(None, None).id,
+            )
+            cluster = self._with_properties(cluster, None)
+            self._state.put_cluster(cluster)
+            self._log_cluster(EventCode.USER_ADD_CLUSTER, cluster, caller)
+            return cluster
+
+    def remove_cluster(self, cluster_id: str, *, caller: Caller = ADMIN) -> None:
+        """Remove a cluster without hosts and VMs, with its affinity groups and the permissions on it."""
+        with self._backend.lock:
+            state, cluster = self._state, existing(self._state.clusters, cluster_id)
+            inhabited = {host.cluster for host in state.hosts.values()}
+            if cluster_id in inhabited | {vm.cluster for vm in state.vms.values()}:
+                raise refusals.conflict(
+                    "VDS_CANNOT_REMOVE_CLUSTER_VDS_DETECTED",
+                    "Cannot remove Host Cluster. Cluster contains one or more Hosts or VMs",
+                )
+            for group in state.groups_of(cluster_id):
+                state.drop(state.groups, group.id)
+            for permission in tuple(state.permissions.values()):
+                if permission.cluster == cluster_id:
+                    state.drop(state.permissions, permission.id)
+            state.drop(state.clusters, cluster_id)
             self._log_cluster(EventCode.USER_REMOVE_CLUSTER, cluster, caller)
 
     def _check_name(self, verb: str, name: str) -> None:
         if any(known.name == name for known in self._state.clusters.values()):
-            raise cluster_refusals.cluster_name_used(verb)
-
-    def _with_mac_pool(self, cluster: Cluster, mac_pool: str | None) -> Cluster:
-        if mac_pool is None:
-            return cluster
-        existing(self._state.mac_pools, mac_pool)
-        return replace(cluster, mac_pool=mac_pool)
+            raise refusals.conflict(
+                "CLUSTER_CANNOT_DO_ACTION_NAME_IN_USE",
+                f"Cannot {verb} Cluster. Cluster name is already in use.",
+            )
 
     def _with_properties(self, cluster: Cluster, given: Mapping[str, str] | None) -> Cluster:
         """Merge properties into those that a cluster and its policy have; what no unit knows is dropped."""

@@ -58,17 +58,8 @@ class PowerCommands:
             return job
 
     def reboot(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Let the guest restart where it is; what is to change with its next start needs another start."""
-        with self._backend.lock:
-            vm = self._state.vms.get(vm_id)
-            if vm is None or vm.next_run is None or vm.status not in _REBOOTABLE:
-                return self._restart(vm_id, "restart", EventCode.USER_REBOOT_VM, _REBOOTABLE, caller)
-            self._unlocked_vm(vm_id, "restart")
-            self._log(EventCode.USER_INITIATED_SHUTDOWN_VM, vm, caller)
-            self._log(EventCode.USER_REBOOT_VM, vm, caller)
-            job = self._backend.jobs.start(f"Rebooting VM {vm.name}", caller)
-            self._running.start_again(vm_id, job, caller, lambda: self._restarts.begin(vm_id))
-            return job
+        """Let the guest restart where it is."""
+        return self._restart(vm_id, "restart", EventCode.USER_REBOOT_VM, _REBOOTABLE, caller)
 
     def reset(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Restart the VM where it is, whatever the guest says."""

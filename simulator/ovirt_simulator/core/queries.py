@@ -10,8 +10,8 @@ from ovirt_placement import model
 
 from ..scheduler.placing import Scheduler
 from ..scheduler.request import Request
-from . import affinity, mac_addresses, statistics, storage_domains
-from .access import Permission, Principal, Role
+from . import affinity, statistics
+from .access import Permission, Role
 from .backend import Backend
 from .entities import (
     AffinityGroup,
@@ -28,18 +28,9 @@ from .entities import (
     Tag,
     Vm,
 )
-from .fence_agent import FenceAgent
-from .host_nic import HostNic, nic_of
-from .images import DiskImage, Template, plain_template
-from .instance_type import InstanceType
-from .mac_pool import MacPool
-from .network_commands import networks_of
 from .rejections import Rejected, existing
-from .storage_domain import StorageDomain
-from .vm_pool import VmPool
-from .vm_snapshot import VmSnapshot
 
-Named = TypeVar("Named", Cluster, Host, Vm, AffinityGroup, AffinityLabel, Tag, Template, DiskImage)
+Named = TypeVar("Named", Cluster, Host, Vm, AffinityGroup, AffinityLabel, Tag)
 
 
 class Queries:
@@ -63,11 +54,6 @@ class Queries:
     def data_center(self, data_center_id: str) -> DataCenter | None:
         return self._state.data_centers.get(data_center_id)
 
-    def fence_agents(self) -> tuple[FenceAgent, ...]:
-        """All fence agents, in the order in which those of a host are tried."""
-        with self._backend.lock:
-            return tuple(sorted(self._state.fence_agents.values(), key=lambda agent: agent.order))
-
     def clusters(self) -> tuple[Cluster, ...]:
         with self._backend.lock:
             return _by_name(self._state.clusters.values())
@@ -81,10 +67,6 @@ class Queries:
 
     def host(self, host_id: str) -> Host | None:
         return self._state.hosts.get(host_id)
-
-    def host_nic(self, host: Host) -> HostNic:
-        with self._backend.lock:
-            return nic_of(self._state, host)
 
     def host_summary(self, host_id: str) -> HostSummary:
         """Count the host's VMs: those that are not down, those that migrate (in or out), and all."""
@@ -160,81 +142,14 @@ class Queries:
         with self._backend.lock:
             return _by_name(self._state.tags.values())
 
-    def storage_domains(self) -> list[StorageDomain]:
-        with self._backend.lock:
-            return storage_domains.all_of(self._state)
-
-    def networks_of(self, cluster: Cluster) -> dict[str, bool]:
-        """The ids of a cluster's networks, with whether its hosts must have them."""
-        with self._backend.lock:
-            return networks_of(self._state, cluster)
-
-    def mac_address(self, nic_id: str) -> str:
-        with self._backend.lock:
-            return mac_addresses.mac_address(self._state, nic_id)
-
-    def mac_pools(self) -> tuple[MacPool, ...]:
-        with self._backend.lock:
-            return tuple(self._state.mac_pools.values())
-
     def roles(self) -> tuple[Role, ...]:
         with self._backend.lock:
             return tuple(self._state.roles.values())
-
-    def principals(self) -> tuple[Principal, ...]:
-        """Users and groups that were taken from a directory."""
-        with self._backend.lock:
-            return tuple(self._state.principals.values())
-
-    def tags_of_holders(self) -> dict[str, tuple[str, ...]]:
-        """The names of tags by the ids of the users and groups that bear any."""
-        with self._backend.lock:
-            return {one.id: one.tags for one in self._state.holders_tags.values()}
 
     def permissions(self) -> tuple[Permission, ...]:
         """All permissions; those on the whole system that make users log in are not among them."""
         with self._backend.lock:
             return tuple(self._state.permissions.values())
-
-    def instance_types(self) -> tuple[InstanceType, ...]:
-        """Instance types that were added; the state file knows its own by their ids alone."""
-        with self._backend.lock:
-            return tuple(self._state.instance_types.values())
-
-    def vm_pools(self) -> tuple[VmPool, ...]:
-        with self._backend.lock:
-            return tuple(self._state.vm_pools.values())
-
-    def vm_snapshots(self, vm_id: str) -> tuple[VmSnapshot, ...]:
-        """A VM's snapshots but the active one, oldest first."""
-        with self._backend.lock:
-            return tuple(one for one in self._state.vm_snapshots.values() if one.vm.id == vm_id)
-
-    def templates(self) -> tuple[Template, ...]:
-        """All templates; those that the state file knows by their ids alone are named like these."""
-        with self._backend.lock:
-            used = {vm.template for vm in self._state.vms.values() if vm.template is not None}
-            plain = {name: plain_template(name, name) for name in used}
-            return _by_name((plain | self._state.templates).values())
-
-    def template(self, template_id: str) -> Template | None:
-        with self._backend.lock:
-            return self._state.template(template_id)
-
-    def disks(self) -> tuple[DiskImage, ...]:
-        """All disks, attached or not; of those in the state file little more than the id is known."""
-        with self._backend.lock:
-            attached = (disk.id for vm in self._state.vms.values() for disk in vm.disks)
-            plain = {disk_id: DiskImage(id=disk_id, name=disk_id) for disk_id in attached}
-            return _by_name((plain | self._state.images).values())
-
-    def disk(self, disk_id: str) -> DiskImage | None:
-        with self._backend.lock:
-            return self._state.image(disk_id)
-
-    def disk_owners(self, disk_id: str) -> tuple[Vm, ...]:
-        with self._backend.lock:
-            return self._state.disk_owners(disk_id)
 
     def networks(self) -> tuple[model.Network, ...]:
         with self._backend.lock:

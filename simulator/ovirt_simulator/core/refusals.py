@@ -23,21 +23,6 @@ def bad_parameters(key: str, text: str) -> Rejected:
     return Rejected(Message(key, text, _BAD))
 
 
-def tag_name_used() -> Rejected:
-    return conflict("TAGS_SPECIFY_TAG_IS_IN_USE", "The specified Tag name already exists.")
-
-
-def tag_read_only() -> Rejected:
-    return conflict("TAGS_CANNOT_EDIT_READONLY_TAG", "Cannot edit readonly tag")
-
-
-def tag_its_own_parent() -> Rejected:
-    return conflict(
-        "TAGS_SPECIFIED_TAG_CANNOT_BE_THE_PARENT_OF_ITSELF",
-        "Operation canceled, recursive Tag hierarchy cannot be defined.",
-    )
-
-
 def vm_not_found(action: str) -> Rejected:
     return bad_parameters("ACTION_TYPE_FAILED_VM_NOT_FOUND", f"Cannot {action} VM. VM is not found.")
 
@@ -63,32 +48,10 @@ def illegal_priority(action: str, most: int) -> Rejected:
     )
 
 
-def memory_above_maximum(action: str, memory_mb: int, most_mb: int) -> Rejected:
-    return conflict(
-        "ACTION_TYPE_FAILED_MAX_MEMORY_CANNOT_BE_SMALLER_THAN_MEMORY_SIZE",
-        f"Cannot {action} VM. Memory size ({memory_mb}MB) cannot exceed maximum memory size ({most_mb}MB).",
-    )
-
-
-def vm_delete_protected() -> Rejected:
-    return conflict(
-        "ACTION_TYPE_FAILED_DELETE_PROTECTION_ENABLED",
-        "Cannot remove VM. Delete protection is enabled."
-        " In order to delete, disable Delete protection first.",
-    )
-
-
 def vm_not_down_for_removal() -> Rejected:
     return conflict(
         "VM_CANNOT_REMOVE_VM_WHEN_STATUS_IS_NOT_DOWN",
         "Cannot remove VM that its state is not down.\n-Please stop the VM first.",
-    )
-
-
-def vm_image_locked(action: str) -> Rejected:
-    return conflict(
-        "ACTION_TYPE_FAILED_VM_IS_LOCKED",
-        f"Cannot {action} VM: VM is locked. Please try again in a few minutes.",
     )
 
 

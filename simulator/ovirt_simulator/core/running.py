@@ -11,7 +11,6 @@ from .audit_log import NO_WORDS
 from .backend import Backend
 from .entities import SYSTEM, Caller, Job, Vm
 from .event_codes import EventCode, EventType
-from .next_run import configured
 from .timeline import Action
 
 
@@ -65,19 +64,6 @@ class Running:
         self._set_status(vm_id, "reboot_in_progress")
         self.later(vm_id, course, self._backend.settings.boot_seconds, lambda: self._set_up(vm_id, course))
 
-    def start_again(self, vm_id: str, job: Job | None, caller: Caller, start: Action) -> None:
-        """Let a VM's guest go down, and begin it again as it is to be from now on."""
-        course = self.begin(vm_id, job)
-        self._set_status(vm_id, "reboot_in_progress")
-
-        def down() -> None:
-            self._log(EventCode.VM_DOWN, vm_id, caller, words={"exit": ""})
-            self._log(EventCode.COLD_REBOOT_VM_DOWN, vm_id, SYSTEM)
-            self.set_down(vm_id)
-            start()
-
-        self.later(vm_id, course, self._backend.settings.shutdown_seconds, down)
-
     def suspend(self, vm_id: str, job: Job | None, caller: Caller) -> None:
         course = self.begin(vm_id, job)
         self._set_status(vm_id, "saving_state")
@@ -127,10 +113,6 @@ class Running:
     def set_down(self, vm_id: str, *, ended: str = "finished") -> None:
         """Record that the VM is down; its host's memory is free again, and its last job ended so."""
         self._leave_host(vm_id, "down", ended=ended)
-        vm = self._state.vms[vm_id]
-        if vm.next_run is not None:
-            self._state.put_vm(configured(vm, vm.next_run))
-            self._log(EventCode.SYSTEM_UPDATE_VM, vm_id, SYSTEM)
 
     def _leave_host(self, vm_id: str, status: str, *, ended: str) -> None:
         vm = self._state.vms[vm_id]
@@ -145,8 +127,6 @@ class Running:
                 handed_over=False,
                 started=None,
                 stopped=self._backend.now,
-                cdrom_now=None,
-                plugged_mb=0 if status == "down" else vm.plugged_mb,
             )
         )
 

@@ -9,7 +9,7 @@ import msgspec
 from ovirt_placement import model
 
 from . import built_in_policies as built_in
-from .entities import Cluster, SchedulingPolicy, Vm
+from .entities import Cluster, SchedulingPolicy
 from .state import State
 
 Narrow = TypeVar("Narrow", bound=msgspec.Struct)
@@ -21,7 +21,7 @@ def snapshot(state: State) -> model.Snapshot:
         data_centers=tuple(_narrowed(model.DataCenter, record) for record in state.data_centers.values()),
         clusters=tuple(_cluster(state, record) for record in state.clusters.values()),
         hosts=tuple(_narrowed(model.Host, record) for record in state.hosts.values()),
-        vms=tuple(_vm(record) for record in state.vms.values()),
+        vms=tuple(_narrowed(model.Vm, record) for record in state.vms.values()),
         networks=tuple(state.networks.values()),
         vnic_profiles=tuple(state.vnic_profiles.values()),
         affinity_groups=tuple(_narrowed(model.AffinityGroup, record) for record in state.groups.values()),
@@ -44,14 +44,6 @@ def live_snapshot(state: State) -> model.Snapshot:
         affinity_groups=tuple(state.groups.values()),
         affinity_labels=tuple(state.labels.values()),
         pending=tuple(state.pending.values()),
-    )
-
-
-def _vm(vm: Vm) -> model.Vm:
-    return msgspec.structs.replace(
-        _narrowed(model.Vm, vm),
-        disks=tuple(_narrowed(model.Disk, disk) for disk in vm.disks),
-        nics=tuple(_narrowed(model.Nic, nic) for nic in vm.nics),
     )
 
 

@@ -35,11 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host_fence_seconds: float = 30.0
     host_activation_seconds: float = 3.0
     update_check_seconds: float = 2.0
-    #: How long a storage domain prepares for maintenance.
-    storage_deactivation_seconds: float = 2.0
-    #: How long a snapshot is locked while it is made or removed.
-    snapshot_seconds: float = 2.0
-    #: How long a new host installs, and how long it takes to come up from there.
+    #: How long an upgrade installs, and how long a host takes to come up from there.
     host_installation_seconds: float = 10.0
     host_boot_seconds: float = 5.0
     #: For so long the engine waits for a host that it has restarted.
@@ -57,8 +53,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     load_balancing_seconds: float | None = None
     #: How often it checks the clusters' HA reservation; the real one does every five minutes.
     ha_check_seconds: float | None = None
-    #: How often it starts VMs of pools that keep some running.
-    pool_monitor_seconds: float | None = 300.0
 
 
 USUAL = Settings()

@@ -10,22 +10,21 @@ from ovirt_placement import model
 
 from ..scheduler.placing import Scheduler
 from ..scheduler.request import Request
-from . import devices, next_run, ownership, refusals, vm_edit
+from . import ownership, refusals, vm_edit
 from .backend import Backend
-from .change_cluster_command import ChangeClusterCommand
+from .change_cluster_command import ChangeClusterCommand, leave_groups_and_labels
 from .entities import ADMIN, SYSTEM, Caller, Job, Vm
 from .event_codes import EventCode
 from .migrate_command import MigrateCommand, Order
 from .migrations import Migrations
 from .power_commands import PowerCommands
-from .rejections import Rejected
+from .rejections import Rejected, existing
 from .restarts import Restarts
 from .running import Running
-from .storage_domain_commands import check_storage
-from .vm_creation import NewVm, VmCreation
 from .vm_edit import VmEdit
-from .vm_snapshot import check_not_during
 
+#: What a VM of the template Blank has.
+_BLANK_MB = 1024
 _DOWN = {"down", "suspended"}
 
 
@@ -48,7 +47,6 @@ class VmCommands(PowerCommands):
         self._scheduler = scheduler
         self._migrate = MigrateCommand(backend, migrations, scheduler)
         self._change_cluster = ChangeClusterCommand(backend)
-        self._creation = VmCreation(backend, running)
 
     def add(self, vm: model.Vm, *, caller: Caller = ADMIN) -> Vm:
         """Create a VM that is down, at once; its name is unique (409)."""
@@ -56,36 +54,59 @@ class VmCommands(PowerCommands):
             if any(vm.name == known.name for known in self._state.vms.values()):
                 raise refusals.vm_name_used("add")
             vm = replace(vm, host=None, status="down", migrating_to=None)
-            created = Vm(**asdict(vm) | devices.of_state_file(vm), created=self._backend.now)
+            created = Vm(**asdict(vm), created=self._backend.now)
             self._state.put_vm(created)
             ownership.grant(self._state, created)
             self._log(EventCode.USER_ADD_VM, created, caller)
             return created
 
-    def create(self, order: NewVm, *, caller: Caller = ADMIN) -> Vm:
-        """Create a VM from a template, as it is asked for and else as the template is."""
+    def create(self, cluster_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
+        """Create a VM that is down, of the template Blank but for what is named."""
         with self._backend.lock:
-            return self._creation.create(order, caller)
+            existing(self._state.clusters, cluster_id)
+            blank = Vm(
+                id=self._backend.new_id(),
+                name="",
+                cluster=cluster_id,
+                host=None,
+                status="down",
+                memory_mb=_BLANK_MB,
+                guaranteed_mb=_BLANK_MB,
+                usage_mem_percent=None,
+                usage_cpu_percent=None,
+                vcpus=1,
+                ha=False,
+                migratable=True,
+                hosted_engine=False,
+                created=self._backend.now,
+            )
+            vm = edit.applied(blank)
+            vm_edit.check(self._state, blank, vm, "add")
+            self._state.put_vm(vm)
+            self._log(EventCode.USER_ADD_VM, vm, caller)
+            return vm
 
-    def remove(self, vm_id: str, *, disks: bool = True, caller: Caller = ADMIN) -> None:
-        """Remove a VM that is down, with its disks or without."""
+    def remove(self, vm_id: str, *, caller: Caller = ADMIN) -> None:
+        """Remove a VM that is down, with its permissions, from affinity groups and labels as well."""
         with self._backend.lock:
-            self._creation.remove(self._unlocked_vm(vm_id, "remove"), disks=disks, caller=caller)
+            vm = self._unlocked_vm(vm_id, "remove")
+            if vm.status != "down":
+                raise refusals.vm_not_down_for_removal()
+            for permission in self._state.permissions_on(vm):
+                self._state.drop(self._state.permissions, permission.id)
+            leave_groups_and_labels(self._state, vm.id)
+            self._running.forget(vm.id)
+            self._state.drop_vm(vm.id)
+            self._backend.jobs.note(f"Removing VM {vm.name} from system", caller)
+            self._log(EventCode.USER_REMOVE_VM_FINISHED, vm, caller)
 
-    def edit(self, vm_id: str, edit: VmEdit, *, later: bool = False, caller: Caller = ADMIN) -> Vm:
-        """Change what the edit names: what a VM that runs cannot take, when it starts again.
-
-        `later` keeps all for then that is not only administration.
-        """
+    def edit(self, vm_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
+        """Change what the edit names, at once."""
         with self._backend.lock:
             before = self._unlocked_vm(vm_id, "edit")
-            kept = before.next_run if later else None
-            wanted = edit.applied(before if kept is None else next_run.configured(before, kept))
-            vm_edit.check(self._state, before, wanted, "edit")
-            vm = next_run.divided(before, wanted, later=later)
+            vm = edit.applied(before)
+            vm_edit.check(self._state, before, vm, "edit")
             self._state.put_vm(vm)
-            for code, words in next_run.plugged(before, vm).items():
-                self._log(code, vm, caller, {"device": self._backend.new_id(), **words})
             self._backend.jobs.note(f"Editing VM {vm.name} properties", caller)
             self._log(EventCode.USER_UPDATE_VM, vm, caller)
             return vm
@@ -181,10 +202,8 @@ class VmCommands(PowerCommands):
         try:
             if vm.runs:
                 raise refusals.vm_running("run")
-            check_not_during(self._state.vm_snapshots.values(), vm, "run")
             if vm.status not in _DOWN:
                 raise refusals.vm_status_illegal("run", vm.engine_status)
-            check_storage(self._state, vm)
             if host_id is not None and host_id not in self._state.hosts:
                 raise refusals.invalid_host("run")
             whitelist = frozenset() if host_id is None else frozenset({host_id})

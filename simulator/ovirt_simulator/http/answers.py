@@ -52,11 +52,6 @@ def incomplete(type_name: str, *missing: str, verb: str = "add") -> Refusal:
     return fault(400, f"{type_name} [{', '.join(missing)}] required for {verb}", INCOMPLETE)
 
 
-def plain(status: int, text: str) -> Refusal:
-    """Refuse with a line of text that is no fault, as some of the engine's resources do."""
-    return Refusal(Response(text, status, content_type="text/plain;charset=UTF-8"))
-
-
 def usage() -> Refusal:
     """Refuse a body that cannot be read: a usage message, not a fault, which no client expects."""
     message = "Request syntactically incorrect."
@@ -84,13 +79,6 @@ def options(methods: Iterable[str]) -> Response:
     if words == "OPTIONS":
         return absent().response
     return Response(words, headers={"Allow": words}, content_type="text/plain;charset=UTF-8")
-
-
-def allowing(methods: Iterable[str]) -> Response:
-    """Refuse a method that an address has not, saying which it has."""
-    response = page(405)
-    response.headers["Allow"] = ", ".join(sorted({*methods, "OPTIONS"}))
-    return response
 
 
 def page(status: int, text: str = "") -> Response:

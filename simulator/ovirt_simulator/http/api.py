@@ -17,8 +17,8 @@ from ovirt_simulator.http.cache import RenderCache
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.links import Follow, FollowError
 from ovirt_simulator.http.log_ins import Sessions
-from ovirt_simulator.http.routes import routes
-from ovirt_simulator.http.routes.table import Resource
+from ovirt_simulator.http.render.root import COLLECTIONS
+from ovirt_simulator.http.table import Answer, routes
 from ovirt_simulator.http.users import User
 
 _LOG = logging.getLogger(__name__)
@@ -53,9 +53,11 @@ class Api:
         except rejections.NotFound as missing:
             return answers.fault(404, str(missing)).response
         except NotFound:
+            if path.strip("/").partition("/")[0] in COLLECTIONS:
+                return answers.not_simulated(f"{request.method} of {path}").response
             return answers.absent().response
-        except MethodNotAllowed as other:
-            return answers.allowing(other.valid_methods or ())
+        except MethodNotAllowed:
+            return answers.not_simulated(f"{request.method} of {path}").response
         except FollowError as error:
             _LOG.info("%s %s: %s", request.method, request.full_path, error)
             return answers.page(500, "java.lang.IllegalStateException")
@@ -83,14 +85,16 @@ class Api:
             resource, arguments, _ = self._match(unquote(address.removeprefix(markup.API)), "GET")
             below = call.below(follow)
             result = resource.answer(below, **arguments)
-        except (answers.Refusal, NotFound) as missing:
-            if isinstance(missing, answers.Refusal) and missing.response.status_code == 501:
+        except NotFound:
+            raise answers.not_simulated(f"what is at {address}") from None
+        except answers.Refusal as missing:
+            if missing.response.status_code == 501:
                 raise
             raise FollowError(f"{address}: {missing}") from missing
         _check_followed(below, result, address)
         return result if resource.root is None else markup.collection(tag, result)
 
-    def _match(self, path: str, method: str) -> tuple[Resource, dict[str, str], str]:
+    def _match(self, path: str, method: str) -> tuple[Answer, dict[str, str], str]:
         """Give the resource at a path, what it is asked with, and the pattern of its address."""
         rule, arguments = self._adapter.match(path, method, return_rule=True)
         return rule.endpoint, dict(arguments), rule.rule

@@ -12,10 +12,9 @@ from typing import Any, Protocol
 from werkzeug import Request, Response
 from werkzeug.utils import redirect
 
-from ovirt_simulator.http import accepts, answers, persistent_auth, services, sso
+from ovirt_simulator.http import answers, services, sso
 from ovirt_simulator.http.disturbances import Disturbances
 from ovirt_simulator.http.markup import API
-from ovirt_simulator.http.resources.transfers import IMAGES
 from ovirt_simulator.http.sso import LoginError, Tokens
 from ovirt_simulator.http.tally import Tally
 from ovirt_simulator.http.users import User
@@ -29,7 +28,7 @@ _WELCOME = {
     "/ovirt-engine/": "/ovirt-engine/sso/oauth/authorize",
     "/ovirt-engine/sso/oauth/authorize": "/ovirt-engine/",
 }
-_CHUNK = 1 << 20
+_XML = "application/xml"
 _VERSION = re.compile("/v([0-9]+)(|/.*)")
 _TOKEN_INFO_PATH = "/ovirt-engine/sso/oauth/token-info"  # noqa: S105 - an address
 _LOGOUT_PATH = "/ovirt-engine/services/sso-logout"
@@ -107,14 +106,12 @@ class Application:
             return services.pki_resource(request, self._certificates)
         if path in _WELCOME:
             return redirect(_WELCOME[path])
-        if path.startswith(f"{IMAGES}/") and request.method in ("OPTIONS", "PUT"):
-            return _swallowed(request)
         if path.startswith(f"{CONTROL}/"):
             return self._control(request, path.removeprefix(CONTROL))
         return answers.page(404)
 
     def _authenticated(self, request: Request, path: str) -> Response:
-        identity = persistent_auth.identity(request, self._tokens) or self._identity(request)
+        identity = self._identity(request)
         if identity is None:
             response = answers.page(401)
             response.headers["WWW-Authenticate"] = 'Basic realm="RESTAPI"'
@@ -123,11 +120,9 @@ class Application:
         version, path = _version(request, path)
         if version != "4":
             return answers.page(400)
-        if not accepts.anything_here(request):
-            return answers.page(406)
-        response = accepts.in_its_form(request, self._api.answer(request, path, *identity))
-        persistent_auth.settle(request, response, self._tokens, identity[0])
-        return response
+        if request.accept_mimetypes and not request.accept_mimetypes.best_match([_XML]):
+            return answers.not_simulated("JSON, or any other form but XML").response
+        return self._api.answer(request, path, *identity)
 
     def _identity(self, request: Request) -> tuple[str, User] | None:
         """Say who asks, by token or by name and password."""
@@ -151,13 +146,6 @@ def _version(request: Request, path: str) -> tuple[str, str]:
     if found is not None:
         return found[1], found[2]
     return request.headers.get("Version") or "4", path
-
-
-def _swallowed(request: Request) -> Response:
-    """Take what is sent to a disk, however much, and keep nothing."""
-    while request.stream.read(_CHUNK):
-        pass
-    return Response(status=200)
 
 
 def _hung_up() -> OSError:

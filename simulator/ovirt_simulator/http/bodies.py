@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import TypeVar
 
 from lxml import etree
 
 from ovirt_placement.model import AffinityRule
-from ovirt_simulator.http import guids, json_form, limits
+from ovirt_simulator.http import guids, limits
 from ovirt_simulator.http.answers import fault, usage
 
 Value = TypeVar("Value")
@@ -33,18 +33,9 @@ class Body:
             raise usage()
         return cls(node)
 
-    @classmethod
-    def parse_json(cls, document: bytes, tag: str) -> Body:
-        """Read a JSON object that stands for the element `tag`; refuse others with a usage message."""
-        try:
-            node = json_form.from_json(document, tag)
-        except json_form.NotJson:
-            raise usage() from None
-        return cls(node)
-
-    def check(self, step: str, present: Callable[[], str] | None = None) -> None:
-        """Refuse what is not known, as `limits.check_body`; `present` renders the entity that is changed."""
-        limits.check_body(self._node, step, present and (lambda: etree.fromstring(present(), _PARSER)))
+    def check(self, step: str) -> None:
+        """Refuse what is not known, as `limits.check_body`."""
+        limits.check_body(self._node, step)
 
     def check_ids(self) -> None:
         """Refuse ids that are no UUIDs."""
@@ -106,21 +97,6 @@ class Body:
             return convert(text)
         except (ValueError, KeyError):
             raise fault(400, f"{text} is not a valid {tag}", "Invalid value") from None
-
-
-def member(body: Body, tag: str, kind: str, members: Collection[str]) -> str | None:
-    """Give a word that must be one of an enumeration; None where the body says nothing of it."""
-    word = body.text(tag)
-    if word is not None and word not in members:
-        raise fault(400, f"'{word}' is not a member of {kind}", "Invalid Enum value")
-    return word
-
-
-def compatibility(body: Body) -> str | None:
-    """Give the compatibility version that a body names, `4.7`; half of one says nothing."""
-    version = body.child("version")
-    numbers = (None,) if version is None else (version.integer("major"), version.integer("minor"))
-    return None if None in numbers else "{}.{}".format(*numbers)
 
 
 def rule(body: Body, tag: str, present: AffinityRule, *, legacy: bool = False) -> AffinityRule | None:

@@ -13,8 +13,8 @@ from werkzeug import Request
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.queries import Queries
-from ovirt_simulator.http import guids, json_form, markup
-from ovirt_simulator.http.answers import Refusal, denied, fault, page
+from ovirt_simulator.http import guids, markup
+from ovirt_simulator.http.answers import Refusal, denied, fault, not_simulated, page
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.cache import RenderCache
 from ovirt_simulator.http.links import NOTHING, Follow, Links, parse_follow
@@ -67,11 +67,6 @@ class Call:
         self.follow = parse_follow(self.parameter("follow") or "") if follow is None else follow
         #: Whether links were asked for, of which some may be followed.
         self.linked = False
-
-    @property
-    def server_url(self) -> str:
-        """Where this engine is, as the client has it: http://HOST:PORT."""
-        return self._request.host_url.rstrip("/")
 
     @property
     def queries(self) -> Queries:
@@ -130,23 +125,20 @@ class Call:
         return value
 
     def body(self, tag: str) -> Body:
-        """Read the body, XML or JSON; an XML root must be `tag`."""
+        """Read the body, XML whose root is `tag`."""
         document, kind = self._request.get_data(), self._request.mimetype
-        changes, step = self._request.method == "PUT", self._path.rstrip("/").rpartition("/")[2]
-        if kind not in ("", json_form.JSON_TYPE, json_form.XML_TYPE):
+        step = self._path.rstrip("/").rpartition("/")[2]
+        if kind == "application/json":
+            raise not_simulated("JSON")
+        if kind not in ("", "application/xml"):
             raise Refusal(page(415))
-        parse = Body.parse_json if kind == json_form.JSON_TYPE else Body.parse
-        body = parse(document, tag)
-        body.check(step, self._present if changes else None)
-        if changes and body.id not in (None, step):
+        body = Body.parse(document, tag)
+        body.check(step)
+        if self._request.method == "PUT" and body.id not in (None, step):
             raise fault(409, "Attempt to set immutable field: id", "Broken immutability constraint")
         if guids.are_uuids(cluster.id for cluster in self.queries.clusters()):
             body.check_ids()
         return body
-
-    def _present(self) -> str:
-        """Render what is at the address of this request, as a GET shows it."""
-        return self._expand(self, self._path, "", NOTHING)
 
     def need_admin(self) -> None:
         """Refuse a query that only admins may make, and not filtered."""

@@ -12,7 +12,6 @@ from werkzeug import Request
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Caller
-from ovirt_simulator.http.persistent_auth import COOKIE
 
 
 class Sessions:
@@ -24,8 +23,6 @@ class Sessions:
 
     def note(self, request: Request, user_name: str) -> None:
         """Log a log-in, unless the request belongs to a session that has begun."""
-        if request.cookies.get(COOKIE):
-            return
         authorization = request.authorization
         token = "" if authorization is None else authorization.token or ""
         session = b64encode(hashlib.sha512(token.encode()).digest()).decode()
@@ -33,4 +30,4 @@ class Sessions:
             return
         self._begun.add(session)
         caller = Caller(user=f"{user_name}-authz")
-        self._engine.sessions.begin(request.remote_addr or "", session, caller=caller)
+        self._engine.events.log_in(request.remote_addr or "", session, caller=caller)

@@ -62,18 +62,6 @@ def test_an_external_event(events: EventsService) -> None:
     assert events.add(external(8, correlation_id="mine")).correlation_id == "mine"
 
 
-def test_a_custom_id_is_used_once_for_ever(events: EventsService) -> None:
-    first = events.add(external(7))
-    events.event_service(first.id).remove()
-    assert [event.code for event in events.list()] == [30]
-    assert events.event_service(first.id).get().description == "event 7", "dismissed, not gone"
-    with pytest.raises(Error, match="=Cannot add External Event") as caught:
-        events.add(external(7))
-    assert caught.value.code == 400
-    events.undelete()
-    assert [event.id for event in events.list()] == [first.id, "1"]
-
-
 def test_the_engines_own_origin_is_refused(events: EventsService) -> None:
     event = external(1)
     event.origin = "OVIRT"

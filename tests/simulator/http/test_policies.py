@@ -112,25 +112,3 @@ def test_a_cluster_is_changed(sdk: Connection) -> None:
     assert (changed.ha_reservation, changed.description) == (True, "now reserved")
     assert changed.management_network.id == "net1", "answers to changes are populated"
     assert service.get().ha_reservation is True
-
-
-def test_a_cluster_is_made_with_a_policy_and_given_another_name(sdk: Connection) -> None:
-    clusters = sdk.system_service().clusters_service()
-    made = clusters.add(
-        types.Cluster(
-            name="new",
-            data_center=types.DataCenter(name="DC"),
-            ha_reservation=True,
-            scheduling_policy=types.SchedulingPolicy(name="evenly_distributed"),
-            custom_scheduling_policy_properties=[types.Property(name="HighUtilization", value="70")],
-        )
-    )
-    shown = {one.name: one.value for one in made.custom_scheduling_policy_properties}
-    assert (made.ha_reservation, shown["HighUtilization"]) == (True, "70")
-    assert sdk.follow_link(made.scheduling_policy).name == "evenly_distributed"
-    service = clusters.cluster_service(made.id)
-    assert service.update(types.Cluster(name="renamed")).name == "renamed"
-    with pytest.raises(Error, match="already in use"):
-        service.update(types.Cluster(name="Default"))
-    with pytest.raises(Error, match="Cannot change Data Center association"):
-        service.update(types.Cluster(data_center=types.DataCenter(id="another")))

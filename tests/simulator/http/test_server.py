@@ -7,7 +7,6 @@ import socket
 import ssl
 import threading
 import weakref
-from base64 import b64encode
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
@@ -167,27 +166,6 @@ def test_pages_that_need_no_log_in(server: Server) -> None:
     assert page("health") == (200, b"DB Up!Welcome to Health Status!")
     assert page("pki-resource?resource=ca-certificate")[0] == 404, "without TLS there is none"
     assert page("pki-resource?resource=nonsense")[0] == 400
-
-
-def test_requests_in_a_row_on_one_connection_and_bodies_in_chunks(server: Server) -> None:
-    host = server.url.removeprefix("http://")
-    name, _, port = host.rpartition(":")
-    login = f"Host: {host}\r\nAuthorization: Basic {b64encode(b'admin@internal:password').decode()}\r\n"
-    get = f"GET /ovirt-engine/api/vms/web1 HTTP/1.1\r\n{login}\r\n"
-    body = "<tag><name>pieces</name></tag>"
-    post = (
-        f"POST /ovirt-engine/api/tags HTTP/1.1\r\n{login}Content-Type: application/xml\r\n"
-        f"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
-    )
-    with socket.create_connection((name, int(port)), timeout=30) as connection:
-        connection.sendall(f"{get}{get}{post}".encode())
-        reply = b"".join(iter(lambda: connection.recv(1 << 16), b""))
-    assert [line[9:12] for line in reply.splitlines() if line.startswith(b"HTTP/1.1")] == [
-        b"200",
-        b"200",
-        b"201",
-    ]
-    assert b"<name>pieces</name>" in reply
 
 
 @pytest.mark.system

@@ -139,32 +139,6 @@ def test_basic_authentication(server: Server) -> None:
 PERSISTENT = {"Prefer": "persistent-auth"}
 
 
-def test_a_cookie_stands_for_the_log_in_while_that_is_asked_for(server: Server) -> None:
-    first = request(server.api_url, "HEAD", headers=PERSISTENT)
-    name, *attributes = first.headers["set-cookie"].split("; ")
-    assert name.startswith("JSESSIONID=")
-    assert {"HttpOnly", "Path=/ovirt-engine/api"} <= set(attributes)
-
-    def ask(**headers: str) -> Reply:
-        return request(f"{server.api_url}/vms", user=None, headers={"Cookie": name, **headers})
-
-    for _ in range(2):
-        kept = ask(**PERSISTENT)
-        assert (kept.status, "set-cookie" in kept.headers) == (200, False)
-    assert ask().status == 200, "the last one of the session"
-    assert ask(**PERSISTENT).status == 401
-    token = name.removeprefix("JSESSIONID=").partition(".")[0]
-    assert ask(Authorization=f"Bearer {token}").status == 401
-
-
-def test_a_cookie_expires_with_all_else(server: Server) -> None:
-    cookie = request(server.api_url, headers=PERSISTENT).headers["set-cookie"].split("; ")[0]
-    request(f"{server.url}/simulator/tokens/expire", "POST", user=None)
-    again = request(f"{server.api_url}/vms", headers={"Cookie": cookie, **PERSISTENT})
-    assert (again.status, "set-cookie" in again.headers) == (200, True), "with a name and password"
-    assert request(f"{server.api_url}/vms", user=None, headers={"Cookie": cookie}).status == 401
-
-
 def test_without_being_asked_for_there_is_no_cookie(server: Server) -> None:
     assert "set-cookie" not in request(server.api_url).headers
     assert "set-cookie" not in request(server.api_url, user=None, headers=PERSISTENT).headers

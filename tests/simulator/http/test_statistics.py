@@ -74,31 +74,3 @@ def test_shape_is_that_of_the_recording(server: Server) -> None:
     recorded = next(iter(etree.parse(next(iter(SMALL.glob("hosts_*_statistics.xml")))).getroot()))
     shown = request(f"{server.api_url}/hosts/host1/statistics").xml[0]
     assert [node.tag for node in shown.iter()] == [node.tag for node in recorded.iter()]
-
-
-@pytest.mark.parametrize(
-    ("address", "names"),
-    [
-        (
-            "vms/db1/nics/nic1",
-            (
-                "data.current.rx data.current.tx data.current.rx.bps data.current.tx.bps"
-                " errors.total.rx errors.total.tx data.total.rx data.total.tx"
-            ),
-        ),
-        (
-            "disks/disk1",
-            (
-                "data.current.read data.current.read_ops data.current.write data.current.write_ops"
-                " disk.read.latency disk.write.latency disk.flush.latency"
-            ),
-        ),
-    ],
-)
-def test_devices_have_the_engines_statistics_of_nothing(server: Server, address: str, names: str) -> None:
-    listed = request(f"{server.api_url}/{address}/statistics").xml
-    assert [each.findtext("name") for each in listed] == names.split()
-    assert {each.findtext("values/value/datum") for each in listed} == {"0"}
-    one = request(f"{server.api_url}/{address}/statistics/{listed[0].get('id')}").xml
-    assert (one.findtext("name"), one.get("href")) == (names.split()[0], listed[0].get("href"))
-    assert request(f"{server.api_url}/{address}x/statistics").status == 404

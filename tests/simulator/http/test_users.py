@@ -120,22 +120,6 @@ def test_an_admin_may_ask_for_filtered_answers(server: Server) -> None:
     assert len(request(f"{server.api_url}/vms?filter=nonsense").xml) == 11
 
 
-def test_an_alert_is_dismissed_by_another_permit(engine: Engine) -> None:
-    users = {"x@internal": User(password="p", admin=True, permits=frozenset({Permit.INJECT_EXTERNAL_EVENTS}))}
-    server = serve(engine, users=users)
-    sdk = ovirtsdk4.Connection(url=server.api_url, username="x@internal", password="p")
-    events = sdk.system_service().events_service()
-    ids = [
-        events.add(types.Event(origin="x", custom_id=number, severity=severity, description="x")).id
-        for number, severity in enumerate((types.LogSeverity.ERROR, types.LogSeverity.ALERT))
-    ]
-    events.event_service(ids[0]).remove()
-    with pytest.raises(AuthError):
-        events.event_service(ids[1]).remove()
-    sdk.close()
-    server.close()
-
-
 def test_each_sees_its_own_role_and_permits(connect: Callable[[str], Connection]) -> None:
     for name, some in (("admin", "inject_external_events"), ("owner", "migrate_vm"), ("reader", "login")):
         connection = connect(name)
@@ -149,28 +133,3 @@ def test_each_sees_its_own_role_and_permits(connect: Callable[[str], Connection]
         assert role.administrative == (name != "owner")
         assert some in {permit.name for permit in role.permits}
     assert [permit.name for permit in role.permits] == ["login"]
-
-
-def test_roles_tags_and_permissions_of_users(connect: Callable[[str], Connection], server: Server) -> None:
-    connection = connect("admin")
-    system = connection.system_service()
-    permissions = system.vms_service().vm_service("web1").permissions_service()
-    permissions.add(types.Permission(role=types.Role(name="UserRole"), user=types.User(id="bob")))
-    permissions.add(types.Permission(role=types.Role(name="UserVmManager"), group=types.Group(id="staff")))
-    own = system.get().authenticated_user.id
-    bob, me = (system.users_service().user_service(name) for name in ("bob", own))
-    assert bob.roles_service().list() == []  # roles are those on the whole system
-    system.permissions_service().add(
-        types.Permission(role=types.Role(name="UserTemplateBasedVm"), group=types.Group(id="staff"))
-    )
-    assert [permission.vm.id for permission in bob.permissions_service().list()] == ["web1"]
-    (mine,) = me.roles_service().list()
-    assert mine.administrative is True
-    assert bob.tags_service().list() == me.tags_service().list() == []
-    assert [role.name for role in system.groups_service().group_service("staff").roles_service().list()] == [
-        "UserTemplateBasedVm"
-    ]
-    followed = system.users_service().list(search="name=bob", follow="roles,tags,permissions")[0]
-    assert (followed.roles, [one.vm.id for one in followed.permissions]) == ([], ["web1"])
-    for path in ("users/nobody/roles", "users/nobody/tags", "users/nobody/permissions", "groups/bob/roles"):
-        assert request(f"{server.api_url}/{path}").status == 404

@@ -10,11 +10,10 @@ from .affinity import AffinityEvents
 from .clusters import ClusterEvents
 from .event_type import EventType
 from .hosts import HostEvents
-from .storage import StorageEvents
 from .vms import VmEvents
 
 __all__ = ["EventCode", "EventType"]
 
 
-class EventCode(AccessEvents, AffinityEvents, ClusterEvents, HostEvents, StorageEvents, VmEvents):
+class EventCode(AccessEvents, AffinityEvents, ClusterEvents, HostEvents, VmEvents):
     """Every type of event, by the engine's name for it."""

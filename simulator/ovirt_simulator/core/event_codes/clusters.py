@@ -12,14 +12,8 @@ class ClusterEvents:
         "{vm} cluster was updated by {user}, Default host was reset to auto assign.",
     )
     USER_ADD_CLUSTER = EventType(809, "normal", "Cluster {cluster} was added by {user}")
-    USER_UPDATE_CLUSTER = EventType(811, "normal", "Host cluster {cluster} was updated by {user}")
     USER_REMOVE_CLUSTER = EventType(813, "normal", "Host cluster {cluster} was removed by {user}")
-    CLUSTER_UPDATE_CPU_WHEN_DEPRECATED = EventType(
-        9029,
-        "normal",
-        "Modified the CPU Type to {cpu} when upgrading the Compatibility Version of Cluster {cluster} because"
-        " the previous CPU Type was deprecated.",
-    )
+    USER_UPDATE_CLUSTER = EventType(811, "normal", "Host cluster {cluster} was updated by {user}")
     NETWORK_REMOVE_VM_INTERFACE = EventType(
         930,
         "normal",
@@ -30,37 +24,6 @@ class ClusterEvents:
         "normal",
         "Interface {nic} ({type}) was added to VM {vm}. (User: {user})",
     )
-    NETWORK_UPDATE_VM_INTERFACE = EventType(
-        934,
-        "normal",
-        "Interface {nic} ({type}) was updated for VM {vm}. {link} (User: {user})",
-    )
-    NETWORK_ACTIVATE_VM_INTERFACE_SUCCESS = EventType(
-        1012,
-        "normal",
-        "Network Interface {nic} ({type}) was plugged to VM {vm}. (User: {user})",
-    )
-    NETWORK_DEACTIVATE_VM_INTERFACE_SUCCESS = EventType(
-        1014,
-        "normal",
-        "Network Interface {nic} ({type}) was unplugged from VM {vm}. (User: {user})",
-    )
-    NETWORK_ATTACH_NETWORK_TO_CLUSTER = EventType(
-        946, "normal", "Network {network} attached to Cluster {cluster}"
-    )
-    NETWORK_DETACH_NETWORK_TO_CLUSTER = EventType(
-        948, "normal", "Network {network} detached from Cluster {cluster}"
-    )
-    USER_ADD_STORAGE_POOL = EventType(
-        950,
-        "normal",
-        (
-            "Data Center {data_center}, Compatibility Version {version} and Quota Type DISABLED"
-            " was added by {user}"
-        ),
-    )
-    USER_UPDATE_STORAGE_POOL = EventType(952, "normal", "Data Center {data_center} was updated by {user}")
-    USER_REMOVE_STORAGE_POOL = EventType(954, "normal", "Data Center {data_center} was removed by {user}")
     ADD_VNIC_PROFILE = EventType(
         1122,
         "normal",
@@ -96,15 +59,6 @@ class ClusterEvents:
         896,
         "normal",
         "Successfully updated upgrade percent complete on Host cluster {cluster} by (User: {user})",
-    )
-    MAC_POOL_ADD_SUCCESS = EventType(
-        10700, "normal", "MAC Pool '{pool}' (id={id}) was created. (User: {user})"
-    )
-    MAC_POOL_EDIT_SUCCESS = EventType(
-        10702, "normal", "MAC Pool '{pool}' (id={id}) was changed. (User: {user})"
-    )
-    MAC_POOL_REMOVE_SUCCESS = EventType(
-        10704, "normal", "MAC Pool '{pool}' (id={id}) was removed. (User: {user})"
     )
     USER_ADD_EXTERNAL_JOB = EventType(
         11000,

@@ -15,14 +15,8 @@ class HostEvents:
     USER_ADD_VDS = EventType(42, "normal", "Host {host} was added by {user}.")
     USER_UPDATE_VDS = EventType(43, "normal", "Host {host} configuration was updated by {user}.")
     USER_REMOVE_VDS = EventType(44, "normal", "Host {host} was removed by {user}.")
-    VDS_INSTALL = EventType(504, "normal", "Host {host} installed")
     VDS_INITIATED_RUN_VM = EventType(506, "normal", "Trying to restart VM {vm} on Host {host}")
     VDS_INITIATED_RUN_VM_FAILED = EventType(507, "error", "Failed to restart VM {vm} on Host {host}")
-    VDS_ANSIBLE_INSTALL_STARTED = EventType(
-        560,
-        "normal",
-        "Ansible host-deploy playbook execution has started on host {host}.",
-    )
     SYSTEM_SSH_HOST_RESTART = EventType(197, "normal", "Host {host} was restarted using SSH by the engine.")
     USER_VDS_MAINTENANCE = EventType(
         600,
@@ -57,9 +51,4 @@ class HostEvents:
         888,
         "normal",
         "Upgrade was successful and host {host} will be rebooted.",
-    )
-    VDS_ALERT_FENCE_IS_NOT_CONFIGURED = EventType(
-        9000,
-        "alert",
-        "Failed to verify Power Management configuration for Host {host}.",
     )

@@ -6,12 +6,16 @@ from .event_type import EventType
 
 
 class VmEvents:
+    USER_ATTACH_DISK_TO_VM = EventType(
+        2016, "normal", "Disk {disk} was successfully attached to VM {vm} by {user}."
+    )
+    USER_DETACH_DISK_FROM_VM = EventType(
+        2018, "normal", "Disk {disk} was successfully detached from VM {vm} by {user}."
+    )
     USER_RUN_VM = EventType(32, "normal", "VM {vm} started on Host {host}")
     USER_STOP_VM = EventType(33, "normal", "VM {vm} powered off by {user} (Host: {host}).")
     USER_ADD_VM = EventType(34, "normal", "VM {vm} was created by {user}.")
     USER_UPDATE_VM = EventType(35, "normal", "VM {vm} configuration was updated by {user}.")
-    USER_ADD_VM_STARTED = EventType(37, "normal", "VM {vm} creation was initiated by {user}.")
-    USER_ADD_VM_FINISHED_SUCCESS = EventType(53, "normal", "VM {vm} creation has been completed.")
     USER_FAILED_RUN_VM = EventType(54, "error", "Failed to run VM {vm}{error} (User: {user}).")
     VM_DOWN = EventType(61, "normal", "VM {vm} is down. {exit}")
     VM_MIGRATION_START = EventType(
@@ -80,7 +84,6 @@ class VmEvents:
         "normal",
         "Migration cancelled (VM: {vm}, Source: {host}, User: {user}).",
     )
-    VM_SET_TICKET = EventType(164, "normal", "User {user} initiated console session for VM {vm}")
     VM_CANCEL_MIGRATION_FAILED = EventType(162, "error", "Failed to cancel migration for VM: {vm}")
     VM_STATUS_RESTORED = EventType(163, "normal", "VM {vm} status was restored to {status}.")
     VM_MIGRATION_NO_VDS_TO_MIGRATE_TO = EventType(
@@ -89,7 +92,6 @@ class VmEvents:
         "No available host was found to migrate VM {vm} to.",
     )
     USER_RESET_VM = EventType(221, "normal", "VM {vm} is resetting. Reset by: {user}")
-    SYSTEM_UPDATE_VM = EventType(253, "normal", "VM {vm} configuration was updated by system.")
     VM_ALREADY_IN_REQUESTED_STATUS = EventType(
         254,
         "normal",
@@ -108,27 +110,8 @@ class VmEvents:
             " (User: {user})."
         ),
     )
-    HOT_SET_NUMBER_OF_CPUS = EventType(
-        2033,
-        "normal",
-        "Hotplug CPU: changed the number of CPUs on VM {vm} from {previous} to {now}",
-    )
-    HOT_SET_MEMORY = EventType(
-        2039,
-        "normal",
-        "Hotset memory: changed the amount of memory on VM {vm} from {previous} to {now}",
-    )
-    MEMORY_HOT_UNPLUG_SUCCESSFULLY_REQUESTED = EventType(
-        2046,
-        "normal",
-        (
-            "Hot unplug of memory device ({device}) of size {size}MB was successfully requested on VM '{vm}'."
-            " Physical memory guaranteed updated from {previous}MB to {now}MB}}."
-        ),
-    )
     HA_VM_FAILED = EventType(
         9602,
         "error",
         "Highly Available VM {vm} failed. It will be restarted automatically.",
     )
-    COLD_REBOOT_VM_DOWN = EventType(9611, "normal", "VM {vm} is down as a part of cold reboot process")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from ovirt_simulator.core.cluster_cpu import cpu_architecture
 from ovirt_simulator.core.entities import Cluster
-from ovirt_simulator.core.mac_pool import DEFAULT_POOL
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import attribute, element, lines, path, text
-from ovirt_simulator.http.render.particulars import Usual, with_given
 
 #: Sub-collections, and what `follow` calls them.
 LINKS = {
@@ -22,35 +19,38 @@ LINKS = {
     "permissions": "permissions",
 }
 
-#: What stands inside of each element if nobody has said anything of it.
-_USUAL = Usual(
-    {
-        "ballooning_enabled": "true",
-        "bios_type": "q35_sea_bios",
-        "error_handling": "<on_error>migrate</on_error>",
-        "fencing_policy": "<enabled>true</enabled>"
-        "<skip_if_connectivity_broken><enabled>false</enabled><threshold>50</threshold></skip_if_connectivity_broken>"
-        "<skip_if_gluster_bricks_up>false</skip_if_gluster_bricks_up>"
-        "<skip_if_gluster_quorum_not_met>false</skip_if_gluster_quorum_not_met>"
-        "<skip_if_sd_active><enabled>false</enabled></skip_if_sd_active>",
-        "fips_mode": "disabled",
-        "firewall_type": "firewalld",
-        "gluster_service": "false",
-        "ksm": "<enabled>true</enabled><merge_across_nodes>true</merge_across_nodes>",
-        "log_max_memory_used_threshold": "95",
-        "log_max_memory_used_threshold_type": "percentage",
-        "migration": "<auto_converge>inherit</auto_converge>"
-        "<bandwidth><assignment_method>auto</assignment_method></bandwidth>"
-        "<compressed>inherit</compressed><encrypted>inherit</encrypted>"
-        '<policy id="80554327-0569-496b-bdeb-fcbbf52b827b"/>',
-        "required_rng_sources": "<required_rng_source>urandom</required_rng_source>",
-        "switch_type": "legacy",
-        "trusted_service": "false",
-        "tunnel_migration": "false",
-        "virt_service": "true",
-        "vnc_encryption": "false",
-    }
+#: What all hosts have.
+CPU_TYPE = "Secure Intel Skylake Server Family"
+#: The pool that every engine has.
+_DEFAULT_MAC_POOL = "58ca604b-017d-0374-0220-00000000014e"
+#: What an engine shows of every cluster, and nothing here depends on.
+_FIRST = "<ballooning_enabled>true</ballooning_enabled>\n<bios_type>q35_sea_bios</bios_type>"
+_FENCING = (
+    "<error_handling><on_error>migrate</on_error></error_handling>\n"
+    "<fencing_policy><enabled>true</enabled><skip_if_connectivity_broken><enabled>false"
+    "</enabled><threshold>50</threshold></skip_if_connectivity_broken>"
+    "<skip_if_gluster_bricks_up>false</skip_if_gluster_bricks_up>"
+    "<skip_if_gluster_quorum_not_met>false</skip_if_gluster_quorum_not_met><skip_if_sd_active>"
+    "<enabled>false</enabled></skip_if_sd_active></fencing_policy>\n"
+    "<fips_mode>disabled</fips_mode>\n"
+    "<firewall_type>firewalld</firewall_type>\n"
+    "<gluster_service>false</gluster_service>"
 )
+_KSM = (
+    "<ksm><enabled>true</enabled><merge_across_nodes>true</merge_across_nodes></ksm>\n"
+    "<log_max_memory_used_threshold>95</log_max_memory_used_threshold>\n"
+    "<log_max_memory_used_threshold_type>percentage</log_max_memory_used_threshold_type>"
+)
+_MIGRATION = (
+    "<migration><auto_converge>inherit</auto_converge><bandwidth><assignment_method>auto"
+    "</assignment_method></bandwidth><compressed>inherit</compressed><encrypted>inherit"
+    '</encrypted><policy id="80554327-0569-496b-bdeb-fcbbf52b827b"/></migration>\n'
+    "<required_rng_sources><required_rng_source>urandom</required_rng_source>"
+    "</required_rng_sources>\n"
+    "<switch_type>legacy</switch_type>"
+)
+_TRUST = "<trusted_service>false</trusted_service>\n<tunnel_migration>false</tunnel_migration>"
+_LAST = "<virt_service>true</virt_service>\n<vnc_encryption>false</vnc_encryption>"
 
 
 def cluster(record: Cluster, links: Links, *, management_network: str | None) -> str:
@@ -65,7 +65,7 @@ def cluster(record: Cluster, links: Links, *, management_network: str | None) ->
         links.links(LINKS),
         _configuration(record),
         links.reference("data_center", "datacenters", record.data_center),
-        links.reference("mac_pool", "macpools", record.mac_pool or DEFAULT_POOL.id),
+        links.reference("mac_pool", "macpools", _DEFAULT_MAC_POOL),
         _management_network(management_network),
         links.reference("scheduling_policy", "schedulingpolicies", record.policy_id or None),
     )
@@ -81,32 +81,22 @@ def _configuration(record: Cluster) -> str:
     memory = element("over_commit", text("percent", record.memory_overcommit_percent))
     memory += "<transparent_hugepages><enabled>true</enabled></transparent_hugepages>"
     return lines(
-        _shown(record, "ballooning_enabled", "bios_type"),
-        element("cpu", text("architecture", cpu_architecture(record)), text("type", record.cpu_type)),
+        _FIRST,
+        element("cpu", text("architecture", "x86_64"), text("type", CPU_TYPE)),
         properties("custom_scheduling_policy_properties", record.scheduling_properties),
-        _shown(record, "display", "error_handling", "fencing_policy", "fips_mode", "firewall_type"),
-        _shown(record, "gluster_service"),
+        _FENCING,
         text("ha_reservation", record.ha_reservation),
-        _shown(record, "ksm", "log_max_memory_used_threshold", "log_max_memory_used_threshold_type"),
-        _shown(record, "maintenance_reason_required"),
-        with_given(record.others, "memory_policy", memory),
-        _shown(
-            record, "migration", "optional_reason", "required_rng_sources", "serial_number", "switch_type"
-        ),
+        _KSM,
+        element("memory_policy", memory),
+        _MIGRATION,
         text("threads_as_cores", record.count_threads_as_cores),
-        _shown(record, "trusted_service", "tunnel_migration"),
-        ""
-        if record.upgrade_correlation_id is None
-        else text("upgrade_correlation_id", record.upgrade_correlation_id),
+        _TRUST,
+        text("upgrade_correlation_id", record.upgrade_correlation_id),
         text("upgrade_in_progress", record.upgrade_mode),
         text("upgrade_percent_complete", record.upgrade_percent),
         version(record.compatibility),
-        _shown(record, "virt_service", "vnc_encryption"),
+        _LAST,
     )
-
-
-def _shown(record: Cluster, *tags: str) -> str:
-    return _USUAL.shown(record.others, *tags)
 
 
 def properties(tag: str, values: dict[str, str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ovirt_simulator.core.entities import Event, Job, Reference
-from ovirt_simulator.core.job_commands import Step
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import element, entity, path, text
 from ovirt_simulator.http.render.moment import moment
@@ -44,29 +43,11 @@ def job(record: Job, links: Links) -> str:
     return links.entity(
         "job",
         record.id,
-        links.actions("clear", "end"),
         text("description", record.description),
-        links.link("steps", "steps"),
         text("auto_cleared", True),
         text("end_time", moment(record.ended)),
         text("external", record.external),
         text("last_updated", moment(record.ended or record.started)),
         text("start_time", moment(record.started)),
         text("status", record.status),
-    )
-
-
-def step(record: Step, links: Links) -> str:
-    return links.entity(
-        "step",
-        record.id,
-        links.actions("end"),
-        text("description", record.description),
-        text("end_time", moment(record.ended)),
-        text("external", True),
-        text("number", record.number),
-        text("start_time", moment(record.started)),
-        text("status", record.status),
-        text("type", record.type),
-        links.reference("job", "jobs", record.job),
     )

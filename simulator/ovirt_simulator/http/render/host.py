@@ -5,6 +5,7 @@ from __future__ import annotations
 from ovirt_simulator.core.entities import Host, HostSummary
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import element, lines, text
+from ovirt_simulator.http.render.cluster import CPU_TYPE
 
 _MIB = 1 << 20
 
@@ -62,8 +63,8 @@ _VERSION = (
 )
 
 
-def host(record: Host, links: Links, summary: HostSummary, *, cpu_type: str, extra: str = "") -> str:
-    """Render a host, whose CPU its cluster's version calls so; `extra` is what only `all_content` shows."""
+def host(record: Host, links: Links, summary: HostSummary, *, extra: str = "") -> str:
+    """Render a host; `extra` is what only `all_content` shows."""
     return links.entity(
         "host",
         record.id,
@@ -71,7 +72,7 @@ def host(record: Host, links: Links, summary: HostSummary, *, cpu_type: str, ext
         text("name", record.name),
         text("comment", record.comment),
         links.links(LINKS),
-        _facts(record, cpu_type),
+        _facts(record),
         _state(record, summary),
         extra,
         links.reference("cluster", "clusters", record.cluster),
@@ -83,11 +84,11 @@ def outline(host_id: str, links: Links, *, name: str | None = None) -> str:
     return links.entity("host", host_id, links.actions(*_ACTIONS), text("name", name), links.links(LINKS))
 
 
-def _facts(record: Host, cpu_type: str) -> str:
+def _facts(record: Host) -> str:
     return lines(
         text("address", record.address),
         text("auto_numa_status", "unknown"),
-        element("cpu", _CPU, _topology(record), text("type", cpu_type)),
+        element("cpu", _CPU, _topology(record), text("type", CPU_TYPE)),
         "<device_passthrough><enabled>false</enabled></device_passthrough>",
         text("external_status", record.external_status),
         text("kdump_status", "disabled"),
@@ -99,13 +100,8 @@ def _facts(record: Host, cpu_type: str) -> str:
         _OS,
         text("ovn_configured", False),
         text("port", 54321),
-        element(
-            "power_management",
-            text("automatic_pm_enabled", record.automatic_power_management),
-            text("enabled", record.power_management),
-            text("kdump_detection", record.kdump_detection),
-            "<pm_proxies/>",
-        ),
+        "<power_management><automatic_pm_enabled>true</automatic_pm_enabled><enabled>false</enabled>"
+        "<kdump_detection>true</kdump_detection><pm_proxies/></power_management>",
     )
 
 
@@ -122,7 +118,7 @@ def _topology(record: Host) -> str:
 def _state(record: Host, summary: HostSummary) -> str:
     return lines(
         text("protocol", "stomp"),
-        text("reinstallation_required", record.reinstallation_required),
+        text("reinstallation_required", False),
         "<se_linux><mode>enforcing</mode></se_linux>",
         element("spm", "<priority>5</priority>", text("status", "spm" if record.spm else "none")),
         "<ssh><port>22</port></ssh>",

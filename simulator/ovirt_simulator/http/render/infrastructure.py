@@ -85,10 +85,6 @@ def cpu_profile(profile_id: str, name: str, links: Links) -> str:
     return links.entity("cpu_profile", profile_id, text("name", name))
 
 
-def disk_profile(profile_id: str, name: str, links: Links) -> str:
-    return links.entity("disk_profile", profile_id, text("name", name))
-
-
 def tag(record: Tag, links: Links) -> str:
     return links.entity(
         "tag",

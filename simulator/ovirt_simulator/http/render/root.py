@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from ovirt_simulator.core.entities import ROOT_TAG, stable_id
-from ovirt_simulator.core.images import BLANK_TEMPLATE
 from ovirt_simulator.http.markup import API, element, entity, lines, text
 from ovirt_simulator.http.render.moment import moment
+
+BLANK_TEMPLATE = "00000000-0000-0000-0000-000000000000"
 
 #: The engine that the simulator speaks as.
 VERSION = ("4", "5", "6", "ovirt-engine-4.5.6-1.el9")

@@ -7,23 +7,22 @@ from typing import Any
 from werkzeug import Response
 
 from ovirt_simulator.core.entities import Cluster, Job
-from ovirt_simulator.http import answers, kept, markup
-from ovirt_simulator.http.answers import incomplete, not_simulated
-from ovirt_simulator.http.bodies import Body, compatibility
+from ovirt_simulator.http import answers, markup
+from ovirt_simulator.http.answers import incomplete
+from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.render import cluster as render
-from ovirt_simulator.http.resources import particulars
 from ovirt_simulator.http.resources.actions import act, done
 from ovirt_simulator.http.resources.find import named, present, visible_clusters
-from ovirt_simulator.http.resources.searching import searched
+from ovirt_simulator.http.search import searched
 from ovirt_simulator.http.users import Permit
 
 _MANAGEMENT_NETWORK = "ovirtmgmt"
 
 
 def list_clusters(call: Call) -> list[str]:
-    return [render_cluster(call, cluster) for cluster in searched(call, "CLUSTER", visible_clusters(call))]
+    return [render_cluster(call, cluster) for cluster in searched(call, "clusters", visible_clusters(call))]
 
 
 def get_cluster(call: Call, cluster_id: str) -> str:
@@ -48,58 +47,45 @@ def post_cluster(call: Call) -> Response:
         raise incomplete("Cluster", "name")
     if data_center is None:
         raise incomplete("Cluster", "dataCenter.name|id")
-    call.need(Permit.CREATE_CLUSTER)
-    cluster = call.engine.policies.add_cluster(
-        name,
-        named(data_center, call.queries.data_centers()),
-        caller=call.caller,
-        **_settings(body),
-    )
+    call.need(Permit.EDIT_CLUSTER_CONFIGURATION)
+    wanted = named(data_center, call.queries.data_centers())
+    cluster = call.engine.policies.add_cluster(name, wanted, caller=call.caller)
     return answers.document(render_cluster(call, cluster, call.plain_links("clusters", cluster.id)), 201)
 
 
+def delete_cluster(call: Call, cluster_id: str) -> Response:
+    present(call.queries.cluster(cluster_id))
+    call.need(Permit.EDIT_CLUSTER_CONFIGURATION)
+    call.engine.policies.remove_cluster(cluster_id, caller=call.caller)
+    return done()
+
+
 def put_cluster(call: Call, cluster_id: str) -> Response:
-    """Change name, policy, properties, HA reservation, description or MAC pool."""
-    before = present(call.queries.cluster(cluster_id))
+    """Change name, policy, properties, HA reservation, memory or description."""
+    present(call.queries.cluster(cluster_id))
     body = call.body("cluster")
     call.need(Permit.EDIT_CLUSTER_CONFIGURATION)
-    data_center = body.child("data_center")
-    wanted = data_center and named(data_center, call.queries.data_centers())
-    if wanted and before.data_center is None:
-        raise not_simulated("clusters that are given a data center")
     cluster = call.engine.policies.update_cluster(
         cluster_id,
         name=body.text("name") or None,
-        data_center=wanted,
         caller=call.caller,
         **_settings(body),
     )
     return answers.document(render_cluster(call, cluster, call.plain_links("clusters", cluster_id)))
 
 
-def delete_cluster(call: Call, cluster_id: str) -> Response:
-    present(call.queries.cluster(cluster_id))
-    call.need(Permit.DELETE_CLUSTER)
-    call.engine.policies.remove_cluster(cluster_id, caller=call.caller)
-    return done()
-
-
 def _settings(body: Body) -> dict[str, Any]:
-    policy, memory, cpu = (body.child(tag) for tag in ("scheduling_policy", "memory_policy", "cpu"))
+    policy, memory = body.child("scheduling_policy"), body.child("memory_policy")
     over_commit = memory and memory.child("over_commit")
     return {
         "description": body.text("description"),
         "comment": body.text("comment"),
-        "compatibility": compatibility(body),
-        "cpu_type": cpu and cpu.text("type"),
         "ha_reservation": body.boolean("ha_reservation"),
         "count_threads_as_cores": body.boolean("threads_as_cores"),
         "memory_overcommit_percent": over_commit and over_commit.integer("percent"),
-        "others": particulars.given(body, kept.OF_CLUSTERS),
         "policy_id": None if policy is None else policy.id,
         "policy_name": None if policy is None else policy.text("name"),
         "properties": body.properties("custom_scheduling_policy_properties"),
-        "mac_pool": body.child_id("mac_pool"),
     }
 
 

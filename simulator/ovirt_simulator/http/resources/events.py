@@ -13,9 +13,8 @@ from ovirt_simulator.http.answers import MALFORMED_ID, fault, incomplete
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import event as render
-from ovirt_simulator.http.resources.actions import done
 from ovirt_simulator.http.resources.find import present
-from ovirt_simulator.http.resources.searching import searched
+from ovirt_simulator.http.search import searched
 from ovirt_simulator.http.users import Permit
 
 _MANDATORY = ("origin", "severity", "custom_id", "description")
@@ -28,7 +27,7 @@ def list_events(call: Call) -> list[str]:
     events = [event for event in call.queries.events() if event.id > after or after <= 0]
     if call.filtered:
         events = [event for event in events if event.vm is not None and event.vm.id in call.user.vms]
-    return [_cached(call, event) for event in searched(call, "EVENT", events)]
+    return [_cached(call, event) for event in searched(call, "events", events)]
 
 
 def get_event(call: Call, event_id: str) -> str:
@@ -43,22 +42,6 @@ def post_event(call: Call) -> Response:
     call.need(Permit.INJECT_EXTERNAL_EVENTS)
     event = call.engine.events.add(_external(body), caller=call.caller)
     return answers.document(render.event(event, call.plain_links("events", str(event.id))), 201)
-
-
-def delete_event(call: Call, event_id: str) -> Response:
-    """Dismiss an event; of an alert, the permit is another."""
-    event = _event(call, event_id)
-    alert = event.severity == "alert"
-    call.need(Permit.AUDIT_LOG_MANAGEMENT if alert else Permit.INJECT_EXTERNAL_EVENTS)
-    call.engine.events.remove(event.id)
-    return done()
-
-
-def undelete(call: Call) -> Response:
-    call.body("action")
-    call.need(Permit.AUDIT_LOG_MANAGEMENT)
-    call.engine.events.undelete()
-    return done()
 
 
 def _event(call: Call, event_id: str) -> Event:
@@ -88,7 +71,7 @@ def _external(body: Body) -> ExternalEvent:
         host=body.child_id("host"),
         vm=body.child_id("vm"),
         user=body.child_id("user"),
-        flood_rate=body.integer("flood_rate") or 0,
+        flood_rate=30 if (flood_rate := body.integer("flood_rate")) is None else flood_rate,
         custom_data=body.text("custom_data"),
         time=_time(body),
         correlation_id=body.text("correlation_id"),

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 from ovirt_simulator.core.entities import Cluster, DataCenter, Vm
-from ovirt_simulator.core.images import DiskImage, Template
 from ovirt_simulator.http.answers import absent, fault
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
@@ -47,24 +46,10 @@ def visible_data_centers(call: Call) -> tuple[DataCenter, ...]:
     return tuple(each for each in data_centers if each.id in of_clusters)
 
 
-def visible_templates(call: Call) -> tuple[Template, ...]:
-    """Give the templates that the user can see: all, or those that its VMs are made from."""
-    templates = call.queries.templates()
-    if not call.filtered:
-        return templates
-    of_vms = {vm.template for vm in _own_vms(call)}
-    return tuple(each for each in templates if each.id in of_vms)
-
-
 def _own_vms(call: Call) -> list[Vm]:
     """Give the VMs that a user who is no admin has permissions on."""
     vms = (call.queries.vm(vm_id) for vm_id in call.user.vms)
     return [vm for vm in vms if vm is not None]
-
-
-def images(call: Call) -> dict[str, DiskImage]:
-    """Give all disks by id, looked up once for the request."""
-    return call.once("images", lambda: {image.id: image for image in call.queries.disks()})
 
 
 class Named(Protocol):

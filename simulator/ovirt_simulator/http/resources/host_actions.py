@@ -11,7 +11,6 @@ from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render.host import outline
 from ovirt_simulator.http.resources.actions import act
-from ovirt_simulator.http.resources.host_bodies import installing
 from ovirt_simulator.http.users import Permit
 
 
@@ -31,16 +30,6 @@ def deactivate(call: Call, host_id: str) -> Response:
 def upgrade_check(call: Call, host_id: str) -> Response:
     upgrades = call.engine.host_upgrades
     return _act(call, host_id, lambda _: upgrades.check(host_id, caller=call.caller))
-
-
-def install(call: Call, host_id: str) -> Response:
-    """Install a host once more; it stays in maintenance unless it is to be activated."""
-
-    def command(body: Body) -> Job:
-        how = installing(call, body, activate=False)
-        return call.engine.installation.install(host_id, how, caller=call.caller)
-
-    return _act(call, host_id, command, Permit.EDIT_HOST_CONFIGURATION)
 
 
 def upgrade(call: Call, host_id: str) -> Response:

@@ -1,4 +1,4 @@
-"""Networks and vNIC profiles, read; the clusters of a data center; and the root of the API."""
+"""Data centers, networks and vNIC profiles, read; the root of the API; and the engine's options."""
 
 from __future__ import annotations
 
@@ -7,30 +7,37 @@ from ovirt_simulator.core.entities import user_id
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import infrastructure as render
 from ovirt_simulator.http.render import root
+from ovirt_simulator.http.resources.access import users
 from ovirt_simulator.http.resources.clusters import render_cluster
-from ovirt_simulator.http.resources.find import present, visible_clusters
-from ovirt_simulator.http.resources.searching import known, searched
+from ovirt_simulator.http.resources.find import present, visible_clusters, visible_data_centers
+from ovirt_simulator.http.search import searched
 
 
 def get_api(call: Call) -> str:
     """Give the root: what this engine is, where its collections are, and how much they hold."""
-    queries = call.queries
-    return root.api(
-        queries.now,
-        summary=None if call.filtered else _summary(call),
-        user_id=user_id(call.user_name),
-    )
+    summary = None if call.filtered else _summary(call)
+    return root.api(call.queries.now, summary=summary, user_id=user_id(call.user_name))
 
 
 def _summary(call: Call) -> dict[str, tuple[int, int]]:
     """Count what is active and what there is of each type; the one who asks is the user who is logged in."""
-    hosts, vms, others = call.queries.hosts(), call.queries.vms(), known(call)
+    hosts, vms = call.queries.hosts(), call.queries.vms()
     return {
         "hosts": (sum(host.up for host in hosts), len(hosts)),
-        "storage_domains": (len(others.storage), len(others.storage)),
-        "users": (1, len(others.users)),
+        "users": (1, len(users(call))),
         "vms": (sum(vm.status not in ("down", "suspended") for vm in vms), len(vms)),
     }
+
+
+def list_data_centers(call: Call) -> list[str]:
+    found = searched(call, "data centers", visible_data_centers(call))
+    return [render.data_center(one, call.links("datacenters", one.id)) for one in found]
+
+
+def get_data_center(call: Call, data_center_id: str) -> str:
+    visible = {one.id: one for one in visible_data_centers(call)}
+    found = present(visible.get(data_center_id))
+    return render.data_center(found, call.links("datacenters", data_center_id))
 
 
 def list_clusters(call: Call, data_center_id: str) -> list[str]:
@@ -42,22 +49,12 @@ def list_clusters(call: Call, data_center_id: str) -> list[str]:
     ]
 
 
-def get_cluster(call: Call, data_center_id: str, cluster_id: str) -> str:
-    found = {cluster.id: cluster for cluster in visible_clusters(call)}
-    cluster = present(found.get(cluster_id))
-    return render_cluster(call, present(cluster if cluster.data_center == data_center_id else None))
+def list_networks(call: Call, **_: str) -> list[str]:
+    """Give all networks: the state knows no others, and every data center and cluster has them."""
+    return [_render_network(call, network) for network in searched(call, "networks", call.queries.networks())]
 
 
-def list_networks(call: Call) -> list[str]:
-    return [_render_network(call, network) for network in searched(call, "NETWORK", call.queries.networks())]
-
-
-def list_networks_of(call: Call, **_: str) -> list[str]:
-    """Give all networks: the state knows no others, and every data center has them."""
-    return [_render_network(call, network) for network in call.queries.networks()]
-
-
-def get_network(call: Call, network_id: str, **_: str) -> str:
+def get_network(call: Call, network_id: str) -> str:
     networks = {network.id: network for network in call.queries.networks()}
     return _render_network(call, present(networks.get(network_id)))
 
@@ -69,9 +66,6 @@ def _render_network(call: Call, network: Network) -> str:
 
 
 def list_vnic_profiles(call: Call) -> list[str]:
-    """Give all profiles. Any search finds none: the engine's API asks it of an object that there is not."""
-    if call.parameter("search") is not None and not call.followed:
-        return []
     return [_render_profile(call, profile) for profile in call.queries.vnic_profiles()]
 
 
@@ -80,7 +74,7 @@ def list_vnic_profiles_of(call: Call, network_id: str) -> list[str]:
     return [_render_profile(call, profile) for profile in profiles if profile.network == network_id]
 
 
-def get_vnic_profile(call: Call, profile_id: str, **_: str) -> str:
+def get_vnic_profile(call: Call, profile_id: str) -> str:
     profiles = {profile.id: profile for profile in call.queries.vnic_profiles()}
     return _render_profile(call, present(profiles.get(profile_id)))
 

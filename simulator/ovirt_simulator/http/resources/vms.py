@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
 from werkzeug import Response
 
-from ovirt_simulator.core.devices import Nic
+from ovirt_placement.model import Disk, Nic
 from ovirt_simulator.core.entities import Vm
-from ovirt_simulator.core.images import BLANK_TEMPLATE, DiskEdit, Template
-from ovirt_simulator.core.next_run import configured
-from ovirt_simulator.core.vm_creation import NewVm
-from ovirt_simulator.http import answers, kept, markup
+from ovirt_simulator.http import answers, markup
 from ovirt_simulator.http.answers import incomplete
-from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.render import vm as render
-from ovirt_simulator.http.resources import particulars
 from ovirt_simulator.http.resources.actions import done
 from ovirt_simulator.http.resources.find import cluster_id, named, present, visible_vm
-from ovirt_simulator.http.resources.searching import searched
-from ovirt_simulator.http.resources.storage import new_disk
 from ovirt_simulator.http.resources.vm_bodies import vm_edit
+from ovirt_simulator.http.search import searched
 from ovirt_simulator.http.users import Permit
 
 
@@ -29,18 +22,11 @@ def list_vms(call: Call) -> list[str]:
     records = call.queries.vms()
     if call.filtered:
         records = tuple(vm for vm in records if vm.id in call.user.vms)
-    return [render_vm(call, vm) for vm in searched(call, "VM", records)]
+    return [render_vm(call, vm) for vm in searched(call, "vms", records)]
 
 
 def get_vm(call: Call, vm_id: str) -> str:
-    return render_vm(call, _as_asked(call, visible_vm(call, vm_id)))
-
-
-def _as_asked(call: Call, vm: Vm) -> Vm:
-    """Give the VM as it runs, or as it will when it starts again."""
-    if vm.next_run is None or not call.flag("next_run"):
-        return vm
-    return replace(configured(vm, vm.next_run), next_run=vm.next_run)
+    return render_vm(call, visible_vm(call, vm_id))
 
 
 def render_vm(call: Call, vm: Vm) -> str:
@@ -68,68 +54,62 @@ def put_vm(call: Call, vm_id: str) -> Response:
     wanted = cluster_id(call, body.child("cluster"))
     if wanted is not None:
         call.engine.vms.change_cluster(vm_id, wanted, caller=call.caller)
-    edit = vm_edit(call, body)
-    shown = render_vm(call, _as_asked(call, present(call.queries.vm(vm_id))))
-    edit = replace(edit, others=particulars.changed(edit.others or {}, shown, kept.OF_VMS))
-    vm = call.engine.vms.edit(vm_id, edit, later=bool(call.flag("next_run")), caller=call.caller)
+    vm = call.engine.vms.edit(vm_id, vm_edit(call, body), caller=call.caller)
     return answers.document(render_vm(call, vm))
 
 
 def post_vm(call: Call) -> Response:
-    """Create a VM in a cluster, from a template, both by id or name; or from a snapshot, by its id."""
+    """Create a VM in a cluster, which the body names by id or name, of the template Blank."""
     body = call.body("vm")
-    cluster, template = body.child("cluster"), body.child("template")
-    if cluster is None:
-        raise incomplete("Vm", "cluster.id|name")
-    if not body.text("name"):
-        raise incomplete("Vm", "name")
-    snapshot = _snapshot(body)
-    if template is None and snapshot is None:
-        raise incomplete("Vm", "template.id|name")
-    call.need(Permit.CREATE_VM)
-    order = NewVm(
-        template=BLANK_TEMPLATE
-        if template is None or snapshot is not None
-        else named(template, latest_first(call)),
-        snapshot=snapshot,
-        cluster=named(cluster, call.queries.clusters()),
-        edit=vm_edit(call, body),
-        clone=bool(call.flag("clone")),
-        disks=_disks(call, body),
-    )
-    vm = call.engine.vms.create(order, caller=call.caller)
+    cluster = body.child("cluster")
+    missing = [tag for tag in ("name",) if not body.text(tag)] + ([] if cluster else ["cluster.id|name"])
+    if missing or cluster is None:
+        raise incomplete("Vm", *missing)
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    wanted = named(cluster, call.queries.clusters())
+    vm = call.engine.vms.create(wanted, vm_edit(call, body), caller=call.caller)
     return answers.document(render_vm(call, vm), 201)
-
-
-def latest_first(call: Call) -> list[Template]:
-    """Give all templates; a name means the latest of the versions that have it."""
-    return sorted(call.queries.templates(), key=lambda template: template.version, reverse=True)
-
-
-def _snapshot(body: Body) -> str | None:
-    """Read the id of the snapshot that the VM is to be made from; of several the first counts."""
-    snapshots = body.child("snapshots")
-    listed = [] if snapshots is None else snapshots.children("snapshot")
-    if listed and listed[0].id is None:
-        raise incomplete("Snapshot", "id")
-    return listed[0].id if listed else None
-
-
-def _disks(call: Call, body: Body) -> dict[str, DiskEdit]:
-    """Read what the copies of the template's disks are to have of their own, by the ids of these."""
-    attachments = body.child("disk_attachments")
-    found = (
-        []
-        if attachments is None
-        else [each.child("disk") for each in attachments.children("disk_attachment")]
-    )
-    return {disk.id: new_disk(call, disk) for disk in found if disk is not None and disk.id is not None}
 
 
 def delete_vm(call: Call, vm_id: str) -> Response:
     present(call.queries.vm(vm_id))
-    call.need(Permit.DELETE_VM)
-    call.engine.vms.remove(vm_id, disks=not call.flag("detach_only"), caller=call.caller)
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    call.engine.vms.remove(vm_id, caller=call.caller)
+    return done()
+
+
+def post_nic(call: Call, vm_id: str) -> Response:
+    vm, body = present(call.queries.vm(vm_id)), call.body("nic")
+    if not body.text("name"):
+        raise incomplete("Nic", "name")
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    nic = Nic(id="", name=body.text("name") or "", vnic_profile=body.child_id("vnic_profile"))
+    added = call.engine.devices.add_nic(vm_id, nic, caller=call.caller)
+    return answers.document(_render_nic(vm, added, call.plain_links("vms", vm_id, "nics", added.id)), 201)
+
+
+def delete_nic(call: Call, vm_id: str, nic_id: str) -> Response:
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    call.engine.devices.remove_nic(vm_id, nic_id, caller=call.caller)
+    return done()
+
+
+def post_disk_attachment(call: Call, vm_id: str) -> Response:
+    """Give a VM a disk that the body names by its id."""
+    vm, body = present(call.queries.vm(vm_id)), call.body("disk_attachment")
+    disk_id = body.child_id("disk")
+    if disk_id is None:
+        raise incomplete("DiskAttachment", "disk.id")
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    disk = Disk(id=disk_id, bootable=bool(body.boolean("bootable")))
+    call.engine.devices.attach_disk(vm_id, disk, caller=call.caller)
+    links = call.plain_links("vms", vm_id, "diskattachments", disk.id)
+    return answers.document(render.disk_attachment(vm, disk, links), 201)
+
+
+def delete_disk_attachment(call: Call, vm_id: str, disk_id: str) -> Response:
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    call.engine.devices.detach_disk(vm_id, disk_id, caller=call.caller)
     return done()
 
 
@@ -147,16 +127,23 @@ def get_disk_attachment(call: Call, vm_id: str, disk_id: str) -> str:
     return render.disk_attachment(vm, disk, call.links("vms", vm_id, "diskattachments", disk_id))
 
 
+def get_disk(call: Call, disk_id: str) -> str:
+    """Give what VMs have of a disk, if any has it."""
+    disks = (disk for vm in call.queries.vms() for disk in vm.disks)
+    disk = present(next((disk for disk in disks if disk.id == disk_id), None))
+    return render.disk(disk, call.links("disks", disk_id))
+
+
 def list_nics(call: Call, vm_id: str) -> list[str]:
     vm = visible_vm(call, vm_id)
-    return [render_nic(call, vm, nic, call.links("vms", vm_id, "nics", nic.id)) for nic in vm.nics]
+    return [_render_nic(vm, nic, call.links("vms", vm_id, "nics", nic.id)) for nic in vm.nics]
 
 
 def get_nic(call: Call, vm_id: str, nic_id: str) -> str:
     vm = visible_vm(call, vm_id)
     nic = present(next((nic for nic in vm.nics if nic.id == nic_id), None))
-    return render_nic(call, vm, nic, call.links("vms", vm_id, "nics", nic_id))
+    return _render_nic(vm, nic, call.links("vms", vm_id, "nics", nic_id))
 
 
-def render_nic(call: Call, vm: Vm, nic: Nic, links: Links) -> str:
-    return render.nic(vm, nic, links, mac=call.queries.mac_address(nic.id))
+def _render_nic(vm: Vm, nic: Nic, links: Links) -> str:
+    return render.nic(vm, nic, links)

@@ -15,7 +15,6 @@ from ovirt_placement.engine.parsing.users import USER_VM_MANAGER
 from ovirt_placement.inventory.published import publication
 from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, VnicProfile
 from ovirt_placement.store.keys import KeyStore
-from ovirt_simulator.core import devices
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance
@@ -126,7 +125,7 @@ def test_without_such_keys_it_asks_for_nothing_more(stage: Stage) -> None:
     )
     stage.set_key("cluster")
     with running(stage.file) as service:
-        stage.engine.devices.add_nic("vm0000", devices.Nic(id="", name="nic2"))
+        stage.engine.devices.add_nic("vm0000", Nic(id="", name="nic2"))
         stage.engine.access.grant(USER_VM_MANAGER, "bob", vm="vm0001")
         before = inventory.snapshot(config=stage.config, max_age=0, deadline=30)
         assert not any(vm.nics or vm.owner for vm in before.vms)

@@ -45,7 +45,7 @@ def accepted(stage: Stage) -> list[str]:
 def test_a_vm_that_crashes_may_restart_and_has_not_crashed_when_it_runs(stage: Stage) -> None:
     assert not crashed(stage, "db")
     # When it is down it is too large for any host, until somebody changes that.
-    stage.engine.vms.edit("db", VmEdit(memory_mb=60_000), later=True)
+    stage.engine.vms.edit("db", VmEdit(memory_mb=60_000))
     stage.engine.vms.crash("db")
     for _ in range(20):
         stage.turn()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from ovirt_placement.model import Disk, Nic
 from ovirt_placement.rules.placement_keys.hierarchy import resources
 from ovirt_simulator.core.built_in_roles import USER_ROLE, USER_VM_MANAGER
-from ovirt_simulator.core.devices import Attachment, Nic
-from ovirt_simulator.core.images import DiskEdit
 from tests import builders as build
 from tests.examples import seeds
 from tests.placement.inventory.service.furnished import (
@@ -110,13 +108,11 @@ def deeds(stage: Stage, dice: random.Random) -> tuple[Callable[[str], object], .
     known = stage.engine.queries.tags() or (tags.add("pk-customer-acme"), tags.add("other"))
     tag = dice.choice(known).id
     name = f"n{dice.randrange(100)}"
-    added = partial(stage.engine.disks.add, DiskEdit(name=name))
     granted = [one for one in stage.engine.queries.permissions() if one.vm is not None]
     return (
         lambda vm_id: devices.add_nic(vm_id, Nic(id="", name=name, vnic_profile=profile)),
-        lambda vm_id: devices.edit_nic(vm_id, replace(vm(vm_id).nics[0], vnic_profile=profile)),
         lambda vm_id: devices.remove_nic(vm_id, vm(vm_id).nics[0].id) if len(vm(vm_id).nics) > 1 else None,
-        lambda vm_id: devices.attach_disk(vm_id, Attachment(id=added().id, bootable=False, profile="fast")),
+        lambda vm_id: devices.attach_disk(vm_id, Disk(id=name, bootable=False, profile="fast")),
         lambda vm_id: [devices.attach_disk(vm_id, replace(one, profile="fast")) for one in vm(vm_id).disks],
         lambda vm_id: devices.detach_disk(vm_id, vm(vm_id).disks[0].id) if len(vm(vm_id).disks) > 1 else None,
         lambda _: devices.add_vnic_profile(name, dice.choice(NETWORKS).id),

@@ -1,1 +1,0 @@
-"""The search of list requests: its grammar, what it may ask about, and what it finds."""

@@ -1,1 +1,0 @@
-"""What the state holds for each field that a search can name."""
