@@ -134,7 +134,7 @@ def _conflict(one: Conflict, snapshot: Snapshot) -> ConflictFound:
 
 
 def _unreserved(snapshot: Snapshot, cluster: Cluster) -> Iterator[Unreserved]:
-    """Rules whose VMs take so many hosts that none is left for one whose host fails."""
+    """Rules whose VMs leave no host for one whose host fails."""
     hosts = len(snapshot.hosts_of_cluster.get(cluster.id, ()))
     for rule in catalogue.constraints(snapshot, cluster.id) if cluster.ha_reservation else ():
         form, vms = rule.form, tuple(vm for vm in rule.vms if vm in snapshot.vm_by_id)

@@ -132,7 +132,7 @@ class Moves:
         ):
             return
         goals = {other.number: other for vm in closure for other in self._hard[vm] if not other.gathers}
-        told = [other for other in goals.values() if not (other.opaque or other.lenient)]
+        counted = [other for other in goals.values() if not (other.opaque or other.lenient)]
         direct = {peer for vm in closure for peer in problem.peers.get(vm, ())}
         memory_mb = sum(problem.memory_mb[vm] for vm in closure)
         for host in sorted(
@@ -142,11 +142,11 @@ class Moves:
             legal &= look.taken_mb[host] <= problem.free_mb[host] - memory_mb
             for peers in (direct, goal.vms):
                 legal &= self._joins(look, [peer for peer in peers if peer not in closure], host)
-            for other in told:
+            for other in counted:
                 for vm in closure:
                     if vm in other.vms:
                         legal &= self._admits(look, other, vm, host, closure)
-            for number in goals.keys() - {other.number for other in told}:
+            for number in goals.keys() - {other.number for other in counted}:
                 legal = self._lets_in_turn(look, goals[number], closure, host, legal)
                 legal = self._violates_nothing(look, goals[number], closure, host, legal)
             if legal.any():
