@@ -30,12 +30,14 @@ def groups() -> Iterator[Path | None]:
     try:
         yield made
     finally:
-        eventually(lambda: _removed(made))  # what had to end with another process may take a moment
+        eventually(lambda: _removed(made))  # who is left goes back to all others
 
 
 def _removed(made: Path) -> bool:
     for found in (*(one for one in made.iterdir() if one.is_dir()), made):
         with suppress(OSError):
+            for process in (found / "cgroup.procs").read_text().split():
+                (_ALL / "cgroup.procs").write_text(process)
             found.rmdir()
     return not made.exists()
 
