@@ -7,12 +7,15 @@ from heapq import heappop, heappush
 
 import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.answers.plans.reading import plan_of
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import text as text_of
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning import reservation
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
@@ -278,3 +281,16 @@ def fewest_to_restore(state: Snapshot, oracle: Cluster, most_lost: int) -> int |
                 known[reached] = cost + len(request.vms)
                 heappush(queue, (known[reached], reached))
     return None
+
+
+@given(
+    st.dictionaries(st.sampled_from([("h1",), ("h2",), ("h3",)]), st.integers(1, 3)),
+    st.dictionaries(st.sampled_from([("h1",), ("h2",), ("h3",)]), st.integers(1, 3)),
+)
+@example({("h1",): 1}, {("h1",): 2})
+def test_harm_is_more_failures_that_are_lost_or_more_vms_without_a_home(
+    before: dict[tuple[str, ...], int], after: dict[tuple[str, ...], int]
+) -> None:
+    now, then = ({hosts: tuple("abc"[:n]) for hosts, n in each.items()} for each in (before, after))
+    harmed = len(after) > len(before) or sum(after.values()) > sum(before.values())
+    assert (reservation._compared(now, then) is not None) == harmed

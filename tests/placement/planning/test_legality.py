@@ -198,3 +198,11 @@ def test_room_is_made_for_a_start_that_the_reservation_lets_through() -> None:
     assert (room.host, [(step.vms, step.target) for step in room.plan.steps]) == ("h3", [(("c",), "h2")])
     off = replace(state, clusters=(cluster(ha_reservation=True),))
     assert (make_room(off, "new").host, make_room(off, "new").plan.steps) == ("h2", ())
+
+
+@pytest.mark.parametrize("status", ["up", "migrating", "paused", "suspended", "down", "not_responding"])
+@pytest.mark.parametrize("is_migratable", [True, False])
+def test_a_step_moves_what_runs_and_is_not_on_its_way(status: str, is_migratable: bool) -> None:
+    state = snapshot(*THREE_HOSTS, vm("a", "h1", status=status, migratable=is_migratable))
+    step = Step(vms=("a",), sources=("h1",), target="h2", groups=(), repairs=())
+    assert legal(state, step) == (status == "up" and is_migratable)
