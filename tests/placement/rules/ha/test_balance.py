@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -135,3 +136,12 @@ def test_every_move_leaves_the_cluster_more_even(state: Snapshot, over: int, mea
     for target in move.hosts:
         before = used[moved.host]
         assert max(before - takes(moved, moved.host), used[target] + takes(moved, target)) < before
+
+
+@pytest.mark.parametrize(("over", "is_moved"), [(151, True), (200, True), (201, False), (250, False)])
+def test_a_host_at_the_threshold_holds_too_many(over: int, is_moved: bool) -> None:
+    """Four of the even share of two are 200 percent of it; thresholds are whole VMs."""
+    vms = [vm(f"v{number}", "h1", ha=True) for number in range(4)]
+    state = snapshot(RESERVING, host("h1"), host("h2"), *vms)
+    found = of(state, over, "h1 h2", Measure.VMS)
+    assert (found is not None) == is_moved
