@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.engine_enforcement import order as engine_order
+from ovirt_placement.rules.engine_enforcement.gain import gains
 from ovirt_placement.rules.engine_enforcement.order import Tier
 from tests.builders import (
     APART,
@@ -134,3 +135,18 @@ def test_each_candidate_is_there_once_and_may_move(seed: int) -> None:
     assert len(found) == len(set(found))
     assert all(state.vm_by_id[name].movable and state.vm_by_id[name].host for name in found)
     assert tiers(state, best="h1") == tiers(state, best="h1")
+
+
+@pytest.mark.parametrize("there", range(3))
+@pytest.mark.parametrize("here", range(3))
+@pytest.mark.parametrize("as_engine", [True, False])
+def test_a_loss_weighs_against_a_gain_of_the_same_priority(there: int, here: int, as_engine: bool) -> None:
+    """Of groups with one other member each: it stands where the VM would go, or where it is."""
+    friends = [("h2", f"there{at}") for at in range(there)] + [("h1", f"here{at}") for at in range(here)]
+    state = snapshot(
+        *map(host, HOSTS),
+        vm("a", "h1"),
+        *(vm(name, place) for place, name in friends),
+        *(group(f"with {name}", SOFT_TOGETHER, f"a {name}") for _, name in friends),
+    )
+    assert gains(state, "a", "h2", as_engine=as_engine) == (there > here)
