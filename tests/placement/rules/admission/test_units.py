@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Pending, SchedulingPolicy, Snapshot, Vm
+from ovirt_placement.rules.admission import reserve
 from ovirt_placement.rules.admission import units as admission
 from ovirt_placement.rules.admission.units import (
     FILTER,
@@ -19,6 +20,7 @@ from ovirt_placement.rules.admission.units import (
     filter_hosts,
     rank_hosts,
 )
+from ovirt_placement.rules.memory import physical_mb
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.verdict import Request, Verdict
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
@@ -303,3 +305,13 @@ def test_a_crashed_vm_that_was_counted_may_start_wherever_the_others_let_it() ->
     assert ranks["h1"] > ranks["h2"]
     common = replace(crashed, vms=(replace(crashed.vms[0], ha=False), vm("x", "h3", ha=True, needs_mb=4000)))
     assert accepted(common, "db", "h1") == ""
+
+
+@pytest.mark.parametrize(("percent", "taken"), [(None, 4096), (100, 4096), (50, 2048)])
+def test_a_vm_in_huge_pages_takes_what_it_uses_or_all_where_nobody_knows(
+    percent: int | None, taken: int
+) -> None:
+    """Its pages are not among those that must be free for small ones."""
+    large = vm("a", memory_mb=4096, usage_mem_percent=percent, custom_properties={"hugepages": "2048"})
+    assert physical_mb(large) < 2048
+    assert reserve._physical_mb(large) == taken
