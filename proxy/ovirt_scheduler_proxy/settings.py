@@ -93,11 +93,20 @@ class PluginFolder(_Section, frozen=True):
     calls_per_worker: int = 0
 
 
+class Reload(_Section, frozen=True):
+    #: How often plugin folders are checked for changes; 0: only on SIGHUP.
+    watch_seconds: float = 2.0
+
+
 class Log(_Section, frozen=True):
     #: "info": a line for each call; "debug": also which unit dropped which host.
     level: Literal["debug", "info", "warning", "error"] = "info"
-    #: Empty: stderr (the journal). It makes way for a new file at 10 MiB, and five old ones are kept.
+    #: Empty: stderr (the journal).
     file: str = ""
+    #: A new file begins at this size.
+    file_mib: int = 10
+    #: How many old files are kept.
+    files: int = 5
 
 
 class Decisions(_Section, frozen=True):
@@ -106,8 +115,12 @@ class Decisions(_Section, frozen=True):
     #: Empty: `decisions.jsonl` (of NAME.toml: `decisions-NAME.jsonl`) in the log directory of the systemd
     #: unit; by hand, none.
     file: str = ""
-    #: How long old files are kept: at most ten, of a day or 50 MiB each.
+    #: How long old files are kept.
     days: float = 8.0
+    #: A new file begins at this size, and after a day.
+    file_mib: int = 50
+    #: How many old files are kept.
+    files: int = 10
 
 
 class Settings(_Section, frozen=True):
@@ -116,6 +129,7 @@ class Settings(_Section, frozen=True):
     units: dict[str, UnitSettings] = {}
     workers: Workers = Workers()
     plugins: tuple[PluginFolder, ...] = ()
+    reload: Reload = Reload()
     log: Log = Log()
     decisions: Decisions = Decisions()
 
@@ -213,6 +227,8 @@ def _check_ranges(settings: Settings, file: Path) -> None:
         "server.most_elements": settings.server.most_elements,
         "workers.warm": settings.workers.warm,
         "workers.memory_mib": settings.workers.memory_mib,
+        "log.file_mib": settings.log.file_mib,
+        "decisions.file_mib": settings.decisions.file_mib,
     }
     above_zero = {
         "server.idle_seconds": settings.server.idle_seconds,

@@ -151,9 +151,9 @@ def test_a_balance_that_chose_the_vm_is_reported(asking: Asking) -> None:
 
 def test_a_decision_in_a_file_that_made_way_is_found(asking: Asking) -> None:
     asking.filters(["Keep"], "v1", **{"not": "h2"})
-    for _ in range(3):
-        asking.filters(["Keep"], "v2", padding="x" * 500_000)
-    asking.recorded(4)
+    for _ in range(14):
+        asking.filters(["Keep"], "v2", padding="x" * 90_000)
+    asking.recorded(15)
     eventually(asking.record.with_name("decisions.jsonl.1").exists)
     (found,) = asking.data("web")
     assert [one["dropped_by"] for one in found["hosts"]] == [[], ["Keep"], []]

@@ -56,7 +56,7 @@ def test_a_body_may_be_so_long(length: int) -> None:
 
 
 class Guest:
-    """One that has not called, and what it was told."""
+    """One that has not called, and the answer that it got."""
 
     unsent = 0
     has_called = False

@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 from lxml import etree
 
+from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import fault_of
 from ovirt_placement.engine.reading.events import read_events
@@ -117,6 +118,7 @@ class _Answering:
     """An engine of which one answer, or more, is spoilt."""
 
     url = "http://engine/ovirt-engine/api"
+    settings = EngineSettings(url=url)
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance

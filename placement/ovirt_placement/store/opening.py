@@ -20,7 +20,7 @@ PERSON_SECONDS = 5.0
 
 #: A store that waits for others says so by itself, a little later.
 _MORE_SECONDS = 0.2
-#: While so many readings of a store hang, nobody waits for another.
+#: While this number of readings of a store hang, none is waited for.
 _MOST_HANGING = 2
 _hanging = Counter[str]()
 _changing = threading.Lock()

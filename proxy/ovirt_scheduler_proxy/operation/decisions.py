@@ -14,16 +14,12 @@ from ..settings import Decisions
 from .logs import BatchedHandler
 from .record_file import RecordFile
 
-#: A new file begins at this size; so many old ones are kept.
-_FILE_BYTES = 50 << 20
-_FILES = 10
-
 
 class DecisionLog:
     """A rotated JSON-lines file; one that cannot be written costs no decision."""
 
     def __init__(self, file: Path, settings: Decisions) -> None:
-        self._file = RecordFile(file, _FILE_BYTES, _FILES, settings.days)
+        self._file = RecordFile(file, settings.file_mib << 20, settings.files, settings.days)
         self._file.open()
         self._handler = BatchedHandler(self._file.write)
         self._handler.setFormatter(logging.Formatter("%(message)s"))

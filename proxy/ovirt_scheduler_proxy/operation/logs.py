@@ -91,14 +91,13 @@ class BatchedHandler(logging.Handler):
             self._waiting -= sum(map(len, lines[: len(lines) - bool(lost)]))
 
 
-#: A new file begins at this size; so many old ones are kept.
-_FILE_BYTES = 10 << 20
-_FILES = 5
-
-
 def set_up(settings: Log) -> BatchedHandler:
     """Send what is logged where the settings say. Raises `UserError` if the file cannot be opened."""
-    handler = open_rotated(settings.file) if settings.file else BatchedHandler(_write_to_stderr)
+    handler = (
+        open_rotated(settings.file, settings.file_mib, settings.files)
+        if settings.file
+        else BatchedHandler(_write_to_stderr)
+    )
     to_journal = not settings.file and _stderr_is_journal()
     plain = LineFormatter("%(asctime)s %(levelname)s %(message)s", escaped)
     handler.setFormatter(_JournalFormatter("%(message)s", escaped) if to_journal else plain)
@@ -108,11 +107,11 @@ def set_up(settings: Log) -> BatchedHandler:
     return handler
 
 
-def open_rotated(file: str) -> BatchedHandler:
+def open_rotated(file: str, mib: int, files: int) -> BatchedHandler:
     """A file that makes way for a new one when it is full. Raises `UserError`."""
     try:
         target = RotatingFileHandler(
-            file, maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8", errors="replace"
+            file, maxBytes=mib << 20, backupCount=files, encoding="utf-8", errors="replace"
         )
     except OSError as error:
         raise UserError(f"{file}: cannot be written: {error.strerror}") from error

@@ -24,9 +24,6 @@ Stamp = frozenset[tuple[str, int, int]]
 #: Seconds that a replaced pool lives on beyond the deadline of the calls that may still use it.
 _GRACE = 1.0
 
-#: How often plugin folders are looked at for changed files.
-_LOOK_SECONDS = 2.0
-
 
 class Reloader:
     """Owns the pools that `scheduler` uses. Reloads happen one after the other."""
@@ -42,9 +39,10 @@ class Reloader:
 
     async def watch(self) -> None:
         """Reload the folders whose files have changed and are quiet: an editor may still be writing."""
+        interval = self._settings.reload.watch_seconds
         seen = dict(self._loaded)
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+        while interval:
+            await asyncio.sleep(interval)
             for folder in self._settings.plugins:
                 name = folder.directory
                 now = await asyncio.to_thread(stamp, name)

@@ -93,6 +93,10 @@ def test_an_answer_that_is_lost_makes_no_second_event(
     assert len(ours(engine)) == 1
 
 
-def test_what_the_engine_refuses_is_not_tried_again(channel: EngineEvents) -> None:
+def test_what_the_engine_refuses_is_not_tried_again(server: Server, tmp_path: Path) -> None:
+    """Only an administrator may add events."""
+    settings = EngineSettings(
+        url=server.api_url, username="user@internal", password_file=write_password(tmp_path)
+    )
     with pytest.raises(Rejected):
-        channel.send(replace(NOTICE, cluster="no-such-cluster"))
+        EngineEvents(settings, NotificationSettings().sentence).send(NOTICE)

@@ -89,27 +89,15 @@ def test_where_leaves_out_weights_that_are_0_for_all_hosts(asking: Asking) -> No
     title, _, *rows = asking.text(0, "where cache", *RANKED, NEAR).splitlines()
     assert title.split() == ["host", "points", "SoftAffinityWeight", "why"]
     assert [row.split()[0] for row in rows[:2]] == ["north", "south"]
-    assert rows[-1] == (
-        "0 for every host (--all shows them): HostAffinityWeight, PlacementRuleWeight, HaReservationWeight"
-    )
+    assert rows[-1] == "0 for every host (--all shows them): HostAffinityWeight"
     title, *rows = asking.text(0, "where cache --all", *RANKED, NEAR).splitlines()
-    assert title.split()[2:-1] == [
-        "SoftAffinityWeight",
-        "HostAffinityWeight",
-        "PlacementRuleWeight",
-        "HaReservationWeight",
-    ]
+    assert title.split()[2:-1] == ["SoftAffinityWeight", "HostAffinityWeight"]
     assert not any("every host" in row for row in rows)
 
 
 def test_where_shows_all_weights_if_none_differs(asking: Asking) -> None:
     title, *rows = asking.text(0, "where cache", *RANKED).splitlines()
-    assert title.split()[2:-1] == [
-        "SoftAffinityWeight",
-        "HostAffinityWeight",
-        "PlacementRuleWeight",
-        "HaReservationWeight",
-    ]
+    assert title.split()[2:-1] == ["SoftAffinityWeight", "HostAffinityWeight"]
     assert not any("every host" in row for row in rows)
 
 
@@ -232,17 +220,15 @@ def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: 
         group("g1", SOFT_TOGETHER, "v1 v2", name="near", hosts_rule=SOFT_TOGETHER, hosts="h2"),
     )
     assert asking.rows(0, "where web", *parts) == [
-        ["south", "7", "1", "0", "violates affinity group near of priority 1"],
-        ["north", "3", "0", "1", "VMs to run with that are here: 1"],
+        ["south", "5", "1", "0", "violates affinity group near of priority 1"],
+        ["north", "1", "0", "1", "VMs to run with that are here: 1"],
         ["violates affinity group near of priority 1"],
-        [],
-        ["0 for every host (--all shows them): PlacementRuleWeight, HaReservationWeight"],
         [],
         ["east is refused by the engine's Status"],
     ]
     best, _ = asking.data(0, "where v1", *parts)["hosts"]
     ranks = {one["unit"]: one["rank"] for one in best["weights"]}
-    assert (best["host"], best["points"], ranks["HostAffinityWeight"]) == ("h2", 7, 0)
+    assert (best["host"], best["points"], ranks["HostAffinityWeight"]) == ("h2", 5, 0)
 
 
 def test_where_says_by_whom_every_host_is_refused(asking: Asking) -> None:

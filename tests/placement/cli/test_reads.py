@@ -75,7 +75,7 @@ def test_a_filter_of_the_engines_asks_how_busy_hosts_are_and_nothing_of_vms(
     assert asked.of("/hosts") == ["/hosts", "/hosts statistics"]
 
 
-@pytest.mark.parametrize("arguments", ["conflicts", "violations", "groups list"])
+@pytest.mark.parametrize("arguments", ["violations", "groups list"])
 def test_nothing_is_measured_for_whom_it_means_nothing(
     live: LiveEngine, asked: Asked, arguments: str
 ) -> None:
@@ -96,7 +96,12 @@ def test_the_check_of_reservations_has_all_measured(live: LiveEngine, asked: Ask
 )
 def test_keys_that_hang_on_no_vm_read_none(live: LiveEngine, asked: Asked, arguments: str) -> None:
     live.run(0, *arguments.split())
-    assert {one.split()[0] for one in asked} == {"/clusters", "/hosts", "/datacenters"}
+    assert {one.split()[0] for one in asked} == {
+        "/clusters",
+        "/hosts",
+        "/datacenters",
+        *(one.split()[0] for one in asked.of("/schedulingpolic")),
+    }
 
 
 @pytest.mark.parametrize(

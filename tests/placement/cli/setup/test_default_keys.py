@@ -76,7 +76,7 @@ def test_a_second_run_changes_nothing_and_an_undoing_takes_them(live: LiveEngine
     out, _ = live.run(0, *SET_UP)
     assert out == "The policy ovirt-placement is set up; nothing to change.\n"
     out, _ = live.run(0, "setup", "--undo", "--dry-run")
-    assert out.splitlines()[0] == TAKES_FROM_BLUE
+    assert TAKES_FROM_BLUE in out.splitlines()
     assert weights(live) == WEIGHTS
     out, _ = live.run(0, "setup", "--undo")
     assert out.splitlines()[0] == TAKES_FROM_BLUE
@@ -237,7 +237,7 @@ def test_a_vm_that_starts_takes_the_idle_host(starting: Starting) -> None:
     )
     with starting(state) as live:
         before, _ = live.run(0, "keys", "explain", "new")
-        assert before.splitlines()[-1] == "Round 10 (above -10): h1 or h2, by lot."
+        assert "Round 10 (above -10): h1 or h2, by lot." in before.splitlines()
         live.run(0, *SET_UP)
         after, _ = live.run(0, "keys", "explain", "new")
         assert after.splitlines()[-1] == "Round 1 (above 80): h2."
