@@ -24,6 +24,7 @@ def schema(page: Page) -> schemathesis.BaseSchema:
     return schemathesis.openapi.from_url(f"{page.origin}{ROOT}/api/v1/openapi.json")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["well", "wrongly"])
 def test_programs_get_what_is_described(
     page: Page, schema: schemathesis.BaseSchema, mode: GenerationMode

@@ -145,11 +145,11 @@ def test_whatever_happens_a_unit_is_cut_off_and_tried_by_the_rule(
 
 
 @given(
-    st.lists(st.tuples(st.floats(30, 500), _FAILURES), min_size=2, max_size=6),
+    st.lists(st.tuples(st.integers(30, 500), _FAILURES), min_size=2, max_size=6),
     st.sampled_from([Cause.OVERRAN, Cause.CRASHED]),
 )
 def test_each_trial_that_fails_cuts_it_off_again_for_as_long(
-    trials: list[tuple[float, Cause]], cause: Cause
+    trials: list[tuple[int, Cause]], cause: Cause
 ) -> None:
     clock = Clock(1000.0)
     breakers = Breakers(clock)
