@@ -15,7 +15,9 @@ RECORD_AGAIN = "python -m tests.golden"
 _MASKS = (
     (re.compile(re.escape(str(CHECKOUT)) + r"\b"), "CHECKOUT"),
     (
-        re.compile(r"(?:/[\w.-]+)*/(?:pytest-of-|golden-)[\w.-]+(?:/(?:pytest-|test_|folder|page)[\w.-]*)*"),
+        re.compile(
+            r"(?:/[\w.-]+)*/(?:pytest-of-|golden-)[\w.-]+(?:/(?:pytest-|popen-|test_|folder|page)[\w.-]*)*"
+        ),
         "FOLDER",
     ),
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:PORT"),

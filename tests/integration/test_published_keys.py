@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from demo.processes import Processes, address
 
+from ovirt_placement import config, inventory
 from ovirt_placement.model import PlacementKey, state_file
 from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.store.keys import KeyStore, Run
@@ -62,6 +63,10 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
         url = address(processes.start("ovirt-simulator", simulator.split()))
         file = write_configuration(tmp_path, f"{url}/ovirt-engine/api", inventory="max_age_seconds = 3600")
         with running(file) as service:
+            known = config.load(file, {})
+            while inventory.snapshot(config=known).unread:  # what is not known yet refuses nothing
+                inventory.wait_for_change(1.0, config=known)
+            inventory.close()
             service.kill()
     for left in tmp_path.glob("store.db*"):
         left.unlink()

@@ -57,7 +57,8 @@ def check(state: Snapshot, asked_filter: AskFilter, asked_weight: AskWeight) -> 
         left = [host for host in HOSTS if host in {found.host for found in ordered.hosts}]
         weighing = {unit for unit, factor in (policy.weights if policy else {}).items() if factor}
         for unit in WEIGHTS:
-            if counts(state, unit, unit in weighing) and left:
+            ranks = unit in weighing if policy else counts(state, unit, False)
+            if ranks and left:
                 reported = {found.host: found.weights[unit].rank for found in ordered.hosts}
                 assert reported == asked_weight(unit, left, one.id, given_parameters)
 

@@ -41,6 +41,14 @@ class DeviceCommands:
         with self._backend.lock:
             profile = VnicProfile(id=self._backend.new_id(), name=name, network=network)
             self._state.put(self._state.vnic_profiles, profile)
+            data_center = next(iter(self._state.data_centers.values()))
+            named = self._state.networks.get(network)
+            words = {
+                "profile": name,
+                "network": "" if named is None else named.name,
+                "data_center": data_center.name,
+            }
+            self._backend.audit_log.log(EventCode.ADD_VNIC_PROFILE, ADMIN, words=words)
             return profile
 
     def attach_disk(self, vm_id: str, disk: Disk, *, caller: Caller = ADMIN) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from demo.processes import ProcessFailed, address
+from lxml import etree
 
 from ovirt_placement.model import Snapshot, state_file
 from tests.configuration import write_configuration
@@ -80,9 +81,9 @@ class Stage:
 
     def events(self, code: int) -> list[str]:
         """What the events of this code say."""
-        wanted = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
-        found = json.loads(_read(f"{self.url}/ovirt-engine/api/events", wanted))
-        return [each["description"] for each in found.get("event", []) if int(each["code"]) == code]
+        wanted = {"Authorization": f"Bearer {self.token}"}
+        found = etree.fromstring(_read(f"{self.url}/ovirt-engine/api/events", wanted))
+        return [each.findtext("description") or "" for each in found if each.findtext("code") == str(code)]
 
     def decisions(self) -> list[dict[str, object]]:
         """What the proxy recorded of each call of filters and weights, once it is stopped."""

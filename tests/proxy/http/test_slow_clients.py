@@ -34,7 +34,7 @@ deadline_seconds = {LONG}
 """
 
 #: The kernel takes some MiB of an answer that nobody reads.
-MANY = [f"{'h' * 2000}{number}" for number in range(5000)]
+MANY = [f"{'h' * 990}{number}" for number in range(10_000)]
 LARGE = xmlrpc.client.dumps((["Keep"], MANY, "vm", {}), "runFilters").encode()
 
 

@@ -113,8 +113,7 @@ def test_an_outage_leaves_what_was_known_with_its_age(chromium: Browser, tmp_pat
         expect(one.page.locator("#known")).to_contain_text("ago")
         expect(one.page.locator("main")).to_contain_text("databases")
         assert one.page.evaluate("document.body.classList.contains('stale')")
-        one.page.click("text=Pause migrations")
-        expect(one.page.locator("main")).to_contain_text("The engine does not answer")
+        assert one.page.locator("text=Pause migrations").count() == 0, "nothing can be done meanwhile"
 
 
 def test_tabs_share_one_stream_and_learn_of_the_sessions_end(chromium: Browser, served: Page) -> None:

@@ -51,7 +51,7 @@ def test_all_keys_of_the_store_are_published_at_the_start_and_as_they_change(
             store.end_runs(["v"])
             after = soon(config, lambda found: names(found) == ["A", "C"] and not found.frozen_keys)
             assert after.sticky_copies == (copy,)
-            assert polls(engine) == asked  # they do not wait for the engine
+            assert polls(engine) <= asked + 1  # they do not wait for the engine, which may be asked for more
             ended(service)
 
 
