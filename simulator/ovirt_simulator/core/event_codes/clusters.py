@@ -105,14 +105,6 @@ class ClusterEvents:
         ),
         600,
     )
-    ADD_VNIC_PROFILE = EventType(
-        1122,
-        "normal",
-        (
-            "VM network interface profile {profile} was added to network {network} in Data Center:"
-            " {data_center}. (User: {user})"
-        ),
-    )
     CLUSTER_ALERT_HA_RESERVATION_DOWN = EventType(
         10301,
         "alert",
