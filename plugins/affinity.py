@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ovirt_placement.units.answering import answers
-from ovirt_placement.units.decisions import Properties, accepted_hosts, parameters, ranked_hosts
+from ovirt_placement.unit_parameters import PARAMETERS
+from ovirt_placement.units.client import Properties, accepted_hosts, answers, ranked_hosts
 
 
 class AffinityFilter:
-    properties_validation = parameters("AffinityFilter")
+    properties_validation = PARAMETERS["AffinityFilter"]
 
     @answers
     def do_filter(self, hosts: list[str], vm: str, args: Properties) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ovirt_placement.units.answering import answers
-from ovirt_placement.units.decisions import Properties, accepted_hosts, chosen_move, parameters, ranked_hosts
+from ovirt_placement.unit_parameters import PARAMETERS
+from ovirt_placement.units.client import Properties, accepted_hosts, answers, chosen_move, ranked_hosts
 
 
 class HaReservationWeight:
-    properties_validation = parameters("HaReservationWeight")
+    properties_validation = PARAMETERS["HaReservationWeight"]
 
     @answers
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:
@@ -22,7 +22,7 @@ class HaReservationWeight:
 
 
 class HaReservationBalance:
-    properties_validation = parameters("HaReservationBalance")
+    properties_validation = PARAMETERS["HaReservationBalance"]
 
     @answers
     def do_balance(self, hosts: list[str], args: Properties) -> tuple[str, list[str]]:
@@ -37,7 +37,7 @@ class HaReservationBalance:
 
 
 class HaAdmissionFilter:
-    properties_validation = parameters("HaAdmissionFilter")
+    properties_validation = PARAMETERS["HaAdmissionFilter"]
 
     @answers
     def do_filter(self, hosts: list[str], vm: str, args: Properties) -> list[str]:
@@ -52,7 +52,7 @@ class HaAdmissionFilter:
 
 
 class HaAdmissionWeight:
-    properties_validation = parameters("HaAdmissionWeight")
+    properties_validation = PARAMETERS["HaAdmissionWeight"]
 
     @answers
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:

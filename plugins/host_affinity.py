@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.units.answering import answers
-from ovirt_placement.units.decisions import Properties, accepted_hosts, ranked_hosts
+from ovirt_placement.units.client import Properties, accepted_hosts, answers, ranked_hosts
 
 
 class HostAffinityFilter:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ovirt_placement.units.answering import answers
-from ovirt_placement.units.decisions import Properties, accepted_hosts, parameters, ranked_hosts
+from ovirt_placement.unit_parameters import PARAMETERS
+from ovirt_placement.units.client import Properties, accepted_hosts, answers, ranked_hosts
 
 
 class PlacementKeyFilter:
-    properties_validation = parameters("PlacementKeyFilter")
+    properties_validation = PARAMETERS["PlacementKeyFilter"]
 
     @answers
     def do_filter(self, hosts: list[str], vm: str, args: Properties) -> list[str]:
@@ -21,7 +21,7 @@ class PlacementKeyFilter:
 
 
 class PlacementKeyWeight:
-    properties_validation = parameters("PlacementKeyWeight")
+    properties_validation = PARAMETERS["PlacementKeyWeight"]
 
     @answers
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:

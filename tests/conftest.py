@@ -16,6 +16,7 @@ from hypothesis import settings
 from tests.browsers import axe, chromium
 from tests.examples import EXAMPLES
 from tests.kit import runs
+from tests.kit.serving import SERVED
 
 __all__ = ["axe", "chromium"]
 
@@ -60,3 +61,12 @@ def short_path() -> Iterator[Path]:
 
 def _folders_in_memory() -> frozenset[Path]:
     return frozenset(Path("/dev/shm").glob(f"ovirt-placement-{os.getuid()}-*"))
+
+
+@pytest.fixture(autouse=True)
+def _inventories_end() -> Iterator[None]:
+    """Have what serves a test's snapshots answer no more once the test is over."""
+    before = set(SERVED)
+    yield
+    for served in SERVED - before:
+        served.close()

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.published.publication import Moments
-from ovirt_placement.inventory.published.writer import Writer
+from ovirt_placement.inventory.published.name_list import NameList
 from ovirt_placement.model import Snapshot
 from tests.paths import CHECKOUT
 from tests.placement.model.full_state import full_state, loaded
@@ -59,7 +58,7 @@ def directory(tmp_path: Path) -> Path:
     clusters = (replace(state.clusters[0], name="blue sky"),)
     snapshot = replace(state, clusters=clusters, vms=vms, hosts=hosts, affinity_groups=())
     (tmp_path / "run").mkdir()
-    Writer(tmp_path / "run").publish(snapshot, Moments(1.0))
+    NameList(tmp_path / "run").publish(snapshot)
     return tmp_path
 
 

@@ -171,7 +171,7 @@ def test_vm_that_the_engine_does_not_list_is_said_in_one_sentence(environment: d
     ended = run(environment, "import affinity; affinity.AffinityFilter().do_filter(['h1'], 'v9', {})")
     assert ended.returncode != 0
     assert ended.stdout == ""
-    assert "UnknownVmError: the engine lists no VM v9" in ended.stderr.splitlines()[-1]
+    assert "Undecided: the engine lists no VM v9" in ended.stderr.splitlines()[-1]
 
 
 def test_engine_that_is_away_is_said_in_one_sentence(environment: dict[str, str]) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ import pytest
 from demo.processes import Processes, address
 
 from ovirt_placement import config, inventory
+from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, ask_moments
 from ovirt_placement.model import PlacementKey, state_file
 from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import CLUSTER as THE_CLUSTER
 from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.placement.inventory.running import running
+from tests.placement.inventory.running import ended, running
 from tests.plugins.proxy_process import PLUGINS, running_proxy
 from tests.stored import put_keys
 
@@ -52,7 +54,7 @@ KEYS = (
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """What a process needs to find what a service published before it, its engine and its store were lost."""
+    """What a process needs to ask a service that started again after its engine and its store were lost."""
     (tmp_path / "state.json").write_bytes(state_file.dumps(STATE))
     store = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)
     put_keys(store, KEYS)
@@ -67,10 +69,15 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
             while inventory.snapshot(config=known).unread:  # what is not known yet refuses nothing
                 inventory.wait_for_change(1.0, config=known)
             inventory.close()
-            service.kill()
+            ended(service)
     for left in tmp_path.glob("store.db*"):
         left.unlink()
-    yield {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
+    with running(file, ready=False):
+        while True:
+            with suppress(NoService, NoAnswer):
+                if ask_moments(known.inventory.directory, 5.0):
+                    break
+        yield {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
     assert not (tmp_path / "store.db").exists()  # nobody has made it again
 
 
@@ -89,7 +96,7 @@ def _alone(call: str, environment: dict[str, str]) -> Any:
 
 
 @pytest.mark.system
-def test_new_processes_decide_by_the_published_keys(environment: dict[str, str]) -> None:
+def test_new_processes_decide_by_the_keys_that_were_saved(environment: dict[str, str]) -> None:
     with running_proxy(environment) as proxy:
         filtered: Any = proxy.runFilters(["PlacementKeyFilter"], HOSTS, "new", {})
         assert (filtered["result_code"], filtered["result"]) == (0, ACCEPTED)

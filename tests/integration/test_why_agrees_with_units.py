@@ -17,7 +17,8 @@ from ovirt_placement import inventory
 from ovirt_placement.answers.why import JudgedHost, why
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.scheduling.ranking import order
-from ovirt_placement.units.decisions import RefusedLoudlyError, accepted_hosts, ranked_hosts
+from ovirt_placement.units import client
+from ovirt_placement.units.client import Undecided, accepted_hosts, ranked_hosts
 from tests import builders as build
 from tests.builders import CLUSTER, TOGETHER, group, snapshot, vm
 from tests.examples import examples
@@ -73,6 +74,7 @@ def in_process(publisher: Publisher) -> Iterator[Publisher]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OVIRT_PLACEMENT_CONFIG", str(publisher.config))
         inventory.close()
+        client._directory.cache_clear()
         logging.getLogger("ovirt_placement").setLevel(logging.ERROR)
         yield publisher
         logging.getLogger("ovirt_placement").setLevel(logging.NOTSET)
@@ -90,7 +92,7 @@ def test_in_this_process(in_process: Publisher, state: Snapshot) -> None:
     def asked_filter(unit: str, hosts: Sequence[str], vm: str, parameters: dict[str, str]) -> set[str]:
         try:
             return set(accepted_hosts(unit, hosts, vm, parameters))
-        except RefusedLoudlyError:
+        except Undecided:
             return set()
 
     def asked_weight(unit: str, hosts: Sequence[str], vm: str, parameters: dict[str, str]) -> dict[str, int]:

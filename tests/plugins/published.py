@@ -1,4 +1,4 @@
-"""Publishes snapshots as the inventory does, for units that run in processes of their own."""
+"""Serves snapshots as the inventory does, for units that run in processes of their own."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ovirt_placement.inventory.published import publication
 from ovirt_placement.inventory.published.publication import Moments
-from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.model import Snapshot
+from tests.kit.served import ServedInventory
 
 #: Nothing of the past counts: each question of a test is one by itself.
 WITHOUT_PAST = "expected_seconds = 0.000001"
@@ -17,11 +17,10 @@ _FOREVER_SECONDS = 10**9
 
 
 class Publisher:
-    """A folder with a configuration and the snapshot that every reader of it will find."""
+    """A folder with a configuration and a socket, where every reader finds the snapshot."""
 
     def __init__(self, folder: Path, *, inventory: str = "") -> None:
         """Further lines of `inventory` go into that section of the configuration."""
-        self._writer = Writer(folder)
         self.config = folder / "ovirt-placement.toml"
         self.config.write_text(
             f'[inventory]\ndirectory = "{folder}"\nmax_age_seconds = {_FOREVER_SECONDS}\n{inventory}\n'
@@ -29,6 +28,8 @@ class Publisher:
         )
         #: What a process needs to find it.
         self.environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(self.config)}
+        self._served = ServedInventory(self.config)
+        self.close = self._served.close
 
     def publish(
         self,
@@ -42,8 +43,7 @@ class Publisher:
 
         Decisions of before count on only in the same story.
         """
-        for trace in () if same_story else self.config.parent.glob("expected/*"):
-            trace.unlink()
         now = publication.now()
         keys_at = float("-inf") if keys_ago is None else now - keys_ago
-        self._writer.publish(snapshot, Moments(now - seconds_ago, store_asked_at=now, keys_at=keys_at))
+        moments = Moments(now - seconds_ago, store_asked_at=now, keys_at=keys_at)
+        self._served.publish(snapshot, moments, same_story=same_story)

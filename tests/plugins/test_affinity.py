@@ -84,10 +84,12 @@ def test_unit_prints_its_answer_and_nothing_else_in_a_process_of_its_own(
 
 
 def test_unit_without_a_snapshot_fails_and_names_the_configuration(publisher: Publisher) -> None:
+    publisher.close()
     ended = in_the_old_manner(publisher, "AffinityFilter().do_filter(['h1'], 'new', {})")
     assert ended.returncode != 0
     assert ended.stdout == ""
-    assert "NoSnapshot" in ended.stderr.splitlines()[-1]
+    assert "Undecided: no engine: " in ended.stderr.splitlines()[-1]
+    assert "set url under [engine]" in ended.stderr
 
 
 def filtered(shared: tuple[Publisher, ServerProxy], state: Snapshot, hosts: list[str], vm_id: str) -> Any:

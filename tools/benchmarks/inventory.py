@@ -24,7 +24,8 @@ from ovirtsdk4.xml import XmlReader
 from ovirt_placement import config, inventory
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, vms
-from ovirt_placement.inventory.published import publication
+from ovirt_placement.inventory.published.protocol import ask_moments
+from ovirt_placement.inventory.published.publication import Moments, age
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_service.tables import table
@@ -124,7 +125,7 @@ def _state(folder: Path) -> Snapshot:
 def _await_statistics(file: Path) -> None:
     """Wait until the readings of the start are over."""
     directory = config.load(file, {}).inventory.directory
-    while (found := publication.read(directory)) is None or found.statistics_age_seconds is None:
+    while age(Moments(*ask_moments(directory, 30.0)).statistics_at) is None:
         time.sleep(0.2)
 
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import psutil
 
 from ovirt_placement.config import InventorySettings
-from ovirt_placement.inventory.published import publication
+from ovirt_placement.inventory.published.protocol import Wake, ask, ask_moments
+from ovirt_placement.inventory.published.publication import Moments, now
 from ovirt_service.tables import table
 from tools.benchmarks.tables import of_records
 
@@ -130,18 +131,18 @@ class _Seen:
 
     def __init__(self, world: World) -> None:
         self._directory = world.inventory_directory
-        self._known = publication.read(self._directory)
+        self._version = 0
         #: How many versions have come since.
-        self.versions = 0
+        self.versions = -1
 
     def look(self) -> bool:
-        """Whether the published snapshot is fresh now."""
-        found = publication.read(self._directory, self._known)
-        if found is None:
-            return False
-        self.versions += self._known is not None and found.version != self._known.version
-        self._known = found
-        return found.age_seconds <= InventorySettings().max_age_seconds
+        """Whether the snapshot is fresh now."""
+        version = ask(self._directory, Wake(0), 5.0, int)
+        self.versions += version != self._version
+        self._version = version
+        return (
+            now() - Moments(*ask_moments(self._directory, 5.0)).as_of <= InventorySettings().max_age_seconds
+        )
 
 
 def _print_decisions(samples: list[Sample]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import statistics
 import subprocess
@@ -19,10 +20,9 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from ovirt_placement.inventory.published.publication import FILE_NAME
+from ovirt_placement.inventory.published.protocol import Wake, ask
 from ovirt_placement.store.keys import KeyStore
 from tests.plugins.proxy_process import PLUGINS, proxy_url
-from tests.plugins.published import Publisher
 from tools.benchmarks.tables import of_records
 
 from .placement_keys_world import FROZEN_KEYS, PLACED, VERSIONS_PER_SECOND, VMS_A_HOST, hosts, placed
@@ -100,13 +100,13 @@ def _print_growth(what: str, points: Sequence[tuple[int, float]]) -> None:
 
 def _measure(size: Size) -> Measured:
     with tempfile.TemporaryDirectory() as name, _served(Path(name), size) as port:
-        client, file = Client(port), Path(name) / FILE_NAME
+        client, folder = Client(port), Path(name)
         requests = {unit: cycle([_request(size, unit, vm) for vm in placed()]) for unit in (_TRIVIAL, _KEYS)}
         found = Measured(size, [], [], [], 0.0)
-        until, version = time.monotonic() + WINDOW_SECONDS, file.stat().st_ino
+        until, version = time.monotonic() + WINDOW_SECONDS, ask(folder, Wake(0), 5.0, int)
         while time.monotonic() < until:
             found.trivial.append(client.call(next(requests[_TRIVIAL])))
-            before, version = version, file.stat().st_ino
+            before, version = version, ask(folder, Wake(0), 5.0, int)
             seconds = client.call(next(requests[_KEYS]))
             found.calls.append(seconds)
             if version != before:
@@ -129,7 +129,7 @@ def _served(folder: Path, size: Size) -> Iterator[int]:
     (plugins / "trivial.py").write_text(_TRIVIAL_UNIT)
     shutil.copy(PLUGINS / "placement_keys.py", plugins)
     KeyStore(f"sqlite:///{folder}/store.db", engine="default", patience_seconds=30).close()
-    environment = Publisher(folder).environment
+    environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(folder / "ovirt-placement.toml")}
     with _published(folder, size), proxy_url(environment, plugins) as url:
         with xmlrpc.client.ServerProxy(url) as proxy:
             for vm in placed()[:WARM_UP_CALLS]:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import random
-import socketserver
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.published import publication
-from ovirt_placement.inventory.published.protocol import Reply, Wake, address
 from ovirt_placement.model import FrozenKeys, Host, PlacementKey, Snapshot
 from tests import builders
 from tests.plugins.published import Publisher
@@ -105,48 +99,15 @@ class World:
                 )  # fmt: skip
 
 
-class _Waking(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """Shows readers of new versions, as the inventory's socket does."""
-
-    daemon_threads = True
-
-    def __init__(self, path: str, folder: Path) -> None:
-        super().__init__(path, _Woken)
-        self.folder = folder
-        self.changed = threading.Condition()
-        self.version = 0
-
-    def report(self, version: int) -> None:
-        with self.changed:
-            self.version = version
-            self.changed.notify_all()
-
-
-class _Woken(socketserver.StreamRequestHandler):
-    server: _Waking
-
-    def handle(self) -> None:
-        asked = msgspec.json.decode(self.rfile.readline(), type=Wake)
-        with self.server.changed:
-            self.server.changed.wait_for(lambda: self.server.version != asked.version)
-            reply = Reply(self.server.version)
-        with suppress(BrokenPipeError):  # the reader is no longer there
-            self.wfile.write(msgspec.json.encode(reply) + b"\n")
-
-
 def main(folder: Path, host_count: int, key_count: int) -> None:
     """Publish for ever."""
-    publisher, published = Publisher(folder), None
-    with address(folder) as path, _Waking(path, folder) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        for snapshot in World(host_count, key_count).versions():
-            due = time.monotonic() + 1 / VERSIONS_PER_SECOND
-            publisher.publish(snapshot)
-            if published is None:
-                print("ready", flush=True)
-            published = publication.read(folder, published)
-            server.report(published.version if published else 0)
-            time.sleep(max(0.0, due - time.monotonic()))
+    publisher = Publisher(folder)
+    for number, snapshot in enumerate(World(host_count, key_count).versions()):
+        due = time.monotonic() + 1 / VERSIONS_PER_SECOND
+        publisher.publish(snapshot)
+        if number == 0:
+            print("ready", flush=True)
+        time.sleep(max(0.0, due - time.monotonic()))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 
 #: The fuzzers, by the names of their modules.
-FUZZERS = ("xmlrpc", "engine", "publication", "state_file", "key_file")
+FUZZERS = ("xmlrpc", "engine", "inventory", "state_file", "key_file")
 
 #: Makes one input and has it read.
 Attempt = Callable[[random.Random], None]

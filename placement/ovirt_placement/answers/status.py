@@ -16,9 +16,8 @@ from ovirt_placement.answers.rules.check import rules_check
 from ovirt_placement.answers.sections import ConfiguredName
 from ovirt_placement.answers.unmatched_names import unmatched_names
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.expected.current import outcomes
-from ovirt_placement.inventory.expected.traces import Outcomes
 from ovirt_placement.inventory.on_demand.details import referred
+from ovirt_placement.inventory.published.publication import Outcomes
 from ovirt_placement.lookups.called import UnmatchedName
 from ovirt_placement.model import Cluster, Snapshot, Struct, state_file
 from ovirt_placement.model.amounts import counted
@@ -162,7 +161,7 @@ def of_known(config: Config, found: KnownState) -> KnownParts:
     """What is known, with where it is from."""
     snapshot, published = found.known
     if published is None:
-        source = StateSource(kind="engine", where=config.engine.address, expected_hosts=outcomes(config))
+        source = StateSource(kind="engine", where=config.engine.address)
         return KnownParts(snapshot=snapshot, source=source)
     source = StateSource(
         kind="inventory",
@@ -172,10 +171,10 @@ def of_known(config: Config, found: KnownState) -> KnownParts:
         whole_age_seconds=published.whole_age_seconds,
         statistics_age_seconds=published.statistics_age_seconds,
         keys_age_seconds=published.keys_age_seconds,
-        store_answers=published.store_answers,
+        store_answers=published.moments.store_answers,
         details_age_seconds=published.details_age_seconds,
         searches_age_seconds=published.searches_age_seconds,
-        expected_hosts=outcomes(config),
+        expected_hosts=published.outcomes,
         error=found.error,
     )
     return KnownParts(snapshot=snapshot, source=source, age_seconds=found.age_seconds)

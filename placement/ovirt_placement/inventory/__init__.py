@@ -1,29 +1,47 @@
-"""What is known of the engine now: published by one service a machine, read by everyone else."""
+"""What is known of the engine now: by one service a machine, which follows it for everyone else.
 
-from ovirt_placement.inventory.client.current import (
-    Known,
-    NoSnapshot,
-    close,
-    known,
-    snapshot,
-    using,
-    wait_for_change,
-)
-from ovirt_placement.inventory.client.decision import Decision, decision, wait_until_shown
-from ovirt_placement.inventory.on_demand.statistics import Measured
-from ovirt_placement.inventory.published.protocol import NoService
+Its parts are loaded when they are asked for: a policy unit needs the socket's protocol alone.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ovirt_placement.inventory.client.current import (
+        Known,
+        close,
+        known,
+        snapshot,
+        using,
+        wait_for_change,
+    )
+    from ovirt_placement.inventory.decision import NoSnapshot
+    from ovirt_placement.inventory.on_demand.statistics import Measured
+    from ovirt_placement.inventory.published.protocol import NoService
+
+_MODULES = {
+    **dict.fromkeys(("Known", "close", "known", "snapshot", "using", "wait_for_change"), "client.current"),
+    "NoSnapshot": "decision",
+    "Measured": "on_demand.statistics",
+    "NoService": "published.protocol",
+}
 
 __all__ = [
-    "Decision",
     "Known",
     "Measured",
     "NoService",
     "NoSnapshot",
     "close",
-    "decision",
     "known",
     "snapshot",
     "using",
     "wait_for_change",
-    "wait_until_shown",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

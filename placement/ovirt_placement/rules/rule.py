@@ -54,8 +54,6 @@ class Rule:
     #: The factor of our weight in a policy that gets it; None where it is that of its twin, or 1 without one.
     #: A weight with a usual factor of its own is meant to count before those without.
     usual_factor: int | None = None
-    #: `key=regex;key2=regex2`: the parameters that the engine offers for the unit.
-    parameters: str = ""
     #: What is wrong with parameters that are fine each by itself, in sentences.
     complaints: Callable[[Mapping[str, str]], Iterable[str]] = lambda parameters: ()
     #: Whether it counts only where a policy enables its unit; others count wherever a group asks for them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ovirt_placement.inventory import Decision
+from ovirt_placement.inventory.decision import Decision
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import Request, Verdict
 
@@ -19,7 +19,7 @@ def doubtful_peers(rule: Rule, decision: Decision, request: Request, verdicts: S
     if rule.peers is not None:
         others &= rule.peers(decision.snapshot, request)
     doubted = others - rule.judged_by_engine(decision.snapshot, request)
-    if rule.filter is None or not decision.unsure(doubted):
+    if rule.filter is None or not decision.accepted.unsure(doubted):
         return set()
     accepted = {verdict.host for verdict in verdicts if verdict.accepted}
     against = (
@@ -29,4 +29,4 @@ def doubtful_peers(rule: Rule, decision: Decision, request: Request, verdicts: S
         for reason in verdict.reasons
     )
     named = {reason.vm for reason in against if reason.vm is not None}
-    return decision.unsure(named & doubted)
+    return decision.accepted.unsure(named & doubted)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ovirt_placement import inventory
-from ovirt_placement.inventory import Decision
+from ovirt_placement.inventory.decision import Decision, Decisions
+from ovirt_placement.inventory.published.protocol import Decide, Decided
+from ovirt_placement.inventory.published.publication import now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.expected_order import with_order
@@ -17,26 +19,21 @@ from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.scheduling.giving_way import gives_way
 from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
-from ovirt_placement.units import reporting
-from ovirt_placement.units.answering import Aged, AgedMove, by_hand, records, stays
 from ovirt_placement.units.bursts import doubtful_peers
 from ovirt_placement.units.overload import Overload
-from ovirt_placement.units.readiness import Readiness
 from ovirt_placement.units.recorded_reasons import recorded
+from ovirt_placement.units.reporting import Report, Reporting
+from ovirt_service.errors import UserError
 
-#: The cluster's scheduling properties, as the engine hands them to every unit; None for none at all.
-Properties = Mapping[str, str] | None
-
-_readiness = Readiness()
-_overload = Overload()
+_log = logging.getLogger(__name__)
 
 
 class UnknownVmError(LookupError):
     """The engine asks about a VM that it does not list itself."""
 
-    def __init__(self, vm: str, awaits: bool) -> None:
-        #: Marks for the proxy that the engine is asked for it: the unit is to be asked again in a moment.
-        self.awaits = awaits
+    def __init__(self, vm: str, awaited: bool) -> None:
+        #: The engine is asked for it: the unit is to be asked again in a moment.
+        self.awaited = awaited
         super().__init__(
             f"the engine lists no VM {vm}: is this the engine that asks, and may our user see it?"
         )
@@ -45,69 +42,102 @@ class UnknownVmError(LookupError):
 class RefusedLoudlyError(LookupError):
     """A rule refuses every host for a reason that the engine's administrators are to learn."""
 
-    #: Marks the filter's answer for the proxy: no host, and the reason.
-    refuses = True
-
     def __init__(self, reasons: Sequence[Reason], snapshot: Snapshot) -> None:
         super().__init__("; ".join(sentence(reason, snapshot) for reason in reasons))
 
 
-def parameters(unit: str) -> str:
-    """The parameters that the engine offers for a unit."""
-    return UNITS[unit].parameters
+class Decider:
+    """Answers policy units by the states of one engine; for any thread."""
 
+    def __init__(self, decisions: Decisions, first_seconds: float) -> None:
+        """So long is waited for a state where none is known yet."""
+        self._decisions = decisions
+        self._first_seconds = first_seconds
+        self._overload = Overload()
+        self._reporting = Reporting()
 
-def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[str]:
-    """Ask a filter, which goes by what the engine has confirmed: what is only expected refuses no host.
+    def __call__(self, question: Decide) -> Decided:
+        """Answer a question; what went wrong is the answer, too."""
+        report = self._reporting.begin(question)
+        try:
+            return replace(self._answered(question, report), log=report.lines)
+        except RefusedLoudlyError as error:
+            return Decided(failure=str(error), refuses=True, log=report.lines)
+        except UnknownVmError as error:
+            return Decided(failure=str(error), awaited=error.awaited, log=report.lines)
+        except UserError as error:
+            return Decided(failure=str(error), log=report.lines)
+        except Exception as error:  # the caller learns of it, whatever it is
+            _log.exception("%s failed", question.unit)
+            return Decided(failure=f"{type(error).__name__}: {error}", log=report.lines)
 
-    Raises `RefusedLoudlyError`, `UnknownVmError`, and what `inventory.decision` raises.
-    """
-    rule, decision = UNITS[unit], _decision_about(vm)
-    request = _request(rule, hosts, vm, properties)
-    reporting.report_notes(rule, vm, decision.confirmed)
-    _correct(rule, decision, request)
-    verdicts = _verdicts(rule, decision, request)
-    if decision.snapshot.unconfirmed and not rule.fixed:
-        peers = doubtful_peers(rule, decision, request, verdicts)
-        if peers:
-            decision = inventory.wait_until_shown(peers)
-            verdicts = _verdicts(rule, decision, request)
-    if loud := _loud(verdicts):
-        raise RefusedLoudlyError(loud, decision.confirmed)
-    reporting.report_warnings(unit, vm, verdicts, decision.confirmed)
-    reporting.report_refusals(unit, vm, verdicts, decision.confirmed)
-    reporting.report_age(unit, decision)
-    if not all(verdict.accepted for verdict in verdicts) and gives_way(decision.confirmed, request):
-        return Aged(hosts, decision.age_seconds)
-    accepted = [verdict.host for verdict in verdicts if verdict.accepted]
-    if _begins(decision, vm, hosts):
-        decision.expect_accepted(unit, decision.confirmed.vm_by_id[vm], accepted)
-    return Aged(accepted, decision.age_seconds, _reasons(rule, decision, request, verdicts))
+    def _answered(self, question: Decide, report: Report) -> Decided:
+        rule = UNITS[question.unit]
+        if question.method == "balance":
+            return self._chosen_move(rule, question)
+        decision = self._about(question)
+        answer = self._accepted_hosts if question.method == "filter" else self._ranked_hosts
+        return answer(rule, question, decision, report)
 
+    def _accepted_hosts(self, rule: Rule, question: Decide, decision: Decision, report: Report) -> Decided:
+        """A filter goes by what the engine has confirmed: what is only expected refuses no host."""
+        request = _request(rule, question, report)
+        report.notes(rule, question.vm, decision.confirmed)
+        _correct(rule, decision, request)
+        verdicts = _verdicts(rule, decision, request)
+        if decision.snapshot.unconfirmed and not rule.fixed:
+            peers = doubtful_peers(rule, decision, request, verdicts)
+            if peers:
+                decision = self._decisions.wait_until_shown(peers)
+                verdicts = _verdicts(rule, decision, request)
+        if loud := _loud(verdicts):
+            raise RefusedLoudlyError(loud, decision.confirmed)
+        report.warnings(question.vm, verdicts, decision.confirmed)
+        report.refusals(question.vm, verdicts, decision.confirmed)
+        report.age(decision)
+        if not all(verdict.accepted for verdict in verdicts) and gives_way(decision.confirmed, request):
+            return Decided(question.hosts, age_seconds=decision.age_seconds)
+        accepted = [verdict.host for verdict in verdicts if verdict.accepted]
+        if _begins(decision, question):
+            vm = decision.confirmed.vm_by_id[question.vm]
+            decision.accepted.leave_accepted(rule.name, vm, accepted, now())
+        reasons = _reasons(rule, decision, request, verdicts) if question.records else b""
+        return Decided(accepted, age_seconds=decision.age_seconds, reasons=reasons)
 
-def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[tuple[str, int]]:
-    """Ask a weight, which counts what is expected. Raises `UnknownVmError`, and what `decision` raises."""
-    rule, decision = UNITS[unit], _decision_about(vm)
-    snapshot, request = decision.snapshot, _request(rule, hosts, vm, properties)
-    weights = rule.weight(snapshot, with_order(rule, snapshot, request)) if rule.weight else ()
-    reporting.report_ranks(unit, vm, weights, snapshot)
-    reporting.report_age(unit, decision)
-    if weights and _begins(decision, vm, hosts):
+    def _ranked_hosts(self, rule: Rule, question: Decide, decision: Decision, report: Report) -> Decided:
+        """A weight counts what is expected."""
+        snapshot, request = decision.snapshot, _request(rule, question, report)
+        weights = rule.weight(snapshot, with_order(rule, snapshot, request)) if rule.weight else ()
+        report.ranks(question.vm, weights, snapshot)
+        report.age(decision)
         ranks = [weight.rank for weight in weights]
-        factor = _factor(snapshot, vm, unit)
-        decision.expect_ranks(unit, snapshot.vm_by_id[vm], request.candidate_hosts, ranks, factor)
-    return Aged(((weight.host, weight.rank) for weight in weights), decision.age_seconds)
+        if weights and _begins(decision, question):
+            vm, factor = snapshot.vm_by_id[question.vm], _factor(snapshot, question.vm, rule.name)
+            decision.accepted.leave_ranks(rule.name, vm, request.candidate_hosts, ranks, factor, now())
+        return Decided([weight.host for weight in weights], ranks, age_seconds=decision.age_seconds)
 
+    def _chosen_move(self, rule: Rule, question: Decide) -> Decided:
+        """No VM and no hosts where there is nothing to do."""
+        decision = self._decisions.about(patient=not question.asks_again, first_seconds=self._first_seconds)
+        snapshot, hosts = decision.snapshot, tuple(question.hosts)
+        minutes = self._overload.minutes(snapshot, hosts, question.parameters)
+        request = BalanceRequest(hosts, question.parameters, minutes)
+        move = rule.balance(snapshot, request) if rule.balance else None
+        vm, targets = (move.vm, list(move.hosts)) if move else ("", [])
+        return Decided(targets, vm=vm, age_seconds=decision.age_seconds)
 
-def chosen_move(unit: str, hosts: Sequence[str], properties: Properties) -> tuple[str, list[str]]:
-    """Ask a balance; no VM and no hosts where there is nothing to do."""
-    rule, decision = UNITS[unit], inventory.decision(stays=stays())
-    snapshot = decision.snapshot
-    asked, given = tuple(hosts), properties or {}
-    request = BalanceRequest(asked, given, _overload.minutes(snapshot, asked, given))
-    move = rule.balance(snapshot, request) if rule.balance else None
-    vm, targets = (move.vm, list(move.hosts)) if move else ("", [])
-    return AgedMove(vm, targets, decision.age_seconds)
+    def _about(self, question: Decide) -> Decision:
+        """What is known of the engine; it is asked once more for a VM that it does not show yet."""
+        for missing in (False, True):
+            decision = self._decisions.about(
+                question.vm,
+                missing=missing,
+                patient=not question.asks_again,
+                first_seconds=self._first_seconds,
+            )
+            if question.vm in decision.confirmed.vm_by_id:
+                return decision
+        raise UnknownVmError(question.vm, decision.awaited)
 
 
 def _verdicts(rule: Rule, decision: Decision, request: Request) -> tuple[Verdict, ...]:
@@ -122,7 +152,7 @@ def _verdicts(rule: Rule, decision: Decision, request: Request) -> tuple[Verdict
 def _reasons(rule: Rule, decision: Decision, request: Request, verdicts: Sequence[Verdict]) -> bytes:
     """Why hosts are refused, for the proxy's record; a rule that leaves reasons out is asked for them."""
     refused = [verdict for verdict in verdicts if not verdict.accepted]
-    if not refused or not records():
+    if not refused:
         return b""
     if not request.explained and not all(verdict.reasons for verdict in refused):
         refused = [
@@ -137,7 +167,7 @@ def _correct(rule: Rule, decision: Decision, request: Request) -> None:
     """The engine has judged by where VMs really are: take note of what that refutes."""
     if rule.refuted is not None:
         for peer, host in rule.refuted(decision.snapshot, request).items():
-            decision.correct(peer, host)
+            decision.accepted.correct(peer, host, now())
 
 
 def _factor(snapshot: Snapshot, vm: str, unit: str) -> int:
@@ -146,35 +176,24 @@ def _factor(snapshot: Snapshot, vm: str, unit: str) -> int:
     return policy.weights.get(unit, 1) if policy else 1
 
 
-def _request(rule: Rule, hosts: Sequence[str], vm: str, properties: Properties) -> Request:
-    given = properties or {}
-    reporting.report_complaints(rule, given)
+def _request(rule: Rule, question: Decide, report: Report) -> Request:
+    report.complaints(rule, question.parameters)
     return Request(
-        (vm,),
-        tuple(hosts),
-        parameters=given,
+        (question.vm,),
+        tuple(question.hosts),
+        parameters=question.parameters,
         as_engine=True,
-        explained=reporting.explains(),
-        drawn=_drawn(hosts) if rule.draws else (),
+        explained=question.explains,
+        drawn=_drawn(question.hosts) if rule.draws else (),
     )
 
 
-def _begins(decision: Decision, vm: str, hosts: Sequence[str]) -> bool:
+def _begins(decision: Decision, question: Decide) -> bool:
     """Whether the VM may be on its way after this: not where a person asks.
 
     Nor where its present host is among those asked about, which the engine never does before a migration.
     """
-    return not by_hand() and decision.confirmed.vm_by_id[vm].host not in hosts
-
-
-def _decision_about(vm: str) -> Decision:
-    """What is known of the engine; it is asked once more for a VM that it does not show yet."""
-    for missing in (False, True):
-        decision = inventory.decision(vm, missing=missing, stays=stays())
-        if vm in decision.confirmed.vm_by_id:
-            _readiness.used(decision.snapshot)
-            return decision
-    raise UnknownVmError(vm, decision.awaited)
+    return not question.by_hand and decision.confirmed.vm_by_id[question.vm].host not in question.hosts
 
 
 def _loud(verdicts: Sequence[Verdict]) -> tuple[Reason, ...]:

@@ -1,12 +1,14 @@
-"""Says in the log how units decide: what is wrong always, why each host fares as it does at debug level."""
+"""What the caller's log says of a decision: what is wrong; at debug level also why each host fares so."""
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from dataclasses import dataclass, field
 
-from ovirt_placement.inventory import Decision
+from ovirt_placement.inventory.decision import Decision
+from ovirt_placement.inventory.published.protocol import Decide
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.rule import Rule
@@ -14,81 +16,101 @@ from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.verdict import Verdict, Weight
 from ovirt_service.saying import Said
 
-_log = logging.getLogger(__name__)
-# The old proxy takes any line on standard error for a failure of the unit, and Python prints there
-# what no one handles.
-logging.getLogger("ovirt_placement").addHandler(logging.NullHandler())
-
-
 #: A decision on a state older than this is worth a line in the log.
 _OLD_SECONDS = 2.0
-
-_said = Said()
-
-
-def report_age(unit: str, decision: Decision) -> None:
-    """Warn, once until it is over, that the engine was too slow to be asked."""
-    if decision.age_seconds > _OLD_SECONDS:
-        if _said.is_news(unit):
-            _log.warning(
-                "%s decides on a state of the engine that is %.1f s old: it does not answer in time",
-                unit,
-                decision.age_seconds,
-            )
-    elif _said.is_over(unit):
-        _log.warning("%s: the engine answers in time again", unit)
+#: Of this many sets of parameters that cannot be together it is remembered that this was said.
+_MOST_COMPLAINTS = 64
 
 
-def explains() -> bool:
-    """Whether anybody will read why a host fares as it does."""
-    return _log.isEnabledFor(logging.DEBUG)
+class Reporting:
+    """What was said in the decisions before, for all threads."""
+
+    def __init__(self) -> None:
+        self._said = Said()
+        self._lock = threading.Lock()
+        self._complained: dict[tuple[str, frozenset[tuple[str, str]]], None] = {}
+
+    def begin(self, question: Decide) -> Report:
+        """The report of one decision."""
+        return Report(self, question)
+
+    def is_old(self, unit: str) -> bool:
+        """Whether it is news that a unit decides on an old state."""
+        return self._said.is_news(unit)
+
+    def is_young(self, unit: str) -> bool:
+        """Whether it is news that it does so no more."""
+        return self._said.is_over(unit)
+
+    def is_first(self, unit: str, parameters: Mapping[str, str]) -> bool:
+        """Whether these parameters are new."""
+        asked = (unit, frozenset(parameters.items()))
+        with self._lock:
+            known = asked in self._complained
+            self._complained[asked] = None
+            if len(self._complained) > _MOST_COMPLAINTS:
+                del self._complained[next(iter(self._complained))]
+        return not known
 
 
-def report_notes(rule: Rule, vm: str, snapshot: Snapshot) -> None:
-    """Warn of what does not change the answer but should not stay as it is."""
-    for note in rule.notes(snapshot, vm):
-        _log.warning("%s: VM %s: %s", rule.name, vm_name(vm, snapshot), sentence(note, snapshot))
+@dataclass
+class Report:
+    """The lines of one decision: level and text."""
 
+    _reporting: Reporting
+    _question: Decide
+    lines: list[tuple[int, str]] = field(default_factory=list)
 
-def report_complaints(rule: Rule, parameters: Mapping[str, str]) -> None:
-    """Warn once of parameters that cannot be together."""
-    if parameters:
-        _complain(rule, tuple(sorted(parameters.items())))
+    def age(self, decision: Decision) -> None:
+        """Warn, once until it is over, that the engine was too slow to be asked."""
+        unit = self._question.unit
+        if decision.age_seconds > _OLD_SECONDS:
+            if self._reporting.is_old(unit):
+                self._warn(
+                    f"{unit} decides on a state of the engine that is {decision.age_seconds:.1f} s old:"
+                    " it does not answer in time"
+                )
+        elif self._reporting.is_young(unit):
+            self._warn(f"{unit}: the engine answers in time again")
 
+    def notes(self, rule: Rule, vm: str, snapshot: Snapshot) -> None:
+        """Warn of what does not change the answer but should not stay as it is."""
+        for note in rule.notes(snapshot, vm):
+            self._warn(f"{rule.name}: VM {vm_name(vm, snapshot)}: {sentence(note, snapshot)}")
 
-@lru_cache(maxsize=64)
-def _complain(rule: Rule, parameters: tuple[tuple[str, str], ...]) -> None:
-    for complaint in rule.complaints(dict(parameters)):
-        _log.warning("%s: %s", rule.name, complaint)
+    def complaints(self, rule: Rule, parameters: Mapping[str, str]) -> None:
+        """Warn once of parameters that cannot be together."""
+        if parameters and self._reporting.is_first(rule.name, parameters):
+            for complaint in rule.complaints(dict(parameters)):
+                self._warn(f"{rule.name}: {complaint}")
 
+    def refusals(self, vm: str, verdicts: Iterable[Verdict], snapshot: Snapshot) -> None:
+        """At debug level, say of each refused host why."""
+        if self._question.explains:
+            for verdict in verdicts:
+                if not verdict.accepted:
+                    self._explain(vm, verdict, "refused", snapshot)
 
-def report_refusals(unit: str, vm: str, verdicts: Iterable[Verdict], snapshot: Snapshot) -> None:
-    """At debug level, say of each refused host why."""
-    if explains():
+    def warnings(self, vm: str, verdicts: Iterable[Verdict], snapshot: Snapshot) -> None:
+        """Warn of why hosts were accepted that perhaps should not have been."""
+        hosts: dict[str, list[str]] = {}
         for verdict in verdicts:
-            if not verdict.accepted:
-                _report(unit, vm, verdict, "refused", snapshot)
+            for reason in verdict.reasons if verdict.accepted else ():
+                if reason.kind.warned:
+                    hosts.setdefault(sentence(reason, snapshot), []).append(verdict.host)
+        for why, found in hosts.items():
+            self._warn(f"{self._question.unit}: VM {vm_name(vm, snapshot)}: {len(found)} hosts: {why}")
 
+    def ranks(self, vm: str, weights: Iterable[Weight], snapshot: Snapshot) -> None:
+        """At debug level, say of each host how it ranks and why."""
+        if self._question.explains:
+            for weight in weights:
+                self._explain(vm, weight, f"rank {weight.rank}", snapshot)
 
-def report_warnings(unit: str, vm: str, verdicts: Iterable[Verdict], snapshot: Snapshot) -> None:
-    """Warn of why hosts were accepted that perhaps should not have been."""
-    hosts: dict[str, list[str]] = {}
-    for verdict in verdicts:
-        for reason in verdict.reasons if verdict.accepted else ():
-            if reason.kind.warned:
-                hosts.setdefault(sentence(reason, snapshot), []).append(verdict.host)
-    for why, found in hosts.items():
-        _log.warning("%s: VM %s: %d hosts: %s", unit, vm_name(vm, snapshot), len(found), why)
+    def _warn(self, text: str) -> None:
+        self.lines.append((logging.WARNING, text))
 
-
-def report_ranks(unit: str, vm: str, weights: Iterable[Weight], snapshot: Snapshot) -> None:
-    """At debug level, say of each host how it ranks and why."""
-    if explains():
-        for weight in weights:
-            _report(unit, vm, weight, f"rank {weight.rank}", snapshot)
-
-
-def _report(unit: str, vm: str, found: Verdict | Weight, outcome: str, snapshot: Snapshot) -> None:
-    why = "; ".join(sentence(reason, snapshot) for reason in found.reasons)
-    where = host_name(found.host, snapshot)
-    _log.debug("%s: VM %s: host %s %s: %s", unit, vm_name(vm, snapshot), where, outcome, why)
+    def _explain(self, vm: str, found: Verdict | Weight, outcome: str, snapshot: Snapshot) -> None:
+        why = "; ".join(sentence(reason, snapshot) for reason in found.reasons)
+        where, name = host_name(found.host, snapshot), vm_name(vm, snapshot)
+        self.lines.append((logging.DEBUG, f"{self._question.unit}: VM {name}: host {where} {outcome}: {why}"))

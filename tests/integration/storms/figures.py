@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ovirt_placement.inventory.published import publication
-from ovirt_placement.inventory.published.publication import Damaged, Publication
+from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, ask_moments
+from ovirt_placement.inventory.published.publication import Moments, now
 from tests.integration.storms.clients import Burst
 from tests.integration.storms.cluster import Storm
 from tests.integration.storms.stage import PROXY, Stage
@@ -75,14 +75,10 @@ def of(storm: Storm, burst: Burst, stage: Stage, ages: Sequence[tuple[float, flo
 def watching_ages(directory: Path) -> Iterator[list[tuple[float, float]]]:
     """Note now and again how old what is published is, with the time of the look."""
     seen: list[tuple[float, float]] = []
-    latest: Publication | None = None
 
     def look() -> None:
-        nonlocal latest
-        with suppress(Damaged):
-            latest = publication.read(directory, latest)
-        if latest is not None:
-            seen.append((time.time(), latest.age_seconds))
+        with suppress(NoAnswer, NoService):
+            seen.append((time.time(), now() - Moments(*ask_moments(directory, 5.0)).as_of))
 
     with repeating(look, every=_LOOK_SECONDS):
         yield seen

@@ -11,12 +11,11 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_enforcer.cli.plan import REPAIRS_ALL
-from ovirt_placement.inventory.published import publication
-from ovirt_placement.inventory.published.publication import Moments
-from ovirt_placement.inventory.published.writer import Writer
+from ovirt_placement.inventory.published.publication import Moments, now
 from ovirt_simulator.http.application import Application
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import APART, cluster, group, host, snapshot, vm
+from tests.kit.served import ServedInventory
 from tests.placement.cli.live_engine import LiveEngine, Starting
 
 STATE = snapshot(
@@ -59,11 +58,10 @@ def live(serving: Starting, asked: Asked) -> Iterator[LiveEngine]:
 @pytest.fixture
 def followed(live: LiveEngine, tmp_path: Path) -> LiveEngine:
     """The same, with what an inventory has published of it."""
-    (tmp_path / "run").mkdir()
-    now = publication.now()
-    Writer(tmp_path / "run").publish(STATE, Moments(now, store_asked_at=now, keys_at=now))
     text = live.config.read_text(encoding="utf-8")
     live.config.write_text(text.replace("[store]", "max_age_seconds = 3600\n[store]"), encoding="utf-8")
+    at = now()
+    ServedInventory(live.config).publish(STATE, Moments(at, store_asked_at=at, keys_at=at))
     return live
 
 

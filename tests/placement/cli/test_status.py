@@ -11,11 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.inventory.published import publication
-from ovirt_placement.inventory.published.publication import Moments
-from ovirt_placement.inventory.published.writer import Writer
+from ovirt_placement.inventory.published.publication import Moments, now
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy, state_file
 from tests.builders import APART, SOFT_APART, TOGETHER, group, host, snapshot, vm
+from tests.kit.served import ServedInventory
 from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import Starting
 from tests.placement.sockets import refusing_port
@@ -171,11 +170,11 @@ def away(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def of_old(away: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The same, where an inventory has published a state an hour ago."""
+    """The same, where an inventory has read a state an hour ago."""
     monkeypatch.setenv("OVIRT_PASSWORD", "secret")
-    (tmp_path / "run").mkdir()
-    then = publication.now() - 3600.0
-    Writer(tmp_path / "run").publish(STATE, Moments(then, store_asked_at=then, keys_at=then))
+    then = now() - 3600.0
+    served = ServedInventory(Path(away), error="the engine does not answer")
+    served.publish(STATE, Moments(then, store_asked_at=then, keys_at=then))
     return away
 
 

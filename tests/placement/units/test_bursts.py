@@ -50,7 +50,8 @@ def test_those_are_waited_for_who_would_have_a_host_refused_and_whose_place_is_n
         judged_by_engine=lambda snapshot, request: frozenset(judged),
         filter=lambda snapshot, request: verdicts(of_all=True),
     )
-    decision = SimpleNamespace(snapshot=state, unsure=lambda vms: set(vms) & unsure)
+    accepted = SimpleNamespace(unsure=lambda vms: set(vms) & unsure)
+    decision = SimpleNamespace(snapshot=state, accepted=accepted)
     found = doubtful_peers(
         cast("Rule", rule), cast("Decision", decision), Request(("a",), HOSTS), verdicts(of_all=False)
     )

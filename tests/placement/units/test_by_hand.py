@@ -2,62 +2,37 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from ovirt_placement import inventory
-from ovirt_placement.units.decisions import accepted_hosts, ranked_hosts
+from ovirt_placement.config import InventorySettings
+from ovirt_placement.inventory.decision import Base, Decisions
+from ovirt_placement.inventory.published.protocol import Decide
+from ovirt_placement.inventory.published.publication import now
+from ovirt_placement.units.decisions import Decider
 from tests.builders import APART, group, host, snapshot, vm
 
 STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("new"), group("g", APART, "a new"))
 
 
-class Known:
-    """A decision that notes what is to be expected after it."""
+class Source:
+    """A state that is as fresh as can be."""
 
-    confirmed = snapshot = STATE
-    awaited, age_seconds = False, 0.0
+    def base(self, max_age: float, until: float, vm: str | None = None, *, patient: bool = True) -> Base:
+        return Base(STATE, now())
 
-    def __init__(self) -> None:
-        self.left: list[str] = []
-
-    def unsure(self, vms: object) -> set[str]:
-        return set()
-
-    def expect_accepted(self, unit: str, *_: object) -> None:
-        self.left.append(unit)
-
-    expect_ranks = expect_accepted
+    def last(self) -> Base | None:
+        return Base(STATE, now())
 
 
-ASKED: list[tuple[Callable[..., Any], str]] = [
-    (accepted_hosts, "AffinityFilter"),
-    (ranked_hosts, "SoftAffinityWeight"),
-]
-
-
-@pytest.mark.parametrize(("ask", "unit"), ASKED, ids=["filter", "weight"])
-@pytest.mark.parametrize(
-    ("asked", "hosts", "is_left"),
-    [("", ["h1", "h2"], True), ("by hand", ["h1", "h2"], False)],
-    ids=["engine", "person"],
-)
-def test_only_what_the_engine_asks_is_expected(
-    ask: Callable[..., Any],
-    unit: str,
-    asked: str,
-    hosts: list[str],
-    is_left: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    known = Known()
-    monkeypatch.setattr(inventory, "decision", lambda *_, **__: known)
-    monkeypatch.setitem(os.environ, "OVIRT_SCHEDULER_PROXY_ASKED", asked)
-    assert ask(unit, hosts, "new", {})
-    assert known.left == [unit] * is_left
+@pytest.mark.parametrize(("method", "unit"), [("filter", "AffinityFilter"), ("score", "SoftAffinityWeight")])
+@pytest.mark.parametrize("by_hand", [False, True], ids=["engine", "person"])
+def test_only_what_the_engine_asks_is_expected(method: str, unit: str, by_hand: bool) -> None:
+    decisions = Decisions(Source(), InventorySettings())
+    decide = Decider(decisions, 1.0)
+    decided = decide(Decide(method, unit, ["h1", "h2"], "new", by_hand=by_hand))
+    assert (decided.failure, decided.hosts != []) == (None, True)
+    assert decisions.accepted.has_news is not by_hand
     # Nor of a VM with its present host among the hosts, which the engine never asks about.
-    assert ask(unit, hosts, "a", {})
-    assert known.left == [unit] * is_left
+    others = Decisions(Source(), InventorySettings())
+    Decider(others, 1.0)(Decide(method, unit, ["h1", "h2"], "a"))
+    assert not others.accepted.has_news

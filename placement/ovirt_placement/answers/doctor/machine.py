@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from ovirt_placement.answers import sections
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.published import protocol, publication
-from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, Wake
+from ovirt_placement.inventory.published import protocol
+from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, NotAllowed
+from ovirt_placement.inventory.published.publication import Moments, age, now
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 
@@ -44,7 +45,14 @@ def examine_machine(config: Config) -> Iterator[Finding]:
 def _inventory(config: Config) -> Iterator[Finding]:
     directory, unit = config.inventory.directory, config.unit("ovirt-placement-inventory")
     try:
-        protocol.ask(directory, Wake(0), _PATIENCE_SECONDS)
+        found = protocol.ask_moments(directory, _PATIENCE_SECONDS)
+    except NotAllowed:
+        yield Finding(
+            kind="unreadable_inventory",
+            what=f"the inventory at {directory} cannot be asked from here",
+            remedy="be in the group ovirt-placement",
+        )
+        return
     except NoService:
         yield Finding(
             kind="no_inventory",
@@ -53,37 +61,31 @@ def _inventory(config: Config) -> Iterator[Finding]:
         )
         return
     except NoAnswer:
+        found = ()
+    if not found:
         yield Finding(
             kind="nothing_published",
-            what=f"the inventory at {directory} runs and has published nothing yet",
+            what=f"the inventory at {directory} runs and has read nothing yet",
             remedy=f"look into its log: journalctl -u {unit}",
         )
         return
-    try:
-        published = publication.read(directory)
-    except publication.Damaged:
-        published = None
+    moments = Moments(*found)
     limit = max(_STALE_SECONDS, 3 * config.inventory.interval_seconds)
-    if published is None:
-        yield Finding(
-            kind="unreadable_inventory",
-            what=f"what the inventory publishes in {directory} cannot be read from here",
-            remedy="be in the group ovirt-placement, and let all parts be of one release",
-        )
-    elif published.age_seconds > limit:
+    if (now() - moments.as_of) > limit:
         yield Finding(
             kind="stale_inventory",
-            what=f"the inventory's last snapshot is {published.age_seconds:.0f} s old",
+            what=f"the inventory's last snapshot is {now() - moments.as_of:.0f} s old",
             remedy=f"look into its log for the reason: journalctl -u {unit}",
         )
-    elif not published.store_answers:
+    elif not moments.store_answers:
+        keys_age = age(moments.keys_at)
         yield Finding(
             kind="inventory_without_store",
             what="the inventory cannot read the store: "
             + (
                 "decisions are made without placement keys"
-                if published.keys_age_seconds is None
-                else f"decisions go by placement keys of {published.keys_age_seconds:.0f} s ago"
+                if keys_age is None
+                else f"decisions go by placement keys of {keys_age:.0f} s ago"
             ),
             remedy=f"look into its log for the reason: journalctl -u {unit}",
         )

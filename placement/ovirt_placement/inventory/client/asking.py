@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ovirt_placement.inventory.published import protocol
-from ovirt_placement.inventory.published.protocol import Hangs, NoAnswer, NoService, Question, Reply
+from ovirt_placement.inventory.published.protocol import Answer, Hangs, NoAnswer, Question
 from ovirt_service.saying import Said
 
 #: A service that hangs is asked again after this time.
@@ -34,19 +34,19 @@ class Services:
         #: Services that have heard no question, and since when.
         self._unheard: dict[Path, float] = {}
 
-    def ask(self, directory: Path, question: Question, timeout: float) -> Reply:
+    def ask(self, directory: Path, question: Question, timeout: float, kind: type[Answer]) -> Answer:
         """Ask a service. Raises what `protocol.ask` raises."""
         if self._hanging.get(directory, -math.inf) > self._clock():
-            raise NoService
+            raise Hangs
         try:
-            reply = protocol.ask(directory, question, timeout)
+            reply = protocol.ask(directory, question, timeout, kind)
         except Hangs:
             first = self._unheard.setdefault(directory, self._clock())
             if self._clock() - first < _HEARD_SECONDS and timeout < _SHORT_SECONDS:
                 raise NoAnswer from None  # after a short wait it looks like a busy machine
             self._hanging[directory] = self._clock() + _HANGING_SECONDS
             if _said.is_news(directory):
-                _log.warning("the inventory at %s hangs: the engine is read without it", directory)
+                _log.warning("the inventory at %s hangs", directory)
             raise
         except NoAnswer:
             self._heard(directory)

@@ -48,11 +48,18 @@ class IntentReader:
             self._store.close()
 
     def __call__(self, known: tuple[Intent, ...]) -> tuple[Intent, ...]:
-        """Return what is open now, whatever was known; raises `UserError` if the store is away."""
+        """Return what is open now, whatever was known; nothing before there are tables.
+
+        Raises `UserError` if the store is away.
+        """
+        from ovirt_placement.store.database import StoreUnmade
         from ovirt_placement.store.intents import Store
 
         if self._store is None:
             self._store = Store(
                 self._url, engine=self._engine, patience_seconds=self._patience_seconds, create=False
             )
-        return self._store.blocking_intents()
+        try:
+            return self._store.blocking_intents()
+        except StoreUnmade:
+            return ()

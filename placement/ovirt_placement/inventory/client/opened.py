@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from ovirt_placement.config import Config, EngineSettings, StoreSettings
-from ovirt_placement.inventory.client.direct import DirectReader
-from ovirt_placement.inventory.client.overlay import IntentOverlay, KeyOverlay
-from ovirt_placement.inventory.expected import current as expected
-from ovirt_placement.inventory.expected import places
+from ovirt_placement.inventory.client.engine_state import EngineState
 from ovirt_placement.inventory.published.publication import Publication
+from ovirt_placement.lookups.index import with_more_pending
+from ovirt_placement.model import Pending, Snapshot
 
 #: What parent processes had open: to close it here would say good-bye in their name.
 _inherited: list[OpenEngines] = []
@@ -36,19 +35,25 @@ class Opened:
         #: What was decoded last, for all threads: under the lock.
         self.lock = threading.Lock()
         self.publication: Publication | None = None
-        self.reader = DirectReader(config.engine, tagged=config.ha.tagged, folder=places.find(config))
-        self.keys = KeyOverlay(config.store, config.engine.name)
-        self.intents = IntentOverlay(config.store, config.engine.name)
+        #: What is pending over it; the same object comes again, so that what it has indexed is kept.
+        self._laid: tuple[Snapshot, tuple[Pending, ...], Snapshot] | None = None
+        self.engine = EngineState(config)
         #: How many use it now; and whether it is closed once these are done.
         self.users = 0
         self.dropped = False
 
     def close(self) -> None:
         """Log out of the engine and close the store; what is under way is ended."""
-        self.reader.close()
-        self.keys.close()
-        self.intents.close()
-        expected.forget(self.config)
+        self.engine.close()
+
+    def laid(self, snapshot: Snapshot, pending: tuple[Pending, ...]) -> Snapshot:
+        """The snapshot with this on its way besides."""
+        if not pending:
+            return snapshot
+        with self.lock:
+            if self._laid is None or self._laid[0] is not snapshot or self._laid[1] != pending:
+                self._laid = snapshot, pending, with_more_pending(snapshot, pending, like=snapshot)
+            return self._laid[2]
 
 
 class OpenEngines:

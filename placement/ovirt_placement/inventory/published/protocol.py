@@ -1,66 +1,127 @@
-"""The service's socket: a reader asks for a newer snapshot, or to be woken by the next one.
+"""The service's socket: who asks gets a decision, the state as far as it has changed, or is woken by it.
 
-The service says at once that it has heard the question, by an empty line, and answers when it can: so a
-reader distinguishes a slow engine, for which to wait, from a service that hangs.
+One question a connection, in frames: a length, and MessagePack. The service says at once that it has heard
+the question, by an empty frame, and answers when it can: so a slow engine, for which to wait, differs from a
+service that hangs. Nothing here loads the model or the rules: a policy unit needs neither.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import socket
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TypeVar
 
 import msgspec
 
-from ovirt_placement.inventory.published.publication import SOCKET_NAME
+SOCKET_NAME = "socket"
 
 
 class Refresh(msgspec.Struct, tag="refresh", frozen=True):
-    """Answer when a snapshot is published that holds at this moment or later.
+    """Answer with the state once it holds at this moment or later.
 
     Usually it is enough that engine and store report no change since. With `whole`, everything of the engine
     must have been read since: for who may not rely on events, which can be late. With `vm`, the engine must
-    have been asked for that VM lately if it is not among those that are known; to who is not `patient` it is
-    said at once that this is awaited. `unreadable` is the version that the reader found damaged.
+    have been asked for that VM lately if it is not among those that are known. `known` is the version that
+    the asker has: it gets what has changed since.
     """
 
     not_before: float
     whole: bool = False
     vm: str | None = None
-    unreadable: int | None = None
-    patient: bool = True
+    known: int = 0
 
 
 class Wake(msgspec.Struct, tag="wake", frozen=True):
-    """Answer when another version than this is published."""
+    """Answer when there is another version than this."""
 
     version: int
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """The published version, or why there is no newer one."""
+class Decide(msgspec.Struct, tag="decide", frozen=True):
+    """Answer as a policy unit: the hosts of a filter, the ranks of a weight, the move of a balance."""
 
-    version: int
+    #: filter, score or balance.
+    method: str
+    unit: str
+    hosts: list[str]
+    vm: str = ""
+    parameters: dict[str, str] = {}
+    #: A person asks: nothing follows from the answer.
+    by_hand: bool = False
+    #: Whether reasons are recorded, and whether anybody reads in a log why each host fares as it does.
+    records: bool = False
+    explains: bool = False
+    #: Whether the caller asks again by itself for a VM that the engine does not show yet.
+    asks_again: bool = False
+
+
+Question = Refresh | Wake | Decide
+
+
+class State(msgspec.Struct, frozen=True):
+    """The state of a version, as far as it differs from what the asker has; or why there is no newer one."""
+
+    version: int = 0
+    moments: tuple[float, ...] = ()
+    #: The versions of all sections, and the contents of those that have changed, by number.
+    sections: bytes = b""
+    changed: dict[int, bytes] = {}
+    #: What is on its way and no part of the sections: open intents, and what was accepted a moment ago.
+    pending: msgspec.Raw = msgspec.Raw(b"\x90")
+    #: How guesses of what was accepted have ended: right, wrong, apart.
+    outcomes: tuple[int, int, int] = (0, 0, 0)
     error: str | None = None
-    #: Whether the VM that was asked about is being looked for.
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """What a unit answers."""
+
+    #: The hosts that a filter accepts, that a weight ranks, or where a balance sends the VM.
+    hosts: list[str] = []
+    ranks: list[int] = []
+    vm: str = ""
+    #: Of the state that was decided on.
+    age_seconds: float = 0.0
+    #: Why hosts were refused, as JSON.
+    reasons: bytes = b""
+    #: Why there is no answer. It `refuses` the VM loudly, or is to be asked again: the VM is `awaited`.
+    failure: str | None = None
+    refuses: bool = False
     awaited: bool = False
+    #: Lines for the caller's log: level and text.
+    log: list[tuple[int, str]] = []
 
 
-Question = Refresh | Wake
-#: What the service says when it has heard a question.
-HEARD = b"\n"
-#: A service that lives says so within this time, or within this share of what a reader has.
+#: A service that lives says that it has heard within this time, or within this share of what a reader has.
 _HEARD_SECONDS = 1.0
 _HEARD_SHARE = 0.25
-_LONGEST_LINE = 2**20
+LENGTH = struct.Struct(">I")
+#: What the service says when it has heard a question.
+HEARD = LENGTH.pack(0)
+#: A list of 5,000 hosts takes 200 KiB.
+LONGEST_QUESTION = 4 << 20
+_LONGEST_ANSWER = 1 << 30
+#: A version above all: who has it is sent nothing but the moments.
+_EVERY = 1 << 63
+
+Answer = TypeVar("Answer", State, Decided, int)
+
+_encode = msgspec.msgpack.Encoder().encode
+question_decoder: msgspec.msgpack.Decoder[Question] = msgspec.msgpack.Decoder(Question)
 
 
 class NoService(Exception):
-    """Nobody publishes here; a socket that nobody answers was left by a process that died."""
+    """Nobody answers here; a socket that nobody answers was left by a process that died."""
+
+
+class NotAllowed(NoService):
+    """The service is not for this user."""
 
 
 class Hangs(NoService):
@@ -69,6 +130,12 @@ class Hangs(NoService):
 
 class NoAnswer(Exception):
     """The service did not answer in time."""
+
+
+def framed(content: object) -> bytes:
+    """A frame with this in it."""
+    packed = _encode(content)
+    return LENGTH.pack(len(packed)) + packed
 
 
 @contextmanager
@@ -81,38 +148,56 @@ def address(directory: Path) -> Iterator[str]:
         os.close(descriptor)
 
 
-def ask(directory: Path, question: Question, timeout: float) -> Reply:
+def ask(directory: Path, question: Question, timeout: float, kind: type[Answer]) -> Answer:
     """Ask the service and wait for its answer, at most this many seconds.
 
-    Raises `NoAnswer` if it takes longer, and `NoService` if there is nobody, nobody any more, or nobody who
-    hears.
+    Raises `NoAnswer` if it takes longer, `Hangs` if it has not even heard, and `NoService` if none runs, it
+    ends, or speaks another language.
     """
     until = time.monotonic() + timeout
+    heard = time.monotonic() + max(min(_HEARD_SECONDS, timeout * _HEARD_SHARE), 0.001)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(max(min(_HEARD_SECONDS, timeout * _HEARD_SHARE), 0.001))
-            answers = _asked(connection, directory, question)
-            connection.settimeout(max(until - time.monotonic(), 0.001))
-            answer = answers.readline(_LONGEST_LINE)
+            _put(connection, directory, question, heard)
+            (length,) = LENGTH.unpack(_received(connection, LENGTH.size, until))
+            if length > _LONGEST_ANSWER:
+                raise NoService
+            answer = msgspec.msgpack.decode(_received(connection, length, until), type=kind)
     except TimeoutError:
         raise NoAnswer from None
-    except OSError:
+    except PermissionError:
+        raise NotAllowed from None
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         raise NoService from None
-    try:
-        return msgspec.json.decode(answer, type=Reply)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise NoService from None  # it ended while we waited, or speaks another language
+    return answer
 
 
-def _asked(connection: socket.socket, directory: Path, question: Question) -> BinaryIO:
-    """Ask, and wait until the service has heard that."""
+def _put(connection: socket.socket, directory: Path, question: Question, until: float) -> None:
+    """Put a question, and wait until it is heard. Raises `Hangs` if it is not."""
     try:
+        connection.settimeout(max(until - time.monotonic(), 0.001))
         with address(directory) as path:
             connection.connect(path)
-        connection.sendall(msgspec.json.encode(question) + b"\n")
-        answers = connection.makefile("rb")
-        if answers.readline(_LONGEST_LINE) != HEARD:
+        connection.sendall(framed(question))
+        if _received(connection, LENGTH.size, until) != HEARD:
             raise NoService
-    except (TimeoutError, BlockingIOError):  # the latter if not even the queue of connections takes another
+    except (TimeoutError, BlockingIOError):  # the latter where the queue of connections is full
         raise Hangs from None
-    return answers
+
+
+def ask_moments(directory: Path, timeout: float) -> tuple[float, ...]:
+    """The moments of what the service knows, as `Moments` has them; none of nothing. Raises as `ask` does."""
+    return ask(directory, Refresh(-math.inf, known=_EVERY), timeout, State).moments
+
+
+def _received(connection: socket.socket, length: int, until: float) -> bytearray:
+    """An answer so long. Raises `NoService` if the service ends, `TimeoutError` if it comes too late."""
+    found = bytearray(length)
+    view, at = memoryview(found), 0
+    while at < length:
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        got = connection.recv_into(view[at:])
+        if not got:
+            raise NoService
+        at += got
+    return found

@@ -1,4 +1,4 @@
-"""The sections of a published snapshot: each is encoded, and decoded, only when it has changed.
+"""The sections of a snapshot as it travels to readers: each is encoded, sent, decoded when it changes.
 
 The long lists are dealt out to chunks by ids, so that a record that comes or goes moves no other. The order
 that the records have in the snapshot is a section of its own.
@@ -6,6 +6,7 @@ that the records have in the snapshot is a section of its own.
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,8 +40,6 @@ class Section(NamedTuple):
     content: bytes
     #: Since when it is so; 0 if it is empty.
     version: int
-    #: The CRC-32 of the content.
-    checksum: int
 
 
 class _List(NamedTuple):
@@ -66,6 +65,7 @@ _NO_RECORDS: dict[str, Any] = {each.field: () for each in _LISTS}
 #: First the frame, which is the snapshot without these lists; then for each list its order and its chunks.
 _PARTS_OF_A_LIST = 1 + _CHUNKS
 COUNT = 1 + _PARTS_OF_A_LIST * len(_LISTS)
+_VERSIONS = struct.Struct(f">{COUNT}Q")
 _PARTS_OF = tuple(slice(first, first + _PARTS_OF_A_LIST) for first in range(1, COUNT, _PARTS_OF_A_LIST))
 
 #: What a snapshot without records is made of, besides its frame.
@@ -79,7 +79,7 @@ class Encoder:
     def __init__(self) -> None:
         self._snapshot = _EMPTY
         self._parts: Sequence[_Part] = (None, *_NO_PARTS)
-        self._sections = (Section(b"", 0, 0),) * COUNT
+        self._sections = (Section(b"", 0),) * COUNT
 
     def encode(self, snapshot: Snapshot, version: int) -> tuple[Section, ...]:
         """Return all sections; those that differ from the last snapshot's have this version."""
@@ -136,7 +136,20 @@ def _section(part: _Part, version: int, before: Section) -> Section:
     content = part if isinstance(part, bytes) else _encode(part) if part else b""
     if content == before.content:
         return before
-    return Section(content, version if content else 0, zlib.crc32(content))
+    return Section(content, version if content else 0)
+
+
+def versions_packed(encoded: Sequence[Section]) -> bytes:
+    """The versions of all sections, for readers."""
+    return _VERSIONS.pack(*(each.version for each in encoded))
+
+
+def versions_unpacked(packed: bytes) -> tuple[int, ...]:
+    """The versions as they were packed. Raises `ValueError` if these are none."""
+    try:
+        return _VERSIONS.unpack(packed)
+    except struct.error as error:
+        raise ValueError(str(error)) from None
 
 
 @dataclass(frozen=True)

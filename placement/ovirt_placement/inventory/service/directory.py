@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ovirt_placement.inventory.expected import places
-from ovirt_placement.inventory.published.publication import SOCKET_NAME
+from ovirt_placement.inventory.client import turns
+from ovirt_placement.inventory.published.protocol import SOCKET_NAME
 from ovirt_service import identity
 from ovirt_service.errors import UserError
 
@@ -34,7 +34,7 @@ def _lock(directory: Path) -> int:
         raise UserError(f"[inventory] directory: {directory}: root publishes in none that others may write")
     try:
         directory.mkdir(exist_ok=True)
-        places.make(places.next_to(directory))
+        turns.make(turns.next_to(directory))
         # A file of our own: any reader of the directory could hold a lock on that for ever.
         owner = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         if not os.access(directory, os.W_OK):

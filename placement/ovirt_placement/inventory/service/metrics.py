@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from ovirt_placement.config import Config, EngineSettings
+from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
-from ovirt_placement.inventory.expected import current as expected
-from ovirt_placement.inventory.expected.traces import Outcomes
+from ovirt_placement.inventory.published.publication import Outcomes
 from ovirt_placement.model import Snapshot
 from ovirt_service.metrics import new_registry
 
@@ -23,11 +23,6 @@ class InventoryMetrics:
     def __init__(self, engine: str = "") -> None:
         registry = self.registry = new_registry(_PREFIX, engine)
         self.versions = Counter(f"{_PREFIX}_versions", "Versions published", registry=registry)
-        self.repairs = Counter(
-            f"{_PREFIX}_repairs",
-            "Times that what is published was found damaged, and was written again",
-            registry=registry,
-        )
         self.age = Gauge(
             f"{_PREFIX}_snapshot_age_seconds",
             "Since when something may be missing in what is published; +Inf before anything is",
@@ -78,15 +73,14 @@ class InventoryMetrics:
             policy = cluster.scheduling_policy
             self.disabled_units.labels(cluster.name).set(len(policy.disabled) if policy else 0)
 
-    def follow_expected(self, config: Config) -> None:
-        """Show how often the expected host was the real one, on this machine."""
+    def follow_outcomes(self, outcomes: Callable[[], Outcomes]) -> None:
+        """Show how often the expected host was the real one."""
         for name in Outcomes._fields:
-            found = partial(_outcome, config, name)
-            self.expected_hosts.labels(name).set_function(found)
+            self.expected_hosts.labels(name).set_function(partial(_outcome, outcomes, name))
 
 
-def _outcome(config: Config, name: str) -> float:
-    return float(getattr(expected.outcomes(config), name))
+def _outcome(outcomes: Callable[[], Outcomes], name: str) -> float:
+    return float(getattr(outcomes(), name))
 
 
 class CountedConnection(EngineConnection):

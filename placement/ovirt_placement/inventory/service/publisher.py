@@ -1,40 +1,47 @@
-"""Puts together what is known of the engine and of the placement keys, and publishes it."""
+"""Puts together what is known of engine and placement keys: the version that readers and decisions get."""
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
+import math
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from operator import is_
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from ovirt_placement.inventory.client.keys import as_recorded, levels, names_host_tags, searches
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.on_demand.needs import Needs
+from ovirt_placement.inventory.published import saved, sections
+from ovirt_placement.inventory.published.name_list import NameList
 from ovirt_placement.inventory.published.publication import Moments, now
-from ovirt_placement.inventory.published.writer import Writer
+from ovirt_placement.inventory.published.sections import Section
 from ovirt_placement.inventory.service.attempts import in_thread
 from ovirt_placement.inventory.service.key_watch import WatchedKeys
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
+from ovirt_placement.lookups.index import prepare, share
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.snapshot import HOST_TAGS, STORED, VM_DETAILS, Part
-from ovirt_service.errors import UserError
 from ovirt_service.saying import Complaint
 
 #: So long the first publication waits for the details that keys refer to, and for who searches find: a
 #: decision without them may put a VM where it must not be, but without a publication there is none.
 _FIRST_DETAILS_SECONDS = 10.0
 _NEVER = float("-inf")
-#: How often the file is compared with what was written: nobody decides without it for longer.
-_COMPARE_SECONDS = 0.25
-#: What may be over soon, and is no mistake of who set the service up.
-_PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO, errno.ENOMEM}
+#: So often is the state saved.
+_SAVE_SECONDS = 5.0
+#: So long after the last decision new versions are still made ready for the next: placements come in bursts.
+_REST_SECONDS = 60.0
+
+#: Lists of the snapshot whose records have ids.
+_KEPT = ("clusters", "hosts", "vms", "affinity_groups", "affinity_labels")
 
 _log = logging.getLogger(__name__)
 
@@ -50,100 +57,146 @@ class PublicationState:
     unread: tuple[Part, ...] = ()
 
 
+@dataclass(frozen=True)
+class Version:
+    """A version of the state. The same number means the same content; a higher one is newer."""
+
+    number: int
+    snapshot: Snapshot
+    moments: Moments
+
+
 class Publisher:
-    """One publication after the other; made within the loop of asyncio that it is for."""
+    """One version after the other; made within the loop of asyncio that it is for, read from any thread."""
 
-    def __init__(
-        self,
-        directory: Path,
-        writer: Writer,
-        ready: Callable[[], None],
-        replaced: Callable[[Snapshot, float], object],
-        metrics: InventoryMetrics,
-    ) -> None:
-        """`ready` is called once the first snapshot is there, and `replaced` with what is to be no more.
-
-        It gets the snapshot and the moment at which that was true.
-        """
+    def __init__(self, directory: Path, ready: Callable[[], None], metrics: InventoryMetrics) -> None:
+        """`ready` is called once the first version that was read is there."""
         self._directory = directory
-        self._writer = writer
         self._ready = ready
-        self._replaced = replaced
-        self._published: Snapshot | None = None
         self._metrics = metrics
+        self._names = NameList(directory)
         self._publishing = asyncio.Lock()
-        self._complaint = Complaint(_log, "cannot publish", "publishes again")
-        #: Why nothing can be written now; empty if it can.
-        self.unwritable = ""
+        self._encoding = threading.Lock()
+        self._encoder = sections.Encoder()
+        self._encoded: tuple[int, tuple[Section, ...]] = (0, ())
+        self._complaint = Complaint(_log, "the state cannot be saved", "the state is saved again")
+        self._decided_at = -math.inf
+        #: Whether the engine was read, and not only the saved state.
+        self.has_read = False
         #: What was reported last of the two.
         self.state: PublicationState | None = None
         self.keys = WatchedKeys()
-        #: What is published; 0 is nothing yet.
-        self.version = 0
-        self.moments = Moments(_NEVER)
+        #: None before there is anything.
+        self.version: Version | None = None
         metrics.age.set_function(lambda: now() - self.moments.as_of)
         metrics.as_of.set_function(lambda: max(0.0, time.time() - (now() - self.moments.as_of)))
 
-    async def publish(self, *, wait_for_details: bool) -> None:
-        """Publish what is known by now, if it may be believed.
+    @property
+    def moments(self) -> Moments:
+        """When the parts of the version were true."""
+        return Moments(_NEVER) if self.version is None else self.version.moments
 
-        The first may have to wait for details of VMs. Raises `UserError` if nothing can be written.
+    @property
+    def number(self) -> int:
+        """The number of the version; 0 before there is any."""
+        return 0 if self.version is None else self.version.number
+
+    def decided(self) -> None:
+        """Take note of a decision: the next versions are made ready for more."""
+        self._decided_at = time.monotonic()
+
+    def restore(self, longest_age_seconds: float) -> None:
+        """Begin with the state that was saved before, if that is not older."""
+        found = saved.restore(self._directory, now() - longest_age_seconds)
+        if found is not None:
+            self.version = Version(found.version, found.snapshot, found.moments)
+            _log.info("answers by the state that was saved %.0f s ago until it has read", found.age_seconds)
+
+    async def publish(self, *, wait_for_details: bool) -> None:
+        """Let what is known by now be the version, if it may be believed.
+
+        The first that is read may have to wait for details of VMs.
         """
         async with self._publishing:
             state, keys = self.state, self.keys
             if state is None or state.snapshot is None or keys.asked_at == _NEVER:
                 return
-            if not self.version and wait_for_details and _lacks_details(state, keys):
+            if not self.has_read and wait_for_details and _lacks_details(state, keys):
                 return
             moments = state.moments._replace(store_asked_at=keys.asked_at, keys_at=keys.read_at)
-            if self._published is not None:
-                self._replaced(self._published, self.moments.as_of)
-            self._published = replace(as_recorded(state.snapshot, keys.records), unread=_unread(state, keys))
-            await self._write(self._published, moments)
+            recorded = replace(as_recorded(state.snapshot, keys.records), unread=_unread(state, keys))
+            before = self.version
+            self.version = await in_thread(partial(self._next, recorded, moments))
+            if not self.has_read or before is None or before.number != self.version.number:
+                self._metrics.versions.inc()
+                self._metrics.count_disabled(self.version.snapshot)
+                await in_thread(partial(self._names.publish, self.version.snapshot))
+            if not self.has_read:
+                self.has_read = True
+                self._ready()
 
-    async def keep_whole(self) -> None:
-        """Compare the file with what was written again and again, and publish it again where it differs."""
+    async def keep_saved(self) -> None:
+        """Save the state again and again: it is of use while it is young."""
         while True:
-            await self.repair()
-            await asyncio.sleep(_COMPARE_SECONDS)
+            await asyncio.sleep(_SAVE_SECONDS)
+            await in_thread(self.save)
 
-    async def repair(self, *, reported: bool = False) -> None:
-        """Publish again what is damaged, if it is; `reported` if a reader has found that."""
-        async with self._publishing:
-            if self.unwritable:
-                return  # what is published next is written whole
-            repaired = partial(self._writer.repair, self.moments, reported=reported)
-            with self._writing():
-                if (version := await in_thread(repaired)) is not None:
-                    self.version = version
-                    self._metrics.versions.inc()
-
-    async def _write(self, snapshot: Snapshot, moments: Moments) -> None:
-        before = self.version
-        with self._writing():
-            self.version = await in_thread(partial(self._writer.publish, snapshot, moments))
-        if self.unwritable:
+    def save(self) -> None:
+        """Save the version that was read last."""
+        version = self.version
+        if version is None or not self.has_read:
             return
-        self.moments = moments
-        if self.version != before:
-            self._metrics.versions.inc()
-            self._metrics.count_disabled(snapshot)
-        if not before:
-            self._ready()
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Take a full disk and the like for what passes; readers read the engine themselves meanwhile."""
-        self.unwritable = ""
         try:
-            yield
+            saved.save(self._directory, version.number, version.moments, self.encoded(version))
         except OSError as error:
-            self.unwritable = f"{self._directory}: {error.strerror}"
-            if not self.version and error.errno not in _PASSING:
-                raise UserError(
-                    f"[inventory] directory: {self._directory}: cannot publish there: {error.strerror}"
-                ) from None
-        self._complaint.say(self.unwritable)
+            self._complaint.say(f"{self._directory}: {error.strerror}")
+        else:
+            self._complaint.say("")
+
+    def encoded(self, version: Version) -> tuple[Section, ...]:
+        """The sections of a version, for who wants to have them."""
+        with self._encoding:
+            number, encoded = self._encoded
+            if number < version.number:
+                encoded = self._encoder.encode(version.snapshot, version.number)
+                self._encoded = version.number, encoded
+            return encoded
+
+    def withdraw(self) -> None:
+        """Take away what names there are: nobody keeps them any more."""
+        self.save()
+        self._names.withdraw()
+
+    def _next(self, recorded: Snapshot, moments: Moments) -> Version:
+        """The version with this content: the one before with other moments, if it is the same."""
+        before = self.version
+        if before is None:
+            return Version(_number(0), recorded, moments)
+        recorded = _kept(before.snapshot, recorded)
+        if recorded == before.snapshot:
+            return Version(before.number, before.snapshot, moments)
+        if time.monotonic() - self._decided_at < _REST_SECONDS:
+            prepare(recorded, like=before.snapshot)
+        else:
+            share(recorded, like=before.snapshot)
+        return Version(_number(before.number), recorded, moments)
+
+
+def _kept(before: Snapshot, snapshot: Snapshot) -> Snapshot:
+    """The snapshot with the same objects for what is as it was: what was looked up in them holds."""
+    lists: dict[str, Any] = {}
+    for name in _KEPT:
+        known = {one.id: one for one in getattr(before, name)}
+        lists[name] = tuple(
+            [old if (old := known.get(one.id)) == one else one for one in getattr(snapshot, name)]
+        )
+        if len(known) == len(lists[name]) and all(map(is_, lists[name], getattr(before, name))):
+            lists[name] = getattr(before, name)
+    return replace(snapshot, **lists)
+
+
+def _number(before: int) -> int:
+    return max(before + 1, int(now() * 1_000_000))
 
 
 def _unread(state: PublicationState, keys: WatchedKeys) -> tuple[Part, ...]:

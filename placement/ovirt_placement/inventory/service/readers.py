@@ -1,4 +1,4 @@
-"""Answers readers at the socket: when there is a newer publication, or why there is none."""
+"""Answers at the socket: with the state once it is fresh, with decisions, or when the version changes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,31 @@ import logging
 import resource
 import sys
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.published.protocol import HEARD, Question, Refresh, Reply, Wake, address
-from ovirt_placement.inventory.published.publication import SOCKET_NAME, now
+from ovirt_placement.inventory.published.protocol import (
+    HEARD,
+    LENGTH,
+    LONGEST_QUESTION,
+    SOCKET_NAME,
+    Decide,
+    Decided,
+    Question,
+    Refresh,
+    State,
+    Wake,
+    address,
+    framed,
+    question_decoder,
+)
+from ovirt_placement.inventory.published.publication import now
 from ovirt_placement.inventory.service.attempts import Attempts
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
-from ovirt_placement.inventory.service.publisher import Publisher
+from ovirt_placement.inventory.service.publisher import Publisher, Version
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
 
@@ -31,14 +45,15 @@ _SILENCE_SECONDS = 5.0
 _OTHER_DESCRIPTORS = 48
 _FEWEST_READERS = 16
 _MOST_AT_ONCE = 100
+#: An engine schedules with some 20 threads; a decision may wait for it or a VM, and holds one of these.
+_QUICK_THREADS = 64
+#: What can calculate long has few threads of its own, and leaves the processor to the quick ones.
+_SLOW_THREADS = 2
+SLOW_UNITS = frozenset({"HaAdmissionFilter", "HaAdmissionWeight"})
 #: That readers were closed is said again after so long.
 _QUIET_SECONDS = 60.0
 #: From Python 3.13 on, a server that ends removes its socket, by a path that leads nowhere by then.
 _SOCKET_STAYS: dict[str, Any] = {} if sys.version_info < (3, 13) else {"cleanup_socket": False}
-
-
-class Unwritable(Exception):
-    """What is known cannot be published: there is nothing fresh to read."""
 
 
 def descriptors() -> int:
@@ -47,6 +62,14 @@ def descriptors() -> int:
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+async def _read(reader: asyncio.StreamReader) -> Question:
+    """One question. Raises `ValueError` and `EOFError` if it is none."""
+    (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+    if length > LONGEST_QUESTION:
+        raise ValueError("no question is so long")
+    return question_decoder.decode(await reader.readexactly(length))
 
 
 def _backlog() -> int:
@@ -67,13 +90,15 @@ class Readers:
     ) -> None:
         """`want` has what answers a question done soon; `awaited` says which attempts that depends on.
 
-        `knows`: whether the VM of a question is published, or the engine has not had it lately.
+        `knows`: whether the VM of a question is known, or the engine has not had it lately.
         """
         self._publisher = publisher
         self._metrics = metrics
-        self._want = want
+        self.want = want
         self._awaited = awaited
-        self._knows = knows
+        self.knows = knows
+        self._quick = ThreadPoolExecutor(_QUICK_THREADS, "decision")
+        self._slow = ThreadPoolExecutor(_SLOW_THREADS, "long-decision")
         self._changed = asyncio.Condition()
         self._connected = 0
         #: Those that have asked nothing yet, the oldest first.
@@ -83,10 +108,19 @@ class Readers:
         self._said = Said(_QUIET_SECONDS)
         self._most = descriptors() - _OTHER_DESCRIPTORS - _backlog()
 
+    def serve(self, state: Callable[[Version, int], State], decide: Callable[[Decide], Decided]) -> None:
+        """Answer by these, in threads: what a reader gets who has a version, and what a policy unit does."""
+        self._state, self._decide = state, decide
+
     async def report(self) -> None:
         """Let all who wait look again: something was published, or an attempt has ended."""
         async with self._changed:
             self._changed.notify_all()
+
+    def close(self) -> None:
+        """Begin no more decisions."""
+        for pool in (self._quick, self._slow):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     async def listen(self, directory: Path) -> asyncio.Server:
         """Let readers come to the socket of a directory; raises `UserError` if there can be none."""
@@ -113,30 +147,32 @@ class Readers:
         self._silent[writer] = None
         try:
             async with asyncio.timeout(_SILENCE_SECONDS):
-                line = await reader.readline()
+                question = await _read(reader)
             self._silent.pop(writer, None)
-            question: Question = msgspec.json.decode(line, type=Question)
             if isinstance(question, Wake) and self._waking >= self._most // 2:
                 self._refuse(writer)  # who only watches leaves room for who decides
                 return
             writer.write(HEARD)
             self._metrics.questions.labels(type(question).__name__.lower()).inc()
-            if isinstance(question, Refresh):
-                reply = await self._refreshed(question)
-            else:
-                reply = await self._woken(question.version)
-            writer.write(msgspec.json.encode(reply) + b"\n")
+            writer.write(await self._answered(question))
             await writer.drain()
-        except (OSError, ValueError, RecursionError):
+        except (OSError, EOFError, ValueError, RecursionError):
             _log.debug("a reader went away, said nothing, or spoke another language")
-        except Unwritable:
-            _log.debug("a reader has to read the engine itself")
         except asyncio.CancelledError:
             _log.debug("a reader waited until the end")  # who awaits a connection takes this for a mistake
         finally:
             self._connected -= 1
             self._silent.pop(writer, None)
             writer.close()
+
+    async def _answered(self, question: Question) -> bytes:
+        if isinstance(question, Refresh):
+            return framed(await self._refreshed(question))
+        if isinstance(question, Wake):
+            return framed(await self._woken(question.version))
+        pool = self._slow if question.unit in SLOW_UNITS else self._quick
+        loop = asyncio.get_running_loop()
+        return framed(await loop.run_in_executor(pool, self._decide, question))
 
     def _make_room(self) -> bool:
         """Close a connection that has asked nothing yet; whether there was one."""
@@ -153,39 +189,46 @@ class Readers:
             _log.warning("readers are closed, since too many are connected: those first that ask nothing")
         writer.transport.abort()
 
-    async def _refreshed(self, question: Refresh) -> Reply:
-        """Answer all who wait after one turn, look and reading that began late enough for each of them."""
+    async def _refreshed(self, question: Refresh) -> State:
+        """The state with what has changed since the version that the reader has; or why there is none."""
+        error = await self.fresh(question)
+        version = self._publisher.version
+        if error is not None or version is None:
+            moments = () if version is None else tuple(version.moments)
+            return State(moments=moments, error=error or "the inventory knows nothing yet")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._quick, self._state, version, question.known)
+
+    async def fresh(self, question: Refresh) -> str | None:
+        """Wait for one turn, look and reading that began late enough for all who wait; or say what failed."""
         # What is to come is awaited by `Wake` alone.
         question = replace(question, not_before=min(question.not_before, now()))
-        if question.unreadable is not None:
-            await self._publisher.repair(reported=True)
-        while not self._holds(question):
+        while not self.holds(question):
             if (error := self._failure(question)) is not None:
-                return Reply(self._publisher.version, error)
-            self._want(question)
-            if not question.patient and not self._knows(question):
-                return Reply(self._publisher.version, awaited=True)
+                return error
+            self.want(question)
             async with self._changed:
                 await self._changed.wait()
-            if self._publisher.unwritable:
-                raise Unwritable
-        return Reply(self._publisher.version)
+        return None
 
-    def _holds(self, question: Refresh) -> bool:
+    def holds(self, question: Refresh) -> bool:
+        """Whether the version is what the question asks for; from any thread."""
+        if self._publisher.version is None:
+            return False
         moments = self._publisher.moments
         at = min(moments.as_of, moments.whole_at) if question.whole else moments.as_of
-        return at >= question.not_before and self._knows(question)
+        return at >= question.not_before and self.knows(question)
 
     def _failure(self, question: Refresh) -> str | None:
         """Say why the question cannot be answered now: what it waits for was tried since, and failed."""
         tried = (each.error for each in self._awaited(question) if each.began >= question.not_before)
         return next((error for error in tried if error is not None), None)
 
-    async def _woken(self, version: int) -> Reply:
+    async def _woken(self, version: int) -> int:
         self._waking += 1
         try:
             async with self._changed:
-                await self._changed.wait_for(lambda: self._publisher.version not in (0, version))
+                await self._changed.wait_for(lambda: self._publisher.number not in (0, version))
         finally:
             self._waking -= 1
-        return Reply(self._publisher.version)
+        return self._publisher.number

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.inventory.client.keys import levels, names_host_tags, searches
-from ovirt_placement.inventory.expected import current as expected
+from ovirt_placement.inventory.decision import Decisions
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
-from ovirt_placement.inventory.published.protocol import Refresh
+from ovirt_placement.inventory.published.protocol import Decide, Decided, Refresh
 from ovirt_placement.inventory.published.publication import now
-from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.inventory.service.asking import Asking
 from ovirt_placement.inventory.service.attempts import LONGEST_PAUSE_SECONDS, Attempts, in_thread
 from ovirt_placement.inventory.service.connections import Connections, connections
@@ -30,6 +29,7 @@ from ovirt_placement.inventory.service.pace import ReconciliationPace
 from ovirt_placement.inventory.service.publisher import PublicationState, Publisher
 from ovirt_placement.inventory.service.readers import Readers
 from ovirt_placement.inventory.service.reconciliation import Reconciliation, ReconciliationScope
+from ovirt_placement.inventory.service.served_state import ServedState
 from ovirt_service import metrics as metrics_page
 from ovirt_service.garbage import Garbage
 from ovirt_service.progress import Progress
@@ -59,45 +59,44 @@ _NEVER = float("-inf")
 _log = logging.getLogger(__name__)
 
 
-def run(config: Config, ready: Callable[[], None]) -> None:
-    """Publish until SIGTERM or SIGINT; `ready` is called once the first snapshot is there.
+#: What answers policy units, given the states to decide on.
+Decider = Callable[[Decisions], Callable[[Decide], Decided]]
+
+
+def run(config: Config, ready: Callable[[], None], decider: Decider) -> None:
+    """Answer until SIGTERM or SIGINT; `ready` is called once the engine was read.
 
     Raises `UserError` if the directory cannot be used, is another service's, or, before the first
     snapshot, if the engine cannot be talked to because of what a person must set right.
     """
-    directory = config.inventory.directory
     sys.setswitchinterval(_SWITCH_SECONDS)
     metrics = InventoryMetrics(config.engine.label)
-    metrics.follow_expected(config)
-    with owned(directory), connections(config.engine, metrics.requests) as engine:
+    with owned(config.inventory.directory), connections(config.engine, metrics.requests) as engine:
         metrics_page.serve(metrics.registry, config.inventory.metrics, "[inventory] metrics")
-        writer = Writer(directory, metrics.repairs.inc)
-        try:
-            asyncio.run(_serve(config, engine, writer, ready, metrics))
-        finally:
-            writer.withdraw()
-            expected.forget(config)
+        asyncio.run(_serve(config, engine, ready, metrics, decider))
 
 
 async def _serve(
     config: Config,
     engine: Connections,
-    writer: Writer,
     ready: Callable[[], None],
     metrics: InventoryMetrics,
+    decider: Decider,
 ) -> None:
     notifier = Notifier()
 
-    def published() -> None:
+    def read() -> None:
         ready()
         notifier.ready()
 
-    # Each decision is looked at while nothing shows yet what came of it; later, whether it came as expected.
-    judged = partial(expected.judge, config=config)
-    publisher = Publisher(config.inventory.directory, writer, published, judged, metrics)
-    service = _Service(config, engine, publisher, notifier, metrics)
+    publisher = Publisher(config.inventory.directory, read, metrics)
+    publisher.restore(config.inventory.longest_age_seconds)
+    service = _Service(config, engine, publisher, notifier, metrics, decider)
     asyncio.get_running_loop().call_later(_READY_SECONDS, notifier.ready)
-    await service.serve()
+    try:
+        await service.serve()
+    finally:
+        publisher.withdraw()
 
 
 class _Service:
@@ -115,19 +114,24 @@ class _Service:
         publisher: Publisher,
         notifier: Notifier,
         metrics: InventoryMetrics,
+        decider: Decider,
     ) -> None:
         self._directory = config.inventory.directory
-        self._pace = ReconciliationPace(config.inventory.interval_seconds)
+        self._pace = ReconciliationPace(config.inventory.interval_seconds, config.inventory.max_age_seconds)
         self._engine = engine
         self._publisher = publisher
         self._notifier = notifier
         self._metrics = metrics
         self._readers = Readers(publisher, metrics, self._want, self._awaited, self._knows)
+        self._served = ServedState(publisher, self._readers, config)
+        self._accepted = self._served.decisions.accepted
+        self._readers.serve(self._served.since, self._counted(decider(self._served.decisions)))
+        metrics.follow_outcomes(self._accepted.outcomes)
         self._larger = LargerReadings()
         self._following, self._looking = Attempts(), Attempts()
         self._reading, self._detailing, self._searching = Attempts(), Attempts(), Attempts()
-        heard, late = partial(expected.heard, config=config), self._following.want_from_any_thread
-        self._follower = Follower(engine.feed, now, heard, tagged=config.ha.tagged, came_late=late)
+        late = self._following.want_from_any_thread
+        self._follower = Follower(engine.feed, now, self._heard, tagged=config.ha.tagged, came_late=late)
         self._reconciliation = Reconciliation(
             config.inventory,
             ReconciliationScope.WHOLE,
@@ -139,7 +143,7 @@ class _Service:
         self._searches = Reconciliation(config.inventory, ReconciliationScope.SEARCHES)
         self._key_watch = KeyWatch(config.store, config.engine.name)
         self._needs = NOTHING
-        self._asking = Asking(notifier, lambda: bool(publisher.version))
+        self._asking = Asking(notifier, lambda: publisher.has_read)
         self._sought = asyncio.Event()
         #: When the turn began that is under way.
         self._turning_since = _NEVER
@@ -156,8 +160,8 @@ class _Service:
             self._engine.slow, self._searching, self._searches, _SEARCH_PAUSE_SECONDS
         )
         following = self._keep_following(), self._keep_looking(), self._keep_seeking()
-        whole = self._publisher.keep_whole()
-        loops = [asyncio.create_task(each) for each in (*following, reading, detailing, searching, whole)]
+        saving = self._publisher.keep_saved()
+        loops = [asyncio.create_task(each) for each in (*following, reading, detailing, searching, saving)]
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -174,6 +178,8 @@ class _Service:
                 task.cancel()
             server.close()
             self._key_watch.close()
+            self._served.close()
+            self._readers.close()
 
     async def _keep_following(self) -> None:
         while True:
@@ -252,9 +258,23 @@ class _Service:
             await attempts.pause(due.pause(now(), self._needs))
 
     async def _publish(self) -> None:
+        await in_thread(self._served.look)
         await self._publisher.publish(
             wait_for_details=not (self._detailing.failures or self._searching.failures)
         )
+
+    def _counted(self, decide: Callable[[Decide], Decided]) -> Callable[[Decide], Decided]:
+        """Decide so that more decisions find the engine asked and the next versions ready."""
+
+        def decided(question: Decide) -> Decided:
+            self._pace.asked(now())
+            self._publisher.decided()
+            return decide(question)
+
+        return decided
+
+    def _heard(self, vm: str, host: str | None, before: float) -> None:
+        self._accepted.heard(vm, host, before, now())
 
     def _turn(self) -> PublicationState:
         follower = self._follower

@@ -10,9 +10,6 @@ from ovirt_placement.rules.reasons import Reason, ReasonKind
 
 TAGS = "ha_admission_domain_tags"
 LISTS = "ha_admission_domains"
-_WORD = "[A-Za-z0-9_.-]+"
-_LIST = f"{_WORD}:{_WORD}(,{_WORD})*"
-PARAMETERS = f"{TAGS}={_WORD}(,{_WORD})*;{LISTS}={_LIST}(/{_LIST})*"
 
 UNKNOWN_HOST = ReasonKind(
     "admission_domain_host_unknown", f"{LISTS} names {{status}}, which is no host, or not one alone"

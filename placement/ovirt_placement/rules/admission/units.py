@@ -14,7 +14,6 @@ from functools import reduce
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.rules.admission.domains import PARAMETERS as DOMAIN_PARAMETERS
 from ovirt_placement.rules.admission.domains import domains_of, unknown_hosts
 from ovirt_placement.rules.admission.reserve import reserve_of
 from ovirt_placement.rules.doubts import doubt
@@ -161,12 +160,9 @@ def _failing(snapshot: Snapshot, lost: Loss) -> str:
     return " and ".join(lost.domains or [snapshot.host_by_id[host].name for host in lost.hosts])
 
 
-_PARAMETERS = f"ha_failures=[1-9];{DOMAIN_PARAMETERS}"
-
 FILTER = Rule(
     name="HaAdmissionFilter",
     kind=UnitKind.FILTER,
-    parameters=_PARAMETERS,
     on_request=True,
     notes=unknown_hosts,
     filter=filter_hosts,
@@ -174,7 +170,6 @@ FILTER = Rule(
 WEIGHT = Rule(
     name="HaAdmissionWeight",
     kind=UnitKind.WEIGHT,
-    parameters=_PARAMETERS,
     on_request=True,
     # It counts before what evens out load, and leaves hard affinity and placement keys first.
     usual_factor=1000,

@@ -18,9 +18,6 @@ UNIT_MISSING = ReasonKind(
 #: The same where the policy says to refuse the VM for it, as Nova does.
 UNIT_MISSING_REFUSED = ReasonKind(UNIT_MISSING.name, UNIT_MISSING.sentence, veto=True, loud=True)
 
-#: What becomes of such VMs; of the filter, since a weight cannot refuse.
-PARAMETERS = "affinity_missing_unit=(report|reject)"
-
 _WEIGHTS = (vm_weight.RULE, host_weight.RULE)
 
 

@@ -181,7 +181,6 @@ RULE = Rule(
     name="AffinityFilter",
     kind=UnitKind.FILTER,
     twins=("VmAffinityGroups",),
-    parameters=missing_units.PARAMETERS,
     asked_by_group=_asks,
     notes=missing_units.missing_units,
     scope=Scope.HOST_AT_ONCE,

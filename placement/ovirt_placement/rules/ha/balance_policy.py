@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.ha import balance as ha
-from ovirt_placement.rules.ha.usage import PARAMETER, Measure, added, measure_of
+from ovirt_placement.rules.ha.usage import added, measure_of
 from ovirt_placement.rules.load import even_distribution
 from ovirt_placement.rules.load.even_distribution import limits_of
 from ovirt_placement.rules.parameters import whole_number
@@ -51,15 +51,6 @@ RULE = Rule(
     name="HaReservationBalance",
     kind=UnitKind.BALANCE,
     twins=("None", "OptimalForEvenDistribution"),
-    parameters=(
-        f"{PARAMETER}=({'|'.join(Measure)});"
-        "ha_balance_over_utilization=[1-9][0-9]{0,3};"
-        "ha_balance_high_utilization=[5-9][0-9];"
-        "ha_balance_cpu_over_commit_duration_minutes=[1-9][0-9]*;"
-        "ha_balance_max_free_memory_for_over_utilized=[1-9][0-9]*;"
-        "ha_balance_min_free_memory_for_under_utilized=[1-9][0-9]*;"
-        "ha_balance_vcpu_to_physical_cpu_ratio=[1-9][0-9]*"
-    ),
     reads_hosts=True,
     reads_vms=True,
     balance=balance,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ovirt_placement.model import Cluster, Snapshot, Vm
-from ovirt_placement.rules.ha.usage import PARAMETER, Measure, added, measure_of, used
+from ovirt_placement.rules.ha.usage import Measure, added, measure_of, used
 from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.ranks import ranked
@@ -80,12 +80,6 @@ RULE = Rule(
     kind=UnitKind.WEIGHT,
     twins=("OptimalForHaReservation",),
     twin_factor="ha_weight",
-    parameters=(
-        f"{PARAMETER}=({'|'.join(Measure)});"
-        "ha_weight_scale_down=(100|[1-9][0-9]?);"
-        "ha_failures=[1-9];"
-        "ha_failover_hosts=[A-Za-z0-9_.-]+(,[A-Za-z0-9_.-]+)*"
-    ),
     # It adds what starts at this moment; with the engine's own factor it would outvote soft affinity.
     usual_factor=1,
     asked_by_cluster=_asks,

@@ -6,7 +6,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.hard_weight import parting_hosts
 from ovirt_placement.rules.placement_keys import placing
 from ovirt_placement.rules.placement_keys.key_filter import complaints
-from ovirt_placement.rules.placement_keys.parameters import PARAMETERS, settings_of
+from ovirt_placement.rules.placement_keys.parameters import settings_of
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Weight
 
@@ -42,7 +42,6 @@ def _draws(snapshot: Snapshot, request: Request) -> bool:
 RULE = Rule(
     name="PlacementKeyWeight",
     kind=UnitKind.WEIGHT,
-    parameters=f"{PARAMETERS};placement_tie=(random|engine)",
     complaints=complaints,
     on_request=True,
     usual_factor=_USUAL_FACTOR,

@@ -8,22 +8,10 @@ from functools import lru_cache
 
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
-
-_SCORE = r"-?[0-9]{1,4}(\.[0-9]{1,4})?"
-_RATIO = r"([1-9][0-9]{0,2}(\.[0-9]{1,4})?|0\.0{0,3}[1-9][0-9]{0,3})"
+from ovirt_placement.unit_parameters import PARAMETERS
 
 #: Both units know them: they must reckon alike, and a policy may hold but one of them.
-PARAMETERS = (
-    f"placement_initial={_SCORE};"
-    f"placement_final={_SCORE};"
-    "placement_steps=(100|[1-9][0-9]?);"
-    "placement_overhead=[0-9]{1,7};"
-    f"placement_memory_ratio={_RATIO};"
-    f"placement_cpu_ratio={_RATIO};"
-    "placement_reserved_from_vms=(true|false);"
-    "placement_load=(cpu|average)"
-)
-_NAMES = tuple(part.partition("=")[0] for part in PARAMETERS.split(";"))
+_NAMES = tuple(part.partition("=")[0] for part in PARAMETERS["PlacementKeyFilter"].split(";"))
 
 
 def settings_of(properties: Mapping[str, str]) -> KeySettings:

@@ -15,7 +15,8 @@ from ovirt_placement import config
 from ovirt_placement.answers import local_proxy
 from ovirt_placement.answers.decisions import record
 from ovirt_placement.answers.doctor import machine
-from ovirt_placement.inventory.published import publication
+from ovirt_placement.inventory.published.protocol import ask_moments
+from ovirt_placement.inventory.published.publication import Moments, now
 from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.leases import LeaseStore
@@ -291,7 +292,7 @@ def test_inventory_that_is_stale(starting: Starting, tmp_path: Path, monkeypatch
         live.config.write_text(often)
         with running_service(live.config):
             live.server.close()
-            while (found := publication.read(tmp_path / "run")) is not None and found.age_seconds <= 0.3:
+            while now() - Moments(*ask_moments(tmp_path / "run", 30.0)).as_of <= 0.3:
                 time.sleep(0.02)  # what passes is the time that it has not read the engine
             whats = [each["sentence"] for each in live.data(1, "doctor")["findings"]]
     assert any("the inventory's last snapshot is" in what for what in whats)

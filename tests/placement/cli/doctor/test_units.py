@@ -107,7 +107,7 @@ def test_proxy_whose_units_changed_since_the_engine_started(starting: Starting, 
     folder.mkdir()
     for file in (PLUGINS).glob("*.py"):
         other_parameters = '"AffinityFilter_Lacking=(report|reject)"'
-        text = file.read_text().replace('parameters("AffinityFilter")', other_parameters)
+        text = file.read_text().replace('PARAMETERS["AffinityFilter"]', other_parameters)
         (folder / file.name).write_text(text)
     for name in ("Rack", "Row"):
         (folder / f"{name.lower()}.py").write_text(

@@ -32,7 +32,7 @@ def test_who_hears_in_between_does_not_hang(engine: EngineServer, tmp_path: Path
 
         def ask(awake: bool) -> None:
             service.send_signal(signal.SIGCONT if awake else signal.SIGSTOP)
-            services.ask(config.inventory.directory, Wake(published.version), SHORT_SECONDS)
+            services.ask(config.inventory.directory, Wake(published.version), SHORT_SECONDS, int)
 
         for awake in (False, True, False):  # nothing is published meanwhile
             with pytest.raises(NoAnswer):

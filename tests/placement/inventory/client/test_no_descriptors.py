@@ -13,6 +13,7 @@ from tests.placement.inventory.running import configured
 READER = """
 import os, pathlib, resource, sys
 from ovirt_placement import config, inventory
+from ovirt_placement.inventory import NoSnapshot, snapshot
 settings = config.load(pathlib.Path(sys.argv[1]), {})
 _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) - 1, hard))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,7 +14,6 @@ import pytest
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand.statistics import Needed, needed
-from ovirt_placement.inventory.published import publication
 from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -96,7 +96,7 @@ def test_the_service_publishes_them_with_their_age(tmp_path: Path) -> None:
 
 
 def statistics_age(config: Config) -> float | None:
-    published = publication.read(config.inventory.directory)
+    published = inventory.known(config=config, max_age=math.inf).publication
     assert published is not None
     return published.statistics_age_seconds
 

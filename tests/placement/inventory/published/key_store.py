@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.published import publication
+from ovirt_placement.inventory.published.publication import Publication
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.store.keys import KeyStore
 from tests.placement.engine_server import EngineServer
@@ -44,9 +45,14 @@ def names(snapshot: Snapshot) -> list[str]:
 
 def published(config: Config) -> Snapshot:
     """What is published now, from either source."""
-    found = publication.read(config.inventory.directory)
+    return publication(config).snapshot
+
+
+def publication(config: Config) -> Publication:
+    """The same with its moments."""
+    found = inventory.known(config=config, max_age=math.inf).publication
     assert found is not None
-    return found.snapshot
+    return found
 
 
 def soon(config: Config, holds: Callable[[Snapshot], bool]) -> Snapshot:

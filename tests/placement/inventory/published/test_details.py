@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.parsing.users import USER_VM_MANAGER
-from ovirt_placement.inventory.published import publication
 from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, VnicProfile
 from ovirt_placement.store.keys import KeyStore
 from ovirt_simulator.core.engine import Engine
@@ -21,6 +20,7 @@ from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests import builders as build
 from tests.configuration import write_configuration
+from tests.placement.inventory.published.key_store import publication
 from tests.placement.inventory.running import ended, loaded, running
 from tests.stored import put_keys
 
@@ -65,9 +65,7 @@ class Stage:
         return found
 
     def details_age(self) -> float | None:
-        published = publication.read(self.config.inventory.directory)
-        assert published is not None
-        return published.details_age_seconds
+        return publication(self.config).details_age_seconds
 
 
 @pytest.fixture
@@ -102,9 +100,7 @@ def test_keys_set_while_it_runs_make_it_read_what_they_refer_to(stage: Stage) ->
 def test_it_begins_with_what_the_keys_refer_to_that_were_set_before(stage: Stage) -> None:
     stage.set_key("customer")
     with running(stage.file) as service:
-        first = publication.read(stage.config.inventory.directory)
-        assert first is not None
-        assert all(vm.owner for vm in first.snapshot.vms)
+        assert all(vm.owner for vm in publication(stage.config).snapshot.vms)
         ended(service)
 
 
@@ -112,10 +108,9 @@ def test_it_begins_without_them_where_they_cannot_be_read(stage: Stage) -> None:
     stage.server.disturbances.add(Disturbance(path="permissions", status=503, times=None))
     stage.set_key("customer")
     with running(stage.file) as service:
-        first = publication.read(stage.config.inventory.directory)
-        assert first is not None
-        assert len(first.snapshot.vms) == VMS
-        assert not any(vm.owner for vm in first.snapshot.vms)
+        first = publication(stage.config).snapshot
+        assert len(first.vms) == VMS
+        assert not any(vm.owner for vm in first.vms)
         assert "asking again" in ended(service)
 
 

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.published.publication import Moments
-from ovirt_placement.inventory.published.writer import Writer
+from ovirt_placement.inventory.published.name_list import NameList
 from ovirt_placement.model import Snapshot
+from tests.placement.model.full_state import full_state, loaded
 
-MOMENTS = Moments(1.0)
+
+@pytest.fixture
+def snapshot() -> Snapshot:
+    read: Snapshot = loaded(full_state())
+    return read
+
+
+@pytest.fixture
+def names(tmp_path: Path) -> NameList:
+    return NameList(tmp_path)
 
 
 def named(snapshot: Snapshot, *names: str) -> Snapshot:
@@ -23,54 +33,51 @@ def named(snapshot: Snapshot, *names: str) -> Snapshot:
     return replace(snapshot, vms=vms, hosts=hosts, clusters=clusters, affinity_groups=groups)
 
 
-def test_names_stand_next_to_the_snapshot_with_its_mode(
-    tmp_path: Path, writer: Writer, snapshot: Snapshot
-) -> None:
-    writer.publish(named(snapshot, "b", "a b", "b"), MOMENTS)
+def test_names_stand_in_a_file_for_the_group(tmp_path: Path, names: NameList, snapshot: Snapshot) -> None:
+    names.publish(named(snapshot, "b", "a b", "b"))
     file = tmp_path / "names"
     assert file.read_text() == "cluster\tblue\ngroup\tapart\nhost\thost 0\nvm\ta b\nvm\tb\n"
-    assert file.stat().st_mode == (tmp_path / "snapshot").stat().st_mode
+    assert file.stat().st_mode & 0o777 == 0o640
 
 
-def test_what_a_line_cannot_hold_is_left_out(tmp_path: Path, writer: Writer, snapshot: Snapshot) -> None:
+def test_what_a_line_cannot_hold_is_left_out(tmp_path: Path, names: NameList, snapshot: Snapshot) -> None:
     hostile = ("a\nvm\tb", "a\tb", "\x1b[2J", "\x7f", "\x85", "\u2028", "\u202e", "-rf", "", "x" * 256)
-    writer.publish(named(snapshot, *hostile, "x" * 255, "ü"), MOMENTS)
+    names.publish(named(snapshot, *hostile, "x" * 255, "ü"))
     listed = (tmp_path / "names").read_text().split("\n")
     assert [line for line in listed if line.startswith("vm")] == [f"vm\t{'x' * 255}", "vm\tü"]
 
 
-def test_it_is_bounded(tmp_path: Path, writer: Writer, snapshot: Snapshot) -> None:
-    writer.publish(named(snapshot, *(f"v{at}" for at in range(100_010))), MOMENTS)
+def test_it_is_bounded(tmp_path: Path, names: NameList, snapshot: Snapshot) -> None:
+    names.publish(named(snapshot, *(f"v{at}" for at in range(100_010))))
     assert (tmp_path / "names").read_bytes().count(b"\n") == 100_000
 
 
 def test_it_is_written_again_only_when_names_change(
-    tmp_path: Path, writer: Writer, snapshot: Snapshot
+    tmp_path: Path, names: NameList, snapshot: Snapshot
 ) -> None:
     file, before = tmp_path / "names", named(snapshot, "a", "b")
-    versions = [writer.publish(before, MOMENTS)]
+    names.publish(before)
     first = file.stat()
     moved = tuple(replace(one, memory_mb=one.memory_mb + 1) for one in before.vms)
-    versions.append(writer.publish(replace(before, vms=moved), MOMENTS))
-    assert versions[0] < versions[1]
+    names.publish(replace(before, vms=moved))
     assert file.stat() == first
-    writer.publish(named(snapshot, "a", "c"), MOMENTS)
+    names.publish(named(snapshot, "a", "c"))
     assert file.stat().st_ino != first.st_ino
     assert "vm\tc\n" in file.read_text()
 
 
-def test_where_it_cannot_be_written_the_snapshot_is(
-    tmp_path: Path, writer: Writer, snapshot: Snapshot
+def test_where_it_cannot_be_written_the_next_one_is(
+    tmp_path: Path, names: NameList, snapshot: Snapshot
 ) -> None:
     (tmp_path / "names").mkdir()
-    assert writer.publish(named(snapshot, "a"), MOMENTS)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["names", "snapshot"]
+    names.publish(named(snapshot, "a"))
+    assert [path.name for path in tmp_path.iterdir()] == ["names"]
     (tmp_path / "names").rmdir()
-    writer.publish(named(snapshot, "b"), MOMENTS)
+    names.publish(named(snapshot, "b"))
     assert "vm\tb\n" in (tmp_path / "names").read_text()
 
 
-def test_it_goes_with_the_service(tmp_path: Path, writer: Writer, snapshot: Snapshot) -> None:
-    writer.publish(snapshot, MOMENTS)
-    writer.withdraw()
+def test_it_goes_with_the_service(tmp_path: Path, names: NameList, snapshot: Snapshot) -> None:
+    names.publish(snapshot)
+    names.withdraw()
     assert list(tmp_path.iterdir()) == []

@@ -178,6 +178,6 @@ def test_every_process_deals_records_out_alike() -> None:
 def test_what_is_no_order_is_refused(damage: bytes) -> None:
     encoded = list(Encoder().encode(builders.snapshot(*map(builders.host, "abc")), 1))
     assert len(encoded[1].content) == 3
-    encoded[1] = Section(damage, 2, 0)
+    encoded[1] = Section(damage, 2)
     with pytest.raises(ValueError, match=r"places|range|zip"):
         read(tuple(encoded), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from pathlib import Path
@@ -57,7 +58,7 @@ def test_systemd_hears_when_it_has_published_and_that_it_lives(engine: EngineSer
         environment = listening.environment(watchdog_seconds=0.3)
         with running(file, ready=False, environment=environment) as service:
             listening.hear_until("READY=1")
-            assert (loaded(file).inventory.directory / "snapshot").exists()
+            assert inventory.known(config=loaded(file), max_age=math.inf).publication is not None
             assert "READY=1" not in listening.hear_until("WATCHDOG=1", 3)
             ended(service)
             listening.hear_until("STOPPING=1")
@@ -73,7 +74,8 @@ def test_an_engine_that_is_away_keeps_it_neither_from_being_ready_nor_alive(
         environment = listening.environment(watchdog_seconds=0.3)
         with running(file, ready=False, environment=environment) as service:
             listening.hear_until("READY=1")
-            assert not (loaded(file).inventory.directory / "snapshot").exists()
+            with pytest.raises(NoSnapshot):
+                inventory.known(config=loaded(file), max_age=math.inf, deadline=5)
             listening.hear_until("WATCHDOG=1", 3)
             engine.answer = lambda path: None
             assert service.stdout is not None
@@ -158,7 +160,7 @@ def test_an_address_that_is_none_is_reported_and_nothing_is_published(
     with running(file, ready=False) as service:
         assert service.wait(30) == 2
         assert "[inventory] metrics '9090' is not HOST:PORT" in service.log
-    assert {path.name for path in loaded(file).inventory.directory.iterdir()} == {"expected", "lock"}
+    assert {path.name for path in loaded(file).inventory.directory.iterdir()} == {"readers", "lock"}
 
 
 def test_requests_are_counted_by_what_they_ask_for_and_not_by_ids() -> None:

@@ -6,13 +6,14 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
+from ovirt_placement.inventory.published.protocol import Decide, Decided, ask
 from ovirt_placement.model import Snapshot
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import (
@@ -43,16 +44,15 @@ def test_the_end_removes_what_was_published(file: Path, config: Config) -> None:
     directory = config.inventory.directory
     for number in (signal.SIGTERM, signal.SIGINT):
         with running(file) as service:
-            assert {path.name for path in directory.iterdir()} == {
-                "expected",
+            assert {path.name for path in directory.iterdir()} - {"state"} == {
                 "lock",
                 "names",
-                "snapshot",
+                "readers",
                 "socket",
             }
             service.send_signal(number)
             assert service.wait(30) == 0
-        assert {path.name for path in directory.iterdir()} == {"expected", "lock"}
+        assert {path.name for path in directory.iterdir()} == {"lock", "readers", "state"}
 
 
 def test_all_who_wait_share_one_reading(engine: EngineServer, file: Path, config: Config) -> None:
@@ -157,7 +157,6 @@ def test_after_a_sudden_death_readers_read_the_engine_and_a_new_service_takes_ov
         published = inventory.snapshot(config=config, max_age=60)
         service.kill()
         service.wait(30)
-    assert inventory.snapshot(config=config, max_age=60) is published  # old enough to die, not to be wrong
     direct = inventory.snapshot(config=config, max_age=0)
     assert direct == published
     assert readings(engine) == 2
@@ -185,24 +184,31 @@ def test_who_asks_a_service_that_hangs_reads_the_engine_well_before_the_deadline
         ended(service)
 
 
-@pytest.mark.parametrize("max_age", [60, 0])
-@pytest.mark.parametrize("damage", [lambda content: content[:-1], lambda content: content[:-1] + b"?"])
-def test_what_is_damaged_is_published_again_at_once(
-    file: Path, config: Config, damage: Callable[[bytes], bytes], max_age: float
+def test_after_a_restart_it_answers_at_once_by_what_it_saved_until_it_has_read(
+    engine: EngineServer, file: Path, config: Config
 ) -> None:
     with running(file) as service:
-        found = config.inventory.directory / "snapshot"
-        found.write_bytes(damage(found.read_bytes()))
-        assert inventory.snapshot(config=config, max_age=max_age, deadline=30).vms
-        assert "what was published was damaged" in ended(service)
-
-
-def test_what_somebody_took_away_is_published_again(file: Path, config: Config) -> None:
-    with running(file) as service:
-        before = inventory.snapshot(config=config, max_age=60)
-        (config.inventory.directory / "snapshot").unlink()
-        assert inventory.snapshot(config=config, max_age=0, deadline=30) == before
+        before = inventory.known(config=config, max_age=60)
         ended(service)
+    hears = threading.Event()
+    engine.answer = lambda path: hears.wait(60) and None
+    with running(file, ready=False) as service:
+        while True:
+            with suppress(inventory.NoSnapshot):
+                found = inventory.known(config=config, max_age=60, deadline=1.0)
+                if found.publication is not None:
+                    break
+        assert found.snapshot == before.snapshot
+        assert found.publication.age_seconds > 0.0
+        host = before.snapshot.hosts[0].id
+        question = Decide("filter", "AffinityFilter", [host], before.snapshot.vms[0].id)
+        decided = ask(config.inventory.directory, question, 30.0, Decided)
+        assert (decided.failure, decided.hosts) == (None, [host])
+        assert decided.age_seconds > 0.3  # the engine was waited for
+        hears.set()
+        assert inventory.known(config=config, max_age=0, deadline=30).publication is not None
+        log = ended(service)
+    assert "answers by the state that was saved" in log
 
 
 def test_a_poll_that_brings_nothing_new_is_proof_enough(

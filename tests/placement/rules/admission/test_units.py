@@ -23,6 +23,7 @@ from ovirt_placement.rules.admission.units import (
 from ovirt_placement.rules.memory import physical_mb
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.verdict import Request, Verdict
+from ovirt_placement.unit_parameters import PARAMETERS
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.failover.restarting import survives
@@ -128,7 +129,7 @@ def test_a_domain_may_be_a_list_of_hosts_by_name_or_id() -> None:
     found = asked(named, "new", ha_admission_domains=lists)
     assert [name for name, verdict in found.items() if verdict.accepted] == ["h1", "h2"]
     assert found["h3"].reasons == (Reason(RESERVE_NEEDED, vm="db", status="feed-a"),)
-    (pattern,) = re.findall(r"ha_admission_domains=([^;]*)", FILTER.parameters)
+    (pattern,) = re.findall(r"ha_admission_domains=([^;]*)", PARAMETERS[FILTER.name])
     for value, fine in (
         (lists, True),
         ("feed:h1", True),

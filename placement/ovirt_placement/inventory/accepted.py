@@ -1,0 +1,331 @@
+"""What was accepted a moment ago and the engine does not show yet: a guess, which ranks and never refuses.
+
+The engine counts its own pending VMs exactly. What it does not see (chains of groups through VMs that are
+down, placement rules, keys) later decisions in a burst would get wrong if nothing were known of earlier ones.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nlargest, nsmallest
+from operator import add
+from typing import NamedTuple
+
+from ovirt_placement.inventory.published.publication import Outcomes
+from ovirt_placement.lookups.index import share, with_more_pending
+from ovirt_placement.model import Pending, Snapshot, Vm
+from ovirt_placement.model.statuses import RESTING_STATUSES
+from ovirt_placement.rules.affinity.hard_weight import chained_peers
+from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
+from ovirt_placement.rules.load.even_memory import host_score
+from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.memory import required_mb
+from ovirt_placement.rules.rank_selector import order_hosts, points_of
+from ovirt_placement.rules.verdict import Request
+
+#: What units find out about one VM lies closer together than this; later it is another decision about it.
+_ONE_CALL_SECONDS = 1.0
+#: A snapshot that is so much younger than a decision would show what came of it: events are no later.
+_SHOWN_AFTER_SECONDS = 5.0
+#: A filter that leaves more hosts than this has not decided much: the weights have more to say.
+_FEW_HOSTS = 8
+#: Outcomes are counted of this many decisions.
+_MOST_OUTCOMES = 4096
+_NEVER = float("inf")
+#: Of more hosts than this it would take too long to weigh each.
+_MANY_HOSTS = 64
+#: The engine's weight by free memory, by its name in a cluster's state.
+_EVEN_MEMORY = "even_memory_weight"
+
+
+class _Guess(NamedTuple):
+    host: str
+    #: Whether the engine can have chosen no other, whatever the weights say that are not known here.
+    sure: bool
+
+
+@dataclass
+class _Start:
+    """One decision about a VM: where it was, and what our units have found since."""
+
+    present: str | None
+    at: float
+    #: The hosts that filters left, by unit, where these are few.
+    left: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: By unit, the hosts that a weight was asked about, their ranks, and its factor.
+    ranks: dict[str, tuple[tuple[str, ...], Sequence[int], int]] = field(default_factory=dict)
+    #: Evidence, where there is some.
+    known: str | None = None
+    guess: _Guess | None = None
+    #: Whether there is something that the guess does not count with.
+    open: bool = True
+
+
+class Accepted:
+    """What was accepted within the last seconds, for all threads of the process that decides."""
+
+    def __init__(self, longest_seconds: float) -> None:
+        """After `longest_seconds` nothing is expected any more of a decision."""
+        self._longest_seconds = longest_seconds
+        self._lock = threading.Lock()
+        self._starts: dict[str, _Start] = {}
+        self._pending: dict[str, Pending] = {}
+        #: Memory that VMs take which are expected on a host, in MiB, and that of each.
+        self._promised: Counter[str] = Counter()
+        self._taken: dict[str, int] = {}
+        self._outcomes: list[int] = []
+        self._base: Snapshot | None = None
+        #: The base with what is expected; the same object comes again, so that what it has indexed is kept.
+        self._laid: Snapshot | None = None
+        #: What was laid over the base before this one, until it was of use.
+        self._before: Snapshot | None = None
+        #: VMs that are to be looked at again, and those of which something else is expected than in `laid`.
+        self._news: set[str] = set()
+        self._differing: set[str] = set()
+        #: Until the state, or the clock, says a later moment, nothing ends that has not changed.
+        self._rests_at = self._ends_at = _NEVER
+
+    def leave_ranks(
+        self, unit: str, vm: Vm, hosts: tuple[str, ...], ranks: Sequence[int], factor: int, now: float
+    ) -> None:
+        """Take note of the ranks that a weight has given to hosts for a VM: one of them will be chosen."""
+        with self._lock:
+            self._start(vm, unit, now).ranks[unit] = (hosts, ranks, factor)
+
+    def leave_accepted(self, unit: str, vm: Vm, hosts: Sequence[str], now: float) -> None:
+        """Take note of the hosts that a filter has left to a VM, if these are few."""
+        if len(hosts) <= _FEW_HOSTS:
+            with self._lock:
+                self._start(vm, unit, now).left[unit] = tuple(hosts)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something was accepted that no guess counts with yet."""
+        return bool(self._news)
+
+    def over(self, base: Snapshot, as_of: float, now: float, asked: str | None = None) -> Snapshot:
+        """Return a snapshot, which was true at a moment, with what is expected as `pending`.
+
+        What was found of a VM that is `asked` about is not looked at yet: it is being decided where it goes.
+        """
+        with self._lock:
+            self._look(base, as_of, now, asked)
+            return self._current(base)
+
+    def expected(self) -> tuple[Pending, ...]:
+        """What is expected now."""
+        with self._lock:
+            return tuple(self._pending.values())
+
+    def unsure(self, vms: Collection[str]) -> set[str]:
+        """Those of the VMs that are expected on a host which the engine need not have chosen."""
+        with self._lock:
+            guesses = {vm: self._starts[vm].guess for vm in vms if vm in self._pending}
+            return {vm for vm, guess in guesses.items() if guess is None or not guess.sure}
+
+    def correct(self, vm: str, host: str | None, now: float) -> None:
+        """Expect a VM no more where it is expected, but on another host, if one is given."""
+        with self._lock:
+            pending = self._pending.get(vm)
+            if pending is not None and pending.host != host:
+                self._count(Outcomes._fields.index("wrong"))
+                self._know(vm, host, now)
+
+    def heard(self, vm: str, host: str | None, before: float, now: float) -> None:
+        """Take what an event reports of a VM after a decision: its host, or no start."""
+        with self._lock:
+            start = self._starts.get(vm)
+            if start is None or start.at > before:
+                return
+            if host is not None and start.guess is not None:
+                if start.guess.host == host:
+                    return
+                self._count(Outcomes._fields.index("wrong"))
+            self._know(vm, host, now)
+
+    def outcomes(self) -> Outcomes:
+        """How the latest guesses ended."""
+        counts = Counter(self._outcomes)
+        return Outcomes(*(counts[number] for number in range(len(Outcomes._fields))))
+
+    def _start(self, vm: Vm, unit: str, now: float) -> _Start:
+        """The decision about a VM that is under way."""
+        start = self._starts.get(vm.id)
+        if start is None or now - start.at > _ONE_CALL_SECONDS or unit in start.ranks or unit in start.left:
+            start = self._starts[vm.id] = _Start(vm.host, now)
+        start.at, start.open = now, True
+        self._news.add(vm.id)
+        return start
+
+    def _know(self, vm: str, host: str | None, now: float) -> None:
+        """Take what is known by now of where a VM goes; None: nowhere."""
+        start = self._starts.pop(vm)
+        if host is not None:
+            self._starts[vm] = _Start(start.present, now, known=host)
+        self._news.add(vm)
+
+    def _count(self, outcome: int) -> None:
+        self._outcomes.append(outcome)
+        del self._outcomes[:-_MOST_OUTCOMES]
+
+    def _look(self, base: Snapshot, as_of: float, now: float, asked: str | None) -> None:
+        vms = self._news
+        if base is not self._base or as_of > self._rests_at or now > self._ends_at:
+            vms = vms | self._starts.keys()
+            self._rests_at = self._ends_at = _NEVER
+        if base is not self._base:
+            self._before = self._laid or self._base
+            self._base, self._laid = base, None
+        self._news = {vm for vm in vms if vm == asked}
+        meant = {entry.vm for entry in base.pending} if vms else set()
+        for vm in sorted(vms - self._news, key=self._decided):
+            self._look_at(vm, base, as_of, now, meant)
+
+    def _decided(self, vm: str) -> tuple[float, str]:
+        """The earliest decisions come first: each knew of the ones before."""
+        start = self._starts.get(vm)
+        return (0.0 if start is None else start.at), vm
+
+    def _look_at(self, name: str, base: Snapshot, as_of: float, now: float, meant: Collection[str]) -> None:
+        start, vm = self._starts.get(name), base.vm_by_id.get(name)
+        host = None
+        if start is not None and now - start.at > self._longest_seconds:
+            del self._starts[name]
+        elif start is not None:
+            self._ends_at = min(self._ends_at, start.at + self._longest_seconds)
+            if vm is not None:
+                host = self._host(base, vm, start, as_of)
+        self._expect(name, vm, None if name in meant else host)
+
+    def _host(self, base: Snapshot, vm: Vm, start: _Start, as_of: float) -> str | None:
+        """Where a VM is still expected."""
+        if _is_settled(vm, start, as_of):
+            self._settle(base, vm, start)
+            return None
+        if start.open:
+            self._expect(vm.id, vm, None)  # as if nothing had been decided about it before
+            start.guess, start.open = self._guess(base, vm, start), False
+        if start.guess is None or start.guess.host == vm.host:
+            return None
+        if _rests(vm):
+            self._rests_at = min(self._rests_at, start.at + _SHOWN_AFTER_SECONDS)
+        return start.guess.host
+
+    def _guess(self, base: Snapshot, vm: Vm, start: _Start) -> _Guess | None:
+        """The one host that is left, else the best by our weights and the engine's."""
+        if start.known is not None:
+            return _Guess(start.known, sure=True)
+        offered = [set(hosts) for hosts, _, _ in start.ranks.values()] + [*map(set, start.left.values())]
+        both = set.intersection(*offered) if offered else set()
+        first = next((hosts for hosts, _, _ in start.ranks.values()), tuple(sorted(both)))
+        hosts = [host for host in first if host in both and host in base.host_by_id]
+        if len(hosts) == 1:
+            return _Guess(hosts[0], sure=True)
+        if not hosts or not start.ranks:
+            return None
+        ours = [0] * len(hosts)
+        for asked, ranks, factor in start.ranks.values():
+            rank = dict(zip(asked, ranks, strict=True))
+            ours = list(map(add, ours, points_of([rank[host] for host in hosts], factor)))
+        best, *others = nlargest(2, ours)
+        policy = base.cluster_by_id[vm.cluster].policy
+        if best - others[0] > sum(policy.values()) * (len(hosts) - 1):
+            return _Guess(hosts[ours.index(best)], sure=True)
+        return _Guess(self._as_the_engine_chooses(base, vm, start, self._few(base, hosts, ours)), sure=False)
+
+    def _few(self, base: Snapshot, hosts: Sequence[str], ours: Sequence[int]) -> Sequence[str]:
+        """Of many hosts those among which the engine is likely to choose: all would take too long."""
+        if len(hosts) <= _MANY_HOSTS:
+            return hosts
+        best = max(ours)
+        tied = [base.host_by_id[host] for host, points in zip(hosts, ours, strict=True) if points == best]
+        by_memory = nlargest(_MANY_HOSTS // 2, tied, lambda host: host.free_mb - self._promised[host.id])
+        by_cpu = nsmallest(_MANY_HOSTS // 2, tied, lambda host: host.cpu_percent or 0)
+        few = {host.id for host in (*by_memory, *by_cpu)}
+        return [host for host in hosts if host in few]
+
+    def _as_the_engine_chooses(self, base: Snapshot, vm: Vm, start: _Start, hosts: Sequence[str]) -> str:
+        cluster, laid = base.cluster_by_id[vm.cluster], self._current(base)
+        ids = {} if cluster.scheduling_policy is None else cluster.scheduling_policy.unit_ids
+        weights: dict[str | None, Mapping[str, int]] = {}
+        factors: dict[str, int] = {}
+        for unit, (asked, ranks, factor) in start.ranks.items():
+            name = ids.get(unit) or unit
+            weights[name], factors[name] = dict(zip(asked, ranks, strict=True)), factor
+        request = Request((vm.id,), tuple(hosts), parameters=cluster.scheduling_properties)
+        for weight in ENGINES_WEIGHTS:
+            if factor := cluster.policy.get(weight.name, 0):
+                name = ids.get(weight.name) or weight.unit
+                of_memory = weight.name == _EVEN_MEMORY
+                factors[name] = factor
+                weights[name] = (
+                    self._by_memory(base, vm, hosts) if of_memory else weight.scores(laid, request)
+                )
+        return order_hosts(hosts, weights, factors)[0].host
+
+    def _by_memory(self, base: Snapshot, vm: Vm, hosts: Sequence[str]) -> dict[str, int]:
+        """What the engine's even distribution of memory says, which deducts what is expected on hosts."""
+        free = {host: base.host_by_id[host].free_mb - self._promised[host] for host in hosts}
+        most, needed = max(free.values()), required_mb(vm)
+        return {host: host_score(mb, most, 0 if host == vm.host else needed) for host, mb in free.items()}
+
+    def _expect(self, name: str, vm: Vm | None, host: str | None) -> None:
+        """Expect a VM on a host from now on, or nowhere."""
+        before = self._pending.get(name)
+        if before is not None and before.host == host:
+            return
+        if before is not None:
+            del self._pending[name]
+            self._promised[before.host] -= self._taken.pop(name)
+            self._differing.add(name)
+        if vm is not None and host is not None:
+            self._pending[name] = Pending(name, host, vm.memory_mb, expected=True)
+            self._taken[name] = required_mb(vm)
+            self._promised[host] += self._taken[name]
+            self._differing.add(name)
+
+    def _settle(self, base: Snapshot, vm: Vm, start: _Start) -> None:
+        """End a decision, and take note of whether the guess was right, if the VM went anywhere."""
+        del self._starts[vm.id]
+        real = vm.migrating_to or (vm.host if vm.host != start.present else None)
+        if real is None or start.guess is None:
+            return
+        apart = any(
+            real not in there for peer in chained_peers(base, vm.id) if (there := destinations(base, peer))
+        )
+        outcome = "apart" if apart else "right" if real == start.guess.host else "wrong"
+        self._count(Outcomes._fields.index(outcome))
+
+    def _current(self, base: Snapshot) -> Snapshot:
+        """The base with what is expected by now."""
+        if not self._pending:
+            self._laid = self._before = None
+            self._differing = set()
+            return base
+        if self._laid is None or self._differing:
+            self._laid = self._laid_over(base)
+            self._before, self._differing = None, set()
+        return self._laid
+
+    def _laid_over(self, base: Snapshot) -> Snapshot:
+        pending = tuple(self._pending.values())
+        if self._laid is not None:
+            return with_more_pending(base, pending, like=self._laid, differing=self._differing)
+        laid = with_more_pending(base, pending, like=base, differing=set(self._pending))
+        if self._before is not None:
+            share(laid, like=self._before)
+        return laid
+
+
+def _is_settled(vm: Vm, start: _Start, as_of: float) -> bool:
+    """Whether the engine shows where the VM is by now, or that nothing came of the decision."""
+    if vm.migrating_to is not None or (vm.host is not None and vm.host != start.present):
+        return True
+    return _rests(vm) and as_of > start.at + _SHOWN_AFTER_SECONDS
+
+
+def _rests(vm: Vm) -> bool:
+    return vm.status in RESTING_STATUSES or vm.status == "up"

@@ -1,0 +1,160 @@
+"""What a policy unit decides on: fresh if the engine answers at once, else what was known last.
+
+The engine holds a thread for each start until it is scheduled, and waits for us meanwhile. If it has none
+left to answer us, waiting would end when one of the two gives up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+from ovirt_placement.config import InventorySettings
+from ovirt_placement.inventory.accepted import Accepted
+from ovirt_placement.inventory.published.publication import now
+from ovirt_placement.model import Snapshot
+from ovirt_service.errors import UserError
+
+#: After an answer that did not come in time, the engine is not waited for again so soon.
+_LATE_SECONDS = 3.0
+_MS = 1000.0
+#: While a VM is waited for: how old a reading may be, and how long after one the next begins.
+_FRESH_SECONDS = 0.02
+_PAUSE_SECONDS = 0.02
+
+
+class NoSnapshot(UserError):
+    """Nothing fresh enough is known of the engine, and nothing came in time."""
+
+
+class Awaited(NoSnapshot):
+    """The engine is being asked for the VM: an answer will be known in a moment."""
+
+
+class Base(NamedTuple):
+    """The engine's state with the open intents of the store, and without what is expected."""
+
+    snapshot: Snapshot
+    #: The moment at which it was true.
+    as_of: float
+
+
+class Source(Protocol):
+    """Where the state is from: the service that follows the engine, or a reading of the engine itself."""
+
+    def base(self, max_age: float, until: float, vm: str | None = None, *, patient: bool = True) -> Base:
+        """The state, no older than `max_age` seconds; `until` is a moment of `time.monotonic`.
+
+        With `vm`, the engine was asked for it lately; who is not `patient` does not wait for that: raises
+        `Awaited` at once. Raises `NoSnapshot` if nothing comes in time.
+        """
+
+    def last(self) -> Base | None:
+        """What was known last, however old; None if that is nothing."""
+
+
+class Decision:
+    """The state of the engine that one question is decided on."""
+
+    def __init__(
+        self, base: Base, accepted: Accepted, asked: str | None = None, *, awaited: bool = False
+    ) -> None:
+        """`asked` is the VM that is decided about, if it is one; `awaited`: the engine is asked for it."""
+        self.awaited = awaited
+        self.accepted = accepted
+        self._base = base
+        self._asked = asked
+
+    @property
+    def confirmed(self) -> Snapshot:
+        """What the engine has shown, and what the enforcer has begun: filters go by it."""
+        return self._base.snapshot
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The same with the placements that are expected: weights go by it."""
+        return self.accepted.over(self._base.snapshot, self._base.as_of, now(), self._asked)
+
+    @property
+    def age_seconds(self) -> float:
+        """How long ago something may have happened that is not in it."""
+        return max(0.0, now() - self._base.as_of)
+
+
+class Decisions:
+    """The states that one process decides on; for any thread."""
+
+    def __init__(self, source: Source, settings: InventorySettings) -> None:
+        self.accepted = Accepted(settings.expected_seconds)
+        self._source = source
+        self._settings = settings
+        #: Of which moment, and until when, a fresher state is not waited for.
+        self._late = (0.0, 0.0)
+
+    def about(
+        self, asked: str | None = None, *, missing: bool = False, patient: bool, first_seconds: float
+    ) -> Decision:
+        """Return what is known of the engine, waiting for it no longer than `engine_wait_ms`.
+
+        `asked` is the VM that is decided about, if it is one; if it was `missing` before, the engine is asked
+        for it, and who is not `patient` does not wait for that. Where nothing is known yet, there is nothing
+        else to go by: it waits up to `first_seconds`.
+
+        Raises `NoSnapshot` if nothing that is known is young enough.
+        """
+        began, last = time.monotonic(), self._source.last()
+        patience = first_seconds if last is None else self._settings.engine_wait_ms / _MS
+        unknown = asked if missing else None
+        if (
+            last is not None
+            and self._is_late(last)
+            and (unknown is None or unknown in last.snapshot.vm_by_id)
+        ):
+            return Decision(self._checked(last, None), self.accepted, asked)
+        try:
+            base = self._source.base(
+                self._settings.max_age_seconds, began + patience, unknown, patient=patient
+            )
+        except Awaited as error:
+            return Decision(self._checked(self._source.last(), error), self.accepted, asked, awaited=True)
+        except NoSnapshot as error:
+            base = self._checked(self._source.last(), error)
+            self._late = base.as_of, time.monotonic() + _LATE_SECONDS
+        return Decision(base, self.accepted, asked)
+
+    def wait_until_shown(self, vms: Collection[str]) -> Decision:
+        """Return what is known when the engine shows where these VMs are, or after `burst_wait_ms`.
+
+        An engine that did not answer in time a moment ago is not waited for.
+        """
+        until, last = time.monotonic() + self._settings.burst_wait_ms / _MS, self._source.last()
+        if last is not None and self._is_late(last):
+            return Decision(last, self.accepted)
+        while True:
+            try:
+                base = self._source.base(0.0 if last is None else _FRESH_SECONDS, until)
+            except NoSnapshot as error:
+                base = self._checked(self._source.last(), error)
+                self._late = base.as_of, time.monotonic() + _LATE_SECONDS
+                return Decision(base, self.accepted)
+            found = Decision(base, self.accepted)
+            if found.snapshot.unconfirmed.isdisjoint(vms) or time.monotonic() >= until:
+                return found
+            last = base
+            time.sleep(_PAUSE_SECONDS)
+
+    def _is_late(self, last: Base) -> bool:
+        """Whether something fresher than this was waited for without success a moment ago."""
+        as_of, until = self._late
+        return as_of == last.as_of and time.monotonic() < until
+
+    def _checked(self, last: Base | None, error: NoSnapshot | None) -> Base:
+        """Raises `NoSnapshot` if there is no last state, or if that is too old."""
+        if last is None:
+            raise error or NoSnapshot("nothing is known of the engine yet")
+        age = now() - last.as_of
+        if age > self._settings.longest_age_seconds:
+            raise error or NoSnapshot(f"what is known of the engine is {age:.0f} s old")
+        return last

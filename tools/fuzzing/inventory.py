@@ -1,0 +1,49 @@
+"""Spoils what the inventory service reads of others: questions at its socket, and the state that it saved."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from ovirt_placement.inventory.published import saved
+from ovirt_placement.inventory.published.protocol import Decide, Refresh, Wake, question_decoder
+from ovirt_placement.inventory.published.publication import Moments, now
+from ovirt_placement.inventory.published.sections import Encoder
+from tests.placement.model.full_state import full_state, loaded
+from tools.fuzzing.damage import damaged
+
+_TOKENS = (b"\xc0", b"\x90", b"\xdc\xff\xff", b"\xdd\xff\xff\xff\xff", b"\xa5value", b"\xcb\x7f\xf0", b"type")
+_QUESTIONS = tuple(
+    msgspec.msgpack.encode(one)
+    for one in (
+        Refresh(1.0, vm="v"),
+        Wake(3),
+        Decide("filter", "AffinityFilter", ["h1", "h2"], "v", {"a": "b"}),
+    )
+)
+_FOLDER = tempfile.TemporaryDirectory()
+
+
+_SNAPSHOT = loaded(full_state())
+
+
+def _saved() -> bytes:
+    folder = Path(_FOLDER.name)
+    saved.save(folder, 7, Moments(now(), store_asked_at=now()), Encoder().encode(_SNAPSHOT, 7))
+    return (folder / saved.FILE_NAME).read_bytes()
+
+
+_STATE = _saved()
+
+
+def attempt(chance: random.Random) -> None:
+    """What is spoilt is refused in words, or is none the worse."""
+    with contextlib.suppress(msgspec.MsgspecError, ValueError):
+        msgspec.msgpack.encode(question_decoder.decode(damaged(chance.choice(_QUESTIONS), _TOKENS, chance)))
+    (Path(_FOLDER.name) / saved.FILE_NAME).write_bytes(damaged(_STATE, _TOKENS, chance))
+    found = saved.restore(Path(_FOLDER.name), 0.0)
+    assert found is None or found.snapshot == _SNAPSHOT
