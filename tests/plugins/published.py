@@ -21,15 +21,21 @@ class Publisher:
 
     def __init__(self, folder: Path, *, inventory: str = "") -> None:
         """Further lines of `inventory` go into that section of the configuration."""
-        self.config = folder / "ovirt-placement.toml"
-        self.config.write_text(
-            f'[inventory]\ndirectory = "{folder}"\nmax_age_seconds = {_FOREVER_SECONDS}\n{inventory}\n'
-            f'[store]\nurl = "sqlite:///{folder}/store.db"\npatience_seconds = 30.0\n'
-        )
+        self.config = self.configured(folder, inventory)
         #: What a process needs to find it.
         self.environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(self.config)}
         self._served = ServedInventory(self.config)
         self.close = self._served.close
+
+    @staticmethod
+    def configured(folder: Path, inventory: str = "") -> Path:
+        """Write a configuration by which what is published stays fresh."""
+        file = folder / "ovirt-placement.toml"
+        file.write_text(
+            f'[inventory]\ndirectory = "{folder}"\nmax_age_seconds = {_FOREVER_SECONDS}\n{inventory}\n'
+            f'[store]\nurl = "sqlite:///{folder}/store.db"\npatience_seconds = 30.0\n'
+        )
+        return file
 
     def publish(
         self,

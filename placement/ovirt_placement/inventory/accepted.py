@@ -115,11 +115,6 @@ class Accepted:
             self._look(base, as_of, now, asked)
             return self._current(base)
 
-    def expected(self) -> tuple[Pending, ...]:
-        """What is expected now."""
-        with self._lock:
-            return tuple(self._pending.values())
-
     def unsure(self, vms: Collection[str]) -> set[str]:
         """Those of the VMs that are expected on a host which the engine need not have chosen."""
         with self._lock:

@@ -51,8 +51,11 @@ class Source(Protocol):
         `Awaited` at once. Raises `NoSnapshot` if nothing comes in time.
         """
 
+    def as_of(self) -> float | None:
+        """The moment at which what was known last was true; None if that is nothing."""
+
     def last(self) -> Base | None:
-        """What was known last, however old; None if that is nothing."""
+        """What was known last, however old; None if that is nothing. It looks into the store."""
 
 
 class Decision:
@@ -104,15 +107,12 @@ class Decisions:
 
         Raises `NoSnapshot` if nothing that is known is young enough.
         """
-        began, last = time.monotonic(), self._source.last()
-        patience = first_seconds if last is None else self._settings.engine_wait_ms / _MS
+        began, as_of = time.monotonic(), self._source.as_of()
+        patience = first_seconds if as_of is None else self._settings.engine_wait_ms / _MS
         unknown = asked if missing else None
-        if (
-            last is not None
-            and self._is_late(last)
-            and (unknown is None or unknown in last.snapshot.vm_by_id)
-        ):
-            return Decision(self._checked(last, None), self.accepted, asked)
+        late = self._late_base()
+        if late is not None and (unknown is None or unknown in late.snapshot.vm_by_id):
+            return Decision(self._checked(late, None), self.accepted, asked)
         try:
             base = self._source.base(
                 self._settings.max_age_seconds, began + patience, unknown, patient=patient
@@ -129,12 +129,13 @@ class Decisions:
 
         An engine that did not answer in time a moment ago is not waited for.
         """
-        until, last = time.monotonic() + self._settings.burst_wait_ms / _MS, self._source.last()
-        if last is not None and self._is_late(last):
-            return Decision(last, self.accepted)
+        until = time.monotonic() + self._settings.burst_wait_ms / _MS
+        if (late := self._late_base()) is not None:
+            return Decision(late, self.accepted)
+        max_age = 0.0 if self._source.as_of() is None else _FRESH_SECONDS
         while True:
             try:
-                base = self._source.base(0.0 if last is None else _FRESH_SECONDS, until)
+                base = self._source.base(max_age, until)
             except NoSnapshot as error:
                 base = self._checked(self._source.last(), error)
                 self._late = base.as_of, time.monotonic() + _LATE_SECONDS
@@ -142,13 +143,13 @@ class Decisions:
             found = Decision(base, self.accepted)
             if found.snapshot.unconfirmed.isdisjoint(vms) or time.monotonic() >= until:
                 return found
-            last = base
+            max_age = _FRESH_SECONDS
             time.sleep(_PAUSE_SECONDS)
 
-    def _is_late(self, last: Base) -> bool:
-        """Whether something fresher than this was waited for without success a moment ago."""
+    def _late_base(self) -> Base | None:
+        """What was known last, if something fresher was waited for without success a moment ago."""
         as_of, until = self._late
-        return as_of == last.as_of and time.monotonic() < until
+        return self._source.last() if as_of == self._source.as_of() and time.monotonic() < until else None
 
     def _checked(self, last: Base | None, error: NoSnapshot | None) -> Base:
         """Raises `NoSnapshot` if there is no last state, or if that is too old."""

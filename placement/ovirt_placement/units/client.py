@@ -58,19 +58,19 @@ class AgedMove(tuple[str, list[str]]):
 
 def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[str]:
     """The hosts that a filter leaves. Raises `Undecided`."""
-    decided = _ask(Decide("filter", unit, list(hosts), vm, dict(properties or {})))
+    decided = _ask("filter", unit, hosts, vm, properties)
     return Aged(decided.hosts, decided)
 
 
 def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[tuple[str, int]]:
     """The ranks that a weight gives to hosts; 0 is best. Raises `Undecided`."""
-    decided = _ask(Decide("score", unit, list(hosts), vm, dict(properties or {})))
+    decided = _ask("score", unit, hosts, vm, properties)
     return Aged(zip(decided.hosts, decided.ranks, strict=True), decided)
 
 
 def chosen_move(unit: str, hosts: Sequence[str], properties: Properties) -> tuple[str, list[str]]:
     """What a balance moves; no VM and no hosts where there is nothing to do. Raises `Undecided`."""
-    decided = _ask(Decide("balance", unit, list(hosts), "", dict(properties or {})))
+    decided = _ask("balance", unit, hosts, "", properties)
     move = AgedMove((decided.vm, decided.hosts))
     move.state_age_seconds = decided.age_seconds
     return move
@@ -89,13 +89,13 @@ def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer
     return answer
 
 
-def _ask(question: Decide) -> Decided:
+def _ask(method: str, unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> Decided:
     question = Decide(
-        question.method,
-        question.unit,
-        question.hosts,
-        question.vm,
-        question.parameters,
+        method,
+        unit,
+        list(hosts),
+        vm,
+        dict(properties or {}),
         by_hand=os.environ.get(_ASKED) == "by hand",
         records=os.environ.get(_RECORDS) == "reasons",
         explains=_log.isEnabledFor(logging.DEBUG),

@@ -26,6 +26,10 @@ class _ReadState:
         with inventory.using(self._config) as opened:
             return opened.engine.base(max_age, until, vm)
 
+    def as_of(self) -> float | None:
+        with inventory.using(self._config) as opened:
+            return opened.engine.as_of()
+
     def last(self) -> Base | None:
         with inventory.using(self._config) as opened:
             return opened.engine.last()

@@ -41,6 +41,9 @@ class Source:
         self.known = self.next
         return self.next
 
+    def as_of(self) -> float | None:
+        return None if self.known is None else self.known.as_of
+
     def last(self) -> Base | None:
         return self.known
 

@@ -20,6 +20,9 @@ class Source:
     def base(self, max_age: float, until: float, vm: str | None = None, *, patient: bool = True) -> Base:
         return Base(STATE, now())
 
+    def as_of(self) -> float | None:
+        return now()
+
     def last(self) -> Base | None:
         return Base(STATE, now())
 

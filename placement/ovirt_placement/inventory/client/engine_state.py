@@ -56,6 +56,11 @@ class EngineState:
             raise NoSnapshot(f"{self._config.engine.address}: the engine has not answered yet")
         return Base(self._intents.over(self._keys.over(found, records)), now() - max_age)
 
+    def as_of(self) -> float | None:
+        """The moment of the last reading; None before there is one."""
+        read = self._reader.last()
+        return None if read is None else read[1]
+
     def last(self) -> Base | None:
         """What was read last, however old; None if that is nothing."""
         read = self._reader.last()

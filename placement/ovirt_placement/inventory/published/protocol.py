@@ -28,13 +28,13 @@ class Refresh(msgspec.Struct, tag="refresh", frozen=True):
     Usually it is enough that engine and store report no change since. With `whole`, everything of the engine
     must have been read since: for who may not rely on events, which can be late. With `vm`, the engine must
     have been asked for that VM lately if it is not among those that are known. `known` is the version that
-    the asker has: it gets what has changed since.
+    the asker has: it gets what has changed since, or with None the moments alone.
     """
 
     not_before: float
     whole: bool = False
     vm: str | None = None
-    known: int = 0
+    known: int | None = 0
 
 
 class Wake(msgspec.Struct, tag="wake", frozen=True):
@@ -107,8 +107,6 @@ HEARD = LENGTH.pack(0)
 #: A list of 5,000 hosts takes 200 KiB.
 LONGEST_QUESTION = 4 << 20
 _LONGEST_ANSWER = 1 << 30
-#: A version above all: who has it is sent nothing but the moments.
-_EVERY = 1 << 63
 
 Answer = TypeVar("Answer", State, Decided, int)
 
@@ -187,7 +185,7 @@ def _put(connection: socket.socket, directory: Path, question: Question, until: 
 
 def ask_moments(directory: Path, timeout: float) -> tuple[float, ...]:
     """The moments of what the service knows, as `Moments` has them; none of nothing. Raises as `ask` does."""
-    return ask(directory, Refresh(-math.inf, known=_EVERY), timeout, State).moments
+    return ask(directory, Refresh(-math.inf, known=None), timeout, State).moments
 
 
 def _received(connection: socket.socket, length: int, until: float) -> bytearray:

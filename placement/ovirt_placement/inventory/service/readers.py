@@ -108,7 +108,9 @@ class Readers:
         self._said = Said(_QUIET_SECONDS)
         self._most = descriptors() - _OTHER_DESCRIPTORS - _backlog()
 
-    def serve(self, state: Callable[[Version, int], State], decide: Callable[[Decide], Decided]) -> None:
+    def serve(
+        self, state: Callable[[Version, int | None], State], decide: Callable[[Decide], Decided]
+    ) -> None:
         """Answer by these, in threads: what a reader gets who has a version, and what a policy unit does."""
         self._state, self._decide = state, decide
 

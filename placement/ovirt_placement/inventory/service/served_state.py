@@ -37,16 +37,20 @@ class ServedState:
         if self.decisions.accepted.has_news and (last := self.last()) is not None:
             self.decisions.accepted.over(last.snapshot, last.as_of, now())
 
-    def since(self, version: Version, known: int) -> State:
-        """What a reader gets who has a version: what has changed since, and what is on its way."""
+    def since(self, version: Version, known: int | None) -> State:
+        """What a reader gets who has a version: what has changed since, and what is on its way.
+
+        Who has a later one, of a service that was killed before it had saved that, gets all.
+        """
         snapshot = self._intents.over(version.snapshot)
         snapshot = self.decisions.accepted.over(snapshot, version.moments.as_of, now())
-        encoded = () if known >= version.number else self._publisher.encoded(version)
+        encoded = () if known in (None, version.number) else self._publisher.encoded(version)
+        since = known if known is not None and known < version.number else 0
         return State(
             version=version.number,
             moments=tuple(version.moments),
             sections=sections.versions_packed(encoded) if encoded else b"",
-            changed={at: one.content for at, one in enumerate(encoded) if one.version > known},
+            changed={at: one.content for at, one in enumerate(encoded) if one.version > since},
             pending=msgspec.Raw(msgspec.msgpack.encode(snapshot.pending[len(version.snapshot.pending) :])),
             outcomes=self.decisions.accepted.outcomes(),
         )
@@ -70,6 +74,11 @@ class ServedState:
         if last is None:
             raise NoSnapshot("no fresh snapshot: nothing was read yet")
         return last
+
+    def as_of(self) -> float | None:
+        """The moment of the version; None before there is one."""
+        version = self._publisher.version
+        return None if version is None else version.moments.as_of
 
     def last(self) -> Base | None:
         """The version, however old; None before there is one."""
