@@ -286,13 +286,6 @@ def engine() -> Engine:
 
 
 @pytest.fixture
-def server(engine: Engine) -> Iterator[Server]:
-    server = serve(engine)
-    yield server
-    server.close()
-
-
-@pytest.fixture
 def enforcer(server: Server, tmp_path: Path) -> Iterator[Enforcer]:
     with running(write_configuration(tmp_path, server.api_url, more=SETTINGS)) as process:
         yield process

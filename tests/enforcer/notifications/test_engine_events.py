@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from ovirt_enforcer.notifications.notifications import EngineEvents
 from ovirt_placement.config import EngineSettings
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.server import Server
 from tests.builders import cluster, host, snapshot
 from tests.configuration import write_password
 from tests.scenarios.stage import START
@@ -29,13 +28,6 @@ NOTICE = Notice(
 def engine() -> Engine:
     state = snapshot(cluster("c1", name="blue"), host("h1", cluster="c1"))
     return Engine.from_snapshot(state, clock=START, settings=PROMPT)
-
-
-@pytest.fixture
-def server(engine: Engine) -> Iterator[Server]:
-    server = serve(engine)
-    yield server
-    server.close()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import pytest
 from ovirt_enforcer.cli.main import main
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.server import Server
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.pages import faults, page_named_in, samples
@@ -69,13 +69,6 @@ def running(file: Path, environment: Mapping[str, str] = MappingProxyType({})) -
 @pytest.fixture
 def engine() -> Engine:
     return Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
-
-
-@pytest.fixture
-def server(engine: Engine) -> Iterator[Server]:
-    server = serve(engine)
-    yield server
-    server.close()
 
 
 def test_systemd_hears_that_it_is_ready_and_lives_though_nothing_is_due(

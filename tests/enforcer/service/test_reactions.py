@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -41,13 +40,6 @@ STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"))
 @pytest.fixture
 def engine() -> Engine:
     return Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
-
-
-@pytest.fixture
-def server(engine: Engine) -> Iterator[Server]:
-    server = serve(engine)
-    yield server
-    server.close()
 
 
 def part(engine: Engine) -> None:

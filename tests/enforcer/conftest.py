@@ -1,0 +1,18 @@
+"""What tests of the enforcer's rooms share: an engine of their own behind a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.server import Server, serve
+
+
+@pytest.fixture
+def server(engine: Engine) -> Iterator[Server]:
+    """Serves the engine of the test's own file."""
+    running = serve(engine)
+    yield running
+    running.close()
