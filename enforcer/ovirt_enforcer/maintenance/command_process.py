@@ -19,6 +19,7 @@ import struct
 import subprocess
 import sys
 import time
+from functools import partial
 
 #: After SIGTERM the command and its descendants have so long before they are killed, in seconds.
 _GRACE_SECONDS = 2.0
@@ -47,7 +48,15 @@ class CommandProcess:
         self._seconds = seconds
         self._leads_until = leads_until
         self._began = time.monotonic()
+        # Before the command is there: a signal in between ends it too.
+        self._signals, wakes = os.pipe()
+        os.set_blocking(self._signals, False)
+        os.set_blocking(wakes, False)
+        signal.set_wakeup_fd(wakes)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: self._stop())
         self._output, theirs = os.pipe()
+        self._open = {0, self._output, self._signals}
         os.set_blocking(self._output, False)
         with contextlib.suppress(OSError):  # of more than there may be, it has what a pipe has
             fcntl.fcntl(self._output, fcntl.F_SETPIPE_SZ, _OUTPUT_BYTES)
@@ -58,7 +67,7 @@ class CommandProcess:
                 stdout=written,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=partial(_die_with_parent, os.getpid()),
             )
         self._printed = b""
         self._read_at = 0.0
@@ -68,14 +77,6 @@ class CommandProcess:
         self._interrupted = ""
         self._kill_at: float | None = None
         self._asked: set[int] = set()
-        # A signal ends the wait for input.
-        self._signals, wakes = os.pipe()
-        os.set_blocking(self._signals, False)
-        os.set_blocking(wakes, False)
-        signal.set_wakeup_fd(wakes)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, lambda *_: self._stop())
-        self._open = {0, self._output, self._signals}
 
     def run(self) -> None:
         """Until it has ended, and its descendants with it."""
@@ -164,8 +165,12 @@ class CommandProcess:
         return " / ".join([line[-_LONGEST_LINE:] for line in lines if line][-_LINES:])
 
 
-def _die_with_parent() -> None:
+def _die_with_parent(parent: int) -> None:
+    """Also where it was gone before the kernel was asked: then no signal would come."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(_NOT_STARTED)
 
 
 def _report(**facts: object) -> None:

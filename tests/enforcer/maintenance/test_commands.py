@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
+import os
 import shlex
 import signal
+import subprocess
 import sys
 import time
 import uuid
@@ -14,6 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from ovirt_enforcer.maintenance import command_process
 from ovirt_enforcer.maintenance.commands import CommandKind, Commands, CommandStatus
 from ovirt_enforcer.service.leader import boot_clock
 from ovirt_enforcer.settings import MaintenanceSettings
@@ -273,6 +277,17 @@ def test_whose_own_process_is_killed_it_is_interrupted(stage: Stage, number: sig
     started.send_signal(number)
     assert stage.ended(commands, WORK).interrupted
     assert stage.nothing_left()
+
+
+def test_a_command_whose_parent_is_gone_before_it_is_bound_to_it_does_not_run(tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    gone = psutil.Process().ppid()
+    bound = functools.partial(command_process._die_with_parent, gone)
+    subprocess.run(["touch", ran], preexec_fn=bound, check=False)
+    assert not ran.exists()
+    bound = functools.partial(command_process._die_with_parent, os.getpid())
+    subprocess.run(["touch", ran], preexec_fn=bound, check=True)
+    assert ran.exists()
 
 
 @pytest.mark.parametrize("kind", CommandKind)
