@@ -16,6 +16,7 @@ from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.plans.records import plans_record
 from ovirt_placement.answers.plans.text import steps_text
 from ovirt_placement.answers.plans.text import text as plan_text
+from ovirt_placement.answers.promises import none_text
 from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import add_cluster, clusters_of, read_state, show_json
 from ovirt_placement.model import Snapshot
@@ -208,12 +209,13 @@ def _run_make_room(args: argparse.Namespace) -> int:
 def _room_lines(found: RoomFound) -> list[str]:
     name, plan = found.vm.name, found.plan
     if found.host is None:
-        known = "No migrations let" if plan.proven else "No migrations were found that let"
         refusals = (f"  {one.host.name}: {'; '.join(one.reasons)}" for one in found.because)
-        return [f"{known} VM {name} start:", *refusals]
+        found_none = f"no migrations were found that let VM {name} start"
+        none = none_text(plan.proven, f"migrations let VM {name} start", found_none)
+        return [f"{none[0].upper()}{none[1:]}:", *refusals]
     if not plan.steps:
         return [f"VM {name} can start on host {found.host.name} as things are."]
     count = plan.migrations
-    known = ", no fewer will do" if plan.proven else f", at least {plan.at_least} are needed"
-    after = f"after {counted(count, 'migration')}{known}:"
+    known = none_text(plan.proven, "fewer will do", f"at least {plan.at_least} are needed")
+    after = f"after {counted(count, 'migration')}, {known}:"
     return [f"VM {name} can start on host {found.host.name} {after}", *steps_text(plan.steps)]

@@ -12,6 +12,7 @@ from ovirt_placement.answers.maintenance import (
     MaintenanceRound,
     RelaxedObstacle,
 )
+from ovirt_placement.answers.promises import fewest_rounds_text
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.planning.obstacles import ObstacleKind
@@ -40,12 +41,9 @@ def summary_text(found: ClusterMaintenance) -> str:
     hosts = sum(len(one.hosts) for one in found.rounds)
     rounds, count = len(found.rounds), found.migrations
     out = f"{counted(hosts, 'host')} in {counted(rounds, 'round')}"
-    if found.proven:
-        cost = f"{migrations(count)} (proven: no plan has fewer rounds, nor as many and fewer migrations)"
-    else:
-        out += f" (at least {found.rounds_at_least})"
-        cost = f"{migrations(count)} (at least {found.migrations_at_least} in that many rounds)"
-    return f"{out}, {cost}, about {duration_text(found.seconds)}."
+    bound = "" if found.proven else f" (at least {found.rounds_at_least})"
+    cost = f"{migrations(count)} {fewest_rounds_text(found.proven, found.migrations_at_least)}"
+    return f"{out}{bound}, {cost}, about {duration_text(found.seconds)}."
 
 
 def _round_text(number: int, one: MaintenanceRound) -> Iterator[str]:

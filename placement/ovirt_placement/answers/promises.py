@@ -25,3 +25,23 @@ def fewest_text(proven: bool, what: str = "", *, otherwise: str = "perhaps fewer
     the word away, as a filter of others or a deadline that ended: then `otherwise` is said.
     """
     return f"the fewest{what}" if proven else otherwise
+
+
+def fewest_rounds_text(proven: bool, migrations_at_least: int) -> str:
+    """Of hosts that are taken out in rounds, after the count of migrations.
+
+    "proven" promises: no plan under all rules takes the hosts out in fewer rounds, and none in as many
+    rounds with fewer migrations.
+    """
+    if proven:
+        return "(proven: no plan has fewer rounds, nor as many and fewer migrations)"
+    return f"(at least {migrations_at_least} in that many rounds)"
+
+
+def none_text(proven: bool, what: str, otherwise: str) -> str:
+    """That nothing helps: "no migrations let VM a start".
+
+    It promises, where it is proven: no legal sequence of migrations under all rules does it, as things
+    stand. Where not all was tried, `otherwise` says that none was found.
+    """
+    return f"no {what}" if proven else otherwise

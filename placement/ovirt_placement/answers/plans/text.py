@@ -12,7 +12,7 @@ from ovirt_placement.answers.plans.records import (
     PlannedStep,
     RemainingRule,
 )
-from ovirt_placement.answers.promises import fewest_text
+from ovirt_placement.answers.promises import fewest_text, none_text
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named, NamedGroup
 from ovirt_placement.planning.maintenance.leaving import Leaving
@@ -90,11 +90,9 @@ def reservation_text(reservation: PlannedReservation) -> Iterator[str]:
     if reservation.holds is None:
         yield "It is not known whether the HA reservation is satisfied: not all failures could be judged"
     if reservation.lost:
-        yield "The HA reservation is not restored: " + (
-            "no legal migrations restore it"
-            if reservation.proven
-            else "no migrations that restore it were found; not all could be tried"
-        )
+        untried = "no migrations that restore it were found; not all could be tried"
+        none = none_text(reservation.proven, "legal migrations restore it", untried)
+        yield f"The HA reservation is not restored: {none}"
     for failure in reservation.lost[:_MOST_FAILURES]:
         yield f"  - if {_failing(failure)} failed, no home would be left for {_names(failure.vms)}"
     if more := len(reservation.lost[_MOST_FAILURES:]):
@@ -110,11 +108,8 @@ def _summary(plan: ClusterPlan) -> str:
             return "every affinity rule is satisfied, but the HA reservation is not."
         return "every rule is satisfied."
     if not plan.steps:
-        return (
-            "no migration repairs the violated rules."
-            if plan.proven
-            else "no repair of the violated rules was found."
-        )
+        none_found = "no repair of the violated rules was found"
+        return f"{none_text(plan.proven, 'migration repairs the violated rules', none_found)}."
     count = counted(plan.migrations, "migration")
     if plan.strategy == UNDO:
         return f"{count} to undo an earlier plan."
