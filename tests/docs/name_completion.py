@@ -22,7 +22,7 @@ _KINDS = {
 
 _FILE = """
 # $@=words of the command line
-# prints the file of names of the inventory that these words mean; nothing if there is none to read
+# prints the names of the inventory that these words mean; nothing if there are none to read
 _ovirt_placement_names() {
   local config=${@PATH_VARIABLE@-} directory=@DIRECTORY@
   while (( $# )); do
@@ -51,7 +51,13 @@ _ovirt_placement_names() {
         print chosen != "" ? chosen : directory
       }' "$config" 2>/dev/null)
   fi
-  [[ -f $directory/@FILE_NAME@ && -r $directory/@FILE_NAME@ ]] && echo "$directory/@FILE_NAME@"
+  [[ -f $directory/@FILE_NAME@ ]] || return 0
+  if (( EUID )); then
+    timeout 1 cat "$directory/@FILE_NAME@"
+  else  # as whose the folder is: others may put a link there
+    setpriv --reuid="$(stat -c %u "$directory")" --regid="$(stat -c %g "$directory")" --clear-groups \\
+      timeout 1 cat "$directory/@FILE_NAME@"
+  fi 2>/dev/null
   return 0
 }
 """
@@ -59,9 +65,7 @@ _ovirt_placement_names() {
 _BASH = """
 # $1=kinds of names, $2=1 for a list with commas, $3=COMP_WORDS[1]
 _ovirt_placement_complete() {
-  local names=$(_ovirt_placement_names "${COMP_WORDS[@]}")
-  [[ -n $names ]] || return 0
-  kinds=$1 list=$2 word=$3 LC_ALL=C awk -F '\\t' '
+  _ovirt_placement_names "${COMP_WORDS[@]}" | kinds=$1 list=$2 word=$3 LC_ALL=C awk -F '\\t' '
     # What the word means, as far as it is typed.
     function meant(word,  at, one, next_one, found) {
       for (at = 1; at <= length(word); at++) {
@@ -96,19 +100,19 @@ _ovirt_placement_complete() {
     }
     index(kinds, " " $1 " ") && index(name = substr($0, length($1) + 2), word) == 1 {
       if (quote != "\\"" || !index(name, "!")) print before typed(name)  # the history is not to be expanded
-    }' "$names" 2>/dev/null
+    }'
 }
 """
 
 _ZSH = """
 # $1=kinds of names, $2=1 for a list with commas, the rest: options of compadd
 _ovirt_placement_complete() {
-  local kinds=$1 list=$2 names=$(_ovirt_placement_names "${(@Q)words}")
+  local kinds=$1 list=$2
   shift 2
-  [[ -n $names ]] || return 1
   local -a found
-  found=(${(f)"$(kinds=$kinds LC_ALL=C awk -F '\\t' '
-    index(" " ENVIRON["kinds"] " ", " " $1 " ") { print substr($0, length($1) + 2) }' "$names" 2>/dev/null)"})
+  found=(${(f)"$(_ovirt_placement_names "${(@Q)words}" | kinds=$kinds LC_ALL=C awk -F '\\t' '
+    index(" " ENVIRON["kinds"] " ", " " $1 " ") { print substr($0, length($1) + 2) }')"})
+  (( $#found )) || return 1
   (( list )) && compset -P '*,'
   compadd "$@" -a found
 }

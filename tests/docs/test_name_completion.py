@@ -7,6 +7,7 @@ import pty
 import select
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ NAMES = (
 HOSTS = ("north", "south-1")
 #: Nobody waits for so long: a shell that does not answer fails the test.
 _SECONDS = 60.0
+_SOME_USER = 54321
 _READY, _END = "<READY>", "<END>"
 _PLAIN = {"bash": ["--noprofile", "--norc", "-i"], "zsh": ["-f", "-i"]}
 _SET_UP = {
@@ -157,6 +159,26 @@ def test_without_names_nothing_is_completed(directory: Path, shell: str, happens
             names.mkdir()
     config = None if happens == "no configuration" else configured(directory)
     assert asked(directory, shell, "ovirt-placement where we\t", config=config) == [["where", "we"]]
+
+
+@SHELLS
+@pytest.mark.parametrize("linked", [False, True], ids=["as it is", "a link to what is root's"])
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may read what others may not")
+def test_root_reads_names_as_whose_the_folder_is(directory: Path, shell: str, linked: bool) -> None:
+    with tempfile.TemporaryDirectory() as others:
+        run = shutil.copytree(directory / "run", Path(others, "run"))
+        os.chmod(others, 0o755)
+        for one in (run, run / "names"):
+            os.chown(one, _SOME_USER, _SOME_USER)
+        if linked:
+            secret = Path(shutil.move(run / "names", Path(others, "secret")))
+            os.chown(secret, 0, 0)
+            secret.chmod(0o600)
+            (run / "names").symlink_to(secret)
+        file = directory / "theirs.toml"
+        file.write_text(f'[inventory]\ndirectory = "{run}"\n')
+        (found,) = asked(directory, shell, "ovirt-placement where we\t", config=file)
+    assert found == ["where", "we" if linked else "web1"]
 
 
 def test_ten_thousand_names_in_bash(directory: Path) -> None:

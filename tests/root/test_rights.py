@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from ovirt_placement.store.pauses import PauseStore
+from tests.paths import CHECKOUT
 from tests.placement.cli.changing_stage import Stage
 from tests.placement.cli.live_engine import Starting
 from tests.placement.cli.test_changing_commands import CASES, ENFORCER, STATE, Case
@@ -133,6 +135,17 @@ def test_no_code_and_no_log_of_others_is_the_proxys_with_roots_rights(
     assert list(victim.iterdir()) == []
     # The user of the services may not get on with an interpreter that is root's alone.
     assert not seen.exists() or {*seen.read_text().split()} == {str(OWNER)}
+
+
+def test_packages_touch_nothing_in_the_services_folders() -> None:
+    """rpm runs as root, and makes the folders themselves, whose parents are root's."""
+    spec = (CHECKOUT / "packaging/rpm/ovirt-placement.spec.in").read_text()
+    scriptlets, files = spec.split("\n%pre\n")[1].split("\n%files\n", 1)
+    services = re.compile(r"_localstatedir|_rundir|/var/|/run/")
+    assert not services.search(scriptlets)
+    made = [line.split()[-1] for line in files.splitlines() if services.search(line)]
+    assert made
+    assert all(re.fullmatch(r"%\{_localstatedir\}/(lib|log)/[a-z-]+", one) for one in made), made
 
 
 def roots_doings(root: Root, folder: Path) -> list[str]:
