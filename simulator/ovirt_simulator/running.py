@@ -14,9 +14,9 @@ from ovirt_placement.model import state_file
 from ovirt_service.errors import UserError
 from ovirt_service.stopping import Stop
 
+from .core.audit_log import Action
 from .core.engine import Engine
 from .core.settings import USUAL
-from .core.timeline import Action
 from .http.server import Certificate, serve, serve_recording
 
 #: How often simulated time moves on, in real seconds.

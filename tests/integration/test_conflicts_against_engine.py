@@ -7,8 +7,8 @@ from hypothesis import given
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType
 from ovirt_placement.rules.affinity.conflicts import find_conflicts as find_ours
-from ovirt_simulator.core.conflicts import Flat
-from ovirt_simulator.core.conflicts import find_conflicts as find_engines
+from ovirt_simulator.core.affinity import Flat
+from ovirt_simulator.core.affinity import find_conflicts as find_engines
 from tests.builders import CLUSTER
 from tests.placement.rules.strategies import snapshots
 from tests.simulator.core.engines import EVENT_NAMES

@@ -14,8 +14,8 @@ import pytest
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.store.maintenance import MaintenanceStore
 from ovirt_placement.store.maintenance_run import MaintenanceRun
-from ovirt_simulator.core.built_in_roles import BY_NAME
 from ovirt_simulator.core.entities import user_id
+from ovirt_simulator.core.roles import BY_NAME
 from tests.builders import cluster, host, snapshot, vm
 from tests.processes import Forked
 from tests.web.running import HOSTILE, Answer, Page, paged, words

@@ -18,8 +18,8 @@ import pytest
 import requests
 import trustme
 
-from ovirt_simulator.core.built_in_roles import BY_NAME
 from ovirt_simulator.core.entities import user_id
+from ovirt_simulator.core.roles import BY_NAME
 from tests.configuration import write_configuration
 from tests.pages import samples
 from tests.placement.postgres_server import running

@@ -17,8 +17,8 @@ from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.history import HistoryStore
-from ovirt_simulator.core.built_in_roles import BY_NAME
 from ovirt_simulator.core.entities import user_id
+from ovirt_simulator.core.roles import BY_NAME
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.processes import Forked
 from tests.web.running import HOSTILE, Page, paged

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from ovirt_simulator.core.built_in_roles import BY_NAME
 from ovirt_simulator.core.entities import user_id
+from ovirt_simulator.core.roles import BY_NAME
 from tests.paths import CHECKOUT
 from tests.web.running import HOSTILE, Page
 from tests.web.views import VIEWS

@@ -12,23 +12,21 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_simulator.core import affinity
-from ovirt_simulator.core.conflicts import find_conflicts, flat
+from ovirt_simulator.core.affinity import find_conflicts, flat
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.event_codes import EventCode
+from ovirt_simulator.core.events import EventCode
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement, candidates
-from ovirt_simulator.scheduler.external import ExternalScheduler
-from ovirt_simulator.scheduler.external_units import ExternalUnits
-from ovirt_simulator.scheduler.ha_check import failed_hosts
-from ovirt_simulator.scheduler.host_load import HostLoad, cpu_overloaded
+from ovirt_simulator.scheduler.cycles import failed_hosts
+from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits
+from ovirt_simulator.scheduler.filters import HostLoad, Request, cpu_overloaded
 from ovirt_simulator.scheduler.placing import Scheduler
-from ovirt_simulator.scheduler.request import Request
 from tests.simulator.scheduler.proxy import Proxy, reply, running_proxy
 from tools.engine_conformance.question import Question
 
 _SCHEDULER = "ovirt_simulator.scheduler."
-_FILTERS, _WEIGHTS = ("filters", "capacity_filters"), ("weights", "load_weights")
+_FILTERS, _WEIGHTS = ("filters",), ("weights",)
 _START = datetime(2030, 1, 1, tzinfo=UTC)
 #: For how long hosts are busy where a question does not say it, as to the engine's side.
 _LONG_MINUTES = 100

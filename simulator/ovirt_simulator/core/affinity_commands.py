@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityRule
 
-from . import refusals
-from .affinity import shown_priority
+from . import rejections
+from .affinity import Conflict, find_conflicts, flat, shown_priority
 from .backend import Backend
-from .conflicts import Conflict, find_conflicts, flat
 from .entities import ADMIN, AffinityGroup, Caller, Host, Vm
-from .event_codes import EventCode, EventType
+from .events import EventCode, EventType
 from .rejections import Rejected
 
 DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
@@ -94,7 +93,7 @@ class AffinityCommands:
             group = _edited(before, edit)
             try:
                 if edit.cluster not in (None, before.cluster):
-                    raise refusals.bad_parameters(
+                    raise rejections.bad_parameters(
                         "ACTION_TYPE_FAILED_CANNOT_CHANGE_CLUSTER_ID",
                         "Cannot update Affinity Group. Cannot change Cluster for Affinity Group.",
                     )
@@ -132,7 +131,7 @@ class AffinityCommands:
             present: tuple[str, ...] = getattr(group, members)
             if member_id not in present:
                 kind = _KINDS[members]
-                raise refusals.bad_parameters(
+                raise rejections.bad_parameters(
                     f"ACTION_TYPE_FAILED_INVALID_{kind.upper().replace(' ', '_')}_FOR_AFFINITY_GROUP",
                     f"Cannot update Affinity Group. Provided {kind} is invalid (does not exist).",
                 )
@@ -146,7 +145,7 @@ class AffinityCommands:
     def _group(self, group_id: str) -> AffinityGroup:
         group = self._state.groups.get(group_id)
         if group is None:
-            raise refusals.bad_parameters(
+            raise rejections.bad_parameters(
                 "ACTION_TYPE_FAILED_INVALID_AFFINITY_GROUP_ID",
                 "Cannot update Affinity Group. No matching Affinity Group.",
             )
@@ -156,12 +155,12 @@ class AffinityCommands:
         """Validate a whole group in the engine's order: name, cluster, VMs, hosts, labels, conflicts."""
         for other in self._state.groups.values():
             if other.id != group.id and other.name == group.name:
-                raise refusals.bad_parameters(
+                raise rejections.bad_parameters(
                     "ACTION_TYPE_FAILED_AFFINITY_GROUP_NAME_EXISTS",
                     "Affinity Group name already exists. Please choose a different name.",
                 )
         if group.cluster not in self._state.clusters:
-            raise refusals.bad_parameters(
+            raise rejections.bad_parameters(
                 "ACTION_TYPE_FAILED_INVALID_CLUSTER_FOR_AFFINITY_GROUP", "Invalid Cluster for Affinity Group."
             )
         _check_members(Members.VMS, group.vms, self._state.vms, group.cluster)
@@ -236,7 +235,7 @@ def _check_members(
             raise _no_such_member(members)
         if table[member_id].cluster != cluster_id:
             kind = _KINDS[members]
-            raise refusals.bad_parameters(
+            raise rejections.bad_parameters(
                 f"ACTION_TYPE_FAILED_{kind.upper()}_NOT_IN_AFFINITY_GROUP_CLUSTER",
                 f"{kind} is not in the same cluster as Affinity Group.",
             )
@@ -246,19 +245,19 @@ def _check_members(
 
 def _no_such_member(members: Members) -> Rejected:
     if members is Members.VMS:
-        return refusals.bad_parameters("ACTION_TYPE_FAILED_VM_NOT_EXIST", "The selected VM does not exist.")
+        return rejections.bad_parameters("ACTION_TYPE_FAILED_VM_NOT_EXIST", "The selected VM does not exist.")
     if members is Members.HOSTS:
-        return refusals.bad_parameters(
+        return rejections.bad_parameters(
             "ACTION_TYPE_FAILED_HOST_NOT_EXIST", "The selected host does not exist."
         )
-    return refusals.bad_parameters(
+    return rejections.bad_parameters(
         "ACTION_TYPE_FAILED_AFFINITY_LABEL_NOT_EXISTS", "The selected affinity label does not exist."
     )
 
 
 def _duplicate_member(members: Members) -> Rejected:
     kind = _KINDS[members]
-    return refusals.bad_parameters(
+    return rejections.bad_parameters(
         f"ACTION_TYPE_FAILED_DUPLICATE_{kind.upper().replace(' ', '_')}_IN_AFFINITY_GROUP",
         f"Cannot update Affinity Group. Duplicate {kind}.",
     )
@@ -267,11 +266,11 @@ def _duplicate_member(members: Members) -> Rejected:
 def _collision(conflict: Conflict) -> Rejected:
     groups = ", ".join(sorted(conflict.groups))
     if conflict.code is EventCode.VM_TO_VM_AFFINITY_CONFLICTS:
-        return refusals.conflict(
+        return rejections.conflict(
             "ACTION_TYPE_FAILED_AFFINITY_RULES_COLLISION",
             f"Affinity Group collision detected: {groups} and others tie the same VMs and keep them apart.",
         )
-    return refusals.conflict(
+    return rejections.conflict(
         "ACTION_TYPE_FAILED_AFFINITY_HOSTS_RULES_COLLISION",
         f"Affinity Group collision detected: {groups} bind the same VM to a host and keep it from there.",
     )

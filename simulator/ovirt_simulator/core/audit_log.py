@@ -1,18 +1,85 @@
-"""The audit log: events with growing ids, of which some show late, and what users add and dismiss."""
+"""The simulated clock, and what the engine keeps of the past: jobs, and events, of which some show late."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import heapq
+import uuid
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from itertools import count
 from random import Random
 from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from .entities import Caller, Cluster, DataCenter, Event, Host, Reference, Vm
-from .event_codes import EventType
+from .entities import Caller, Cluster, DataCenter, Event, Host, Job, Reference, Vm
+from .events import EventType
 from .settings import Settings
-from .timeline import Timeline
+
+Action = Callable[[], None]
+
+
+class Timeline:
+    """A clock that moves only when moved, and a queue of actions in the order they fall due."""
+
+    def __init__(self, start: datetime) -> None:
+        self._start = start
+        self._elapsed = 0.0
+        self._order = count()
+        self._queue: list[tuple[float, int, Action]] = []
+
+    @property
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self._elapsed)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return self._elapsed
+
+    def after(self, seconds: float, action: Action) -> None:
+        """Let the action fall due this many seconds from now, after all that is due at the same time."""
+        heapq.heappush(self._queue, (self._elapsed + seconds, next(self._order), action))
+
+    def next_due(self, until: float) -> Action | None:
+        """Move to the next action that is due until then and take it; None moves all the way."""
+        if self._queue and self._queue[0][0] <= until:
+            due, _, action = heapq.heappop(self._queue)
+            self._elapsed = max(self._elapsed, due)
+            return action
+        self._elapsed = max(self._elapsed, until)
+        return None
+
+
+class Jobs:
+    """All jobs, oldest first."""
+
+    def __init__(self, timeline: Timeline, random: Random) -> None:
+        self._timeline = timeline
+        self._random = random
+        self.by_id: dict[str, Job] = {}
+
+    def start(self, description: str, caller: Caller) -> Job:
+        """Open a job for what the caller asked for."""
+        job = Job(
+            id=str(uuid.UUID(int=self._random.getrandbits(128), version=4)),
+            description=description,
+            status="started",
+            started=self._timeline.now,
+            correlation_id=caller.correlation_id,
+        )
+        self.by_id[job.id] = job
+        return job
+
+    def note(self, description: str, caller: Caller) -> None:
+        """Remember a job that is done at once."""
+        self.end(self.start(description, caller), "finished")
+
+    def end(self, job: Job | None, status: str) -> None:
+        """Close the job, if there is one and it is still open: finished, failed or aborted."""
+        if job is not None and self.by_id[job.id].status == "started":
+            self.by_id[job.id] = replace(self.by_id[job.id], status=status, ended=self._timeline.now)
+
 
 NO_WORDS: Mapping[str, object] = MappingProxyType({})
 

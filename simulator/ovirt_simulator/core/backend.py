@@ -10,14 +10,11 @@ from datetime import datetime
 
 from ovirt_placement.model import Snapshot
 
-from . import saving
-from .audit_log import AuditLog
+from .audit_log import Action, AuditLog, Jobs, Timeline
 from .faults import Faults
-from .jobs import Jobs
 from .rejections import Message
 from .settings import Settings
 from .state import State
-from .timeline import Action, Timeline
 
 
 class Backend:
@@ -57,7 +54,7 @@ class Backend:
     def live_snapshot(self) -> Snapshot:
         """Give the present state as the scheduler sees it; the same object until something changes."""
         if self._snapshot is None or self._snapshot[0] != self.state.revision:
-            self._snapshot = self.state.revision, saving.live_snapshot(self.state)
+            self._snapshot = self.state.revision, self.state.live_snapshot()
         return self._snapshot[1]
 
     def after(self, seconds: float, action: Action) -> None:

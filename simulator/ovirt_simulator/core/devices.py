@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Disk, Nic, VnicProfile
 
-from . import refusals
+from . import rejections
 from .backend import Backend
 from .entities import ADMIN, Caller, Vm
-from .event_codes import EventCode, EventType
+from .events import EventCode, EventType
 from .rejections import existing
 
 
@@ -56,7 +56,7 @@ class DeviceCommands:
         with self._backend.lock:
             vm = existing(self._state.vms, vm_id)
             if any(disk.id == one.id for known in self._state.vms.values() for one in known.disks):
-                raise refusals.conflict(
+                raise rejections.conflict(
                     "ACTION_TYPE_FAILED_DISK_ALREADY_ATTACHED",
                     "Cannot attach Virtual Disk. The disk is already attached to a VM.",
                 )

@@ -9,36 +9,59 @@ from datetime import datetime
 from ovirt_placement import model
 
 from ..scheduler.affinity_enforcement import AffinityEnforcement
-from ..scheduler.external import ExternalScheduler
-from ..scheduler.external_units import ExternalUnits
-from ..scheduler.ha_check import HaCheck
-from ..scheduler.host_load import HostLoad
-from ..scheduler.load_balancing import LoadBalancing
+from ..scheduler.cycles import HaCheck, LoadBalancing
+from ..scheduler.external import ExternalScheduler, ExternalUnits
+from ..scheduler.filters import HostLoad
 from ..scheduler.placing import Scheduler
-from . import loading, resuming, saving
-from .access_commands import AccessCommands
+from . import loading
 from .affinity_commands import AffinityCommands
+from .audit_log import Action
 from .backend import Backend
 from .devices import DeviceCommands
-from .draining import Draining
-from .event_commands import EventCommands
+from .entities import SYSTEM
+from .external_events import EventCommands, JobCommands
 from .faults import Faults
-from .host_commands import HostCommands
-from .host_upgrades import HostUpgrades
-from .job_commands import JobCommands
-from .label_commands import LabelCommands
-from .maintenance import Maintenance
+from .hosts import Draining, HostCommands, Maintenance
+from .labels import LabelCommands, TagCommands
 from .migrations import Migrations
-from .outages import Outages
-from .policy_commands import PolicyCommands
+from .outages import Outages, Restarts
+from .permissions import AccessCommands
+from .policies import PolicyCommands
 from .queries import Queries
-from .restarts import Restarts
 from .running import Running
 from .settings import USUAL, Settings
-from .tag_commands import TagCommands
-from .timeline import Action
-from .upgrade_commands import UpgradeCommands
-from .vm_commands import VmCommands
+from .upgrades import HostUpgrades, UpgradeCommands
+from .vms import VmCommands
+
+_CAN_START = {"down", "suspended"}
+
+
+def resume(backend: Backend, running: Running, migrations: Migrations, maintenance: Maintenance) -> None:
+    """Take on every VM and host that is in the middle of something, and every start that is pending."""
+    with backend.lock:
+        for host in tuple(backend.state.hosts.values()):
+            if host.status == "preparing_for_maintenance":
+                job = backend.jobs.start(f"Moving Host {host.name} to Maintenance", SYSTEM)
+                maintenance.begin(host.id, job, SYSTEM)
+        for vm in tuple(backend.state.vms.values()):
+            if vm.status == "migrating":
+                migrations.resume(vm)
+            else:
+                running.resume(vm)
+        for pending in tuple(backend.state.pending.values()):
+            if backend.state.vms[pending.vm].status in _CAN_START:
+                _launch_soon(backend, running, pending.vm, pending.host)
+            else:
+                backend.state.drop_pending(pending.vm)
+
+
+def _launch_soon(backend: Backend, running: Running, vm_id: str, host_id: str) -> None:
+    def launch() -> None:
+        pending = backend.state.pending.get(vm_id)
+        if pending is not None and backend.state.vms[vm_id].status in _CAN_START:
+            running.launch(vm_id, host_id, None, SYSTEM)
+
+    backend.after(backend.settings.launch_seconds, launch)
 
 
 def _at_once(action: Action) -> None:
@@ -75,7 +98,7 @@ class Engine:
         self.labels = LabelCommands(backend)
         self.policies = PolicyCommands(backend)
         self.events = EventCommands(backend)
-        resuming.resume(backend, running, migrations, maintenance)
+        resume(backend, running, migrations, maintenance)
         self._start_loops(scheduler, external)
 
     @classmethod
@@ -133,4 +156,4 @@ class Engine:
     def snapshot(self) -> model.Snapshot:
         """Give the present state as a state file holds it."""
         with self._backend.lock:
-            return saving.snapshot(self._backend.state)
+            return loading.snapshot(self._backend.state)

@@ -1,18 +1,151 @@
-"""Hosts that crash: what stops at once, what the engine does when it notices, and how they come back."""
+"""Hosts that crash, how the engine notices, and highly available VMs, which come back on another host.
+
+Source: the engine's AutoStartVmsRunner and HaAutoStartVmsRunner. VMs of a lower priority wait until those of
+a higher one are up, or could not be started for long.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from functools import partial
 
 from msgspec.structs import replace
 
+from ..scheduler.filters import Request
+from ..scheduler.placing import Scheduler
 from .backend import Backend
-from .entities import SYSTEM
-from .event_codes import EventCode
+from .entities import SYSTEM, Vm
+from .events import EventCode
 from .migrations import Migrations
-from .restarts import Restarts
+from .rejections import Rejected
 from .running import Running
+
+#: Others wait for a VM in one of these statuses.
+_COMING_UP = frozenset({"wait_for_launch", "powering_up", "paused", "reboot_in_progress", "migrating"})
+_NONE = -1
+
+
+class _Entry:
+    """A highly available VM that is to come back."""
+
+    #: Whether it was started, and is not up yet.
+    starting = False
+    #: Not before this it is tried again.
+    not_before: datetime | None = None
+    #: How long it has waited for others, and since when it does now.
+    blocked = timedelta()
+    blocked_since: datetime | None = None
+
+
+class Restarts:
+    """Tries again and again, as the engine does, until a host takes the VM or someone else has started it."""
+
+    def __init__(self, backend: Backend, running: Running, scheduler: Scheduler) -> None:
+        self._backend = backend
+        self._running = running
+        self._scheduler = scheduler
+        self._entries: dict[str, _Entry] = {}
+        self._due = False
+
+    def restart(self, vm_id: str) -> None:
+        """Bring a VM back if it is highly available; the caller holds the lock."""
+        if self._backend.state.vms[vm_id].ha:
+            self._entries[vm_id] = _Entry()
+            self._come_round(0.0)
+
+    def begin(self, vm_id: str) -> None:
+        """Bring a VM back whatever it is, without a look at others that wait; the caller holds the lock."""
+        self._backend.unlocked(0.0, lambda: self._try_until_taken(vm_id))
+
+    def _try_until_taken(self, vm_id: str) -> None:
+        if not self._is_taken(vm_id):
+            seconds = self._backend.settings.retry_seconds
+            self._backend.unlocked(seconds, lambda: self._try_until_taken(vm_id))
+
+    def _come_round(self, seconds: float) -> None:
+        if not self._due:
+            self._due = True
+            self._backend.unlocked(seconds, self._round)
+
+    def _round(self) -> None:
+        """Look at each VM once, the highest priority first."""
+        needed = _NONE
+        with self._backend.lock:
+            self._due = False
+            known = self._backend.state.vms
+            ordered = sorted(
+                self._entries, key=lambda vm_id: -known[vm_id].ha_priority if vm_id in known else 0
+            )
+        for vm_id in ordered:
+            needed = max(needed, self._look_at(vm_id, needed))
+        with self._backend.lock:
+            if self._entries:
+                self._come_round(self._backend.settings.restart_round_seconds)
+
+    def _look_at(self, vm_id: str, needed: int) -> int:
+        """Start it if it may; return the priority of which others must be not to wait for it."""
+        with self._backend.lock:
+            entry, vm = self._entries.get(vm_id), self._backend.state.vms.get(vm_id)
+            if entry is None or vm is None or self._is_finished(entry, vm):
+                self._entries.pop(vm_id, None)
+                return _NONE
+            free = vm_id not in self._backend.vm_locks
+            may = free and not entry.starting and not self._waits(entry, vm, needed)
+        if may and not self._is_taken(vm_id):
+            with self._backend.lock:
+                entry.not_before = self._later(self._backend.settings.retry_seconds)
+        elif may:
+            entry.starting = True
+        return vm.ha_priority
+
+    def _is_finished(self, entry: _Entry, vm: Vm) -> bool:
+        """Whether nobody waits for it any more: it is up, or it is somebody else's to start."""
+        if entry.starting:
+            return not vm.ha or vm.status not in _COMING_UP
+        return not vm.ha or vm.status != "down"
+
+    def _waits(self, entry: _Entry, vm: Vm, needed: int) -> bool:
+        now = self._backend.now
+        if entry.not_before is not None and now < entry.not_before:
+            return True
+        if entry.blocked_since is not None:
+            entry.blocked += now - entry.blocked_since
+            entry.blocked_since = None
+        if entry.blocked > timedelta(seconds=self._backend.settings.restart_blocked_seconds):
+            return False
+        if vm.ha_priority >= needed:
+            return False
+        entry.blocked_since = now
+        return True
+
+    def _later(self, seconds: float) -> datetime:
+        return self._backend.now + timedelta(seconds=seconds)
+
+    def _is_taken(self, vm_id: str) -> bool:
+        """Ask for a host; false if none takes the VM, which an event reports."""
+        with self._backend.lock:
+            if not self._is_waiting(vm_id):
+                return True
+        try:
+            self._scheduler.schedule(Request(vm_ids=(vm_id,)), lambda host_id: self._place(vm_id, host_id))
+        except Rejected:
+            with self._backend.lock:
+                vm = self._backend.state.vms[vm_id]
+                self._backend.audit_log.log(EventCode.VDS_INITIATED_RUN_VM_FAILED, SYSTEM, vm=vm)
+            return False
+        return True
+
+    def _place(self, vm_id: str, host_id: str) -> None:
+        if self._is_waiting(vm_id):
+            state = self._backend.state
+            self._running.launch(vm_id, host_id, None, SYSTEM)
+            self._backend.audit_log.log(
+                EventCode.VDS_INITIATED_RUN_VM, SYSTEM, vm=state.vms[vm_id], host=state.hosts[host_id]
+            )
+
+    def _is_waiting(self, vm_id: str) -> bool:
+        return self._backend.state.vms[vm_id].status == "down" and vm_id not in self._backend.vm_locks
 
 
 class Outage:

@@ -8,10 +8,9 @@ from typing import TypeVar
 
 from ovirt_placement import model
 
+from ..scheduler.filters import Request
 from ..scheduler.placing import Scheduler
-from ..scheduler.request import Request
 from . import affinity, statistics
-from .access import Permission, Role
 from .backend import Backend
 from .entities import (
     AffinityGroup,
@@ -29,6 +28,7 @@ from .entities import (
     Vm,
 )
 from .rejections import Rejected, existing
+from .roles import Permission, Role
 
 Named = TypeVar("Named", Cluster, Host, Vm, AffinityGroup, AffinityLabel, Tag)
 

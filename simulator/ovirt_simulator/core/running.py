@@ -7,11 +7,10 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
-from .audit_log import NO_WORDS
+from .audit_log import NO_WORDS, Action
 from .backend import Backend
 from .entities import SYSTEM, Caller, Job, Vm
-from .event_codes import EventCode, EventType
-from .timeline import Action
+from .events import EventCode, EventType
 
 
 class Course:

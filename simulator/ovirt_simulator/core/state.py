@@ -1,13 +1,14 @@
-"""The engine's database: every record by id; hosts' figures follow the VMs."""
+"""The engine's database: every record by id; and who takes what of a host, whose figures follow the VMs."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from ovirt_placement import model
 
-from .access import Permission, Role
-from .built_in_roles import ROLES
 from .entities import (
     AffinityGroup,
     AffinityLabel,
@@ -19,7 +20,122 @@ from .entities import (
     Tag,
     Vm,
 )
-from .occupancy import Occupancy
+from .roles import ROLES, Permission, Role
+from .vm_memory import huge_pages, overhead_mb, required_mb
+
+#: The status of a VM whose host has been reported to start it.
+_TO_COME = "wait_for_launch"
+
+
+class Occupancy:
+    """The VMs on each host and on their way to it, and what they leave over.
+
+    What a host has for the scheduler, and what it uses for itself, is taken from its first figures and the
+    VMs it had then; from there on both follow the VMs. VMs on their way are deducted from `free_mb` too. It
+    is never less than nothing.
+    """
+
+    def __init__(self) -> None:
+        self._vms: dict[str, dict[str, Vm]] = defaultdict(dict)
+        self._taken: dict[str, dict[str, int]] = defaultdict(dict)
+        self._capacity_mb: dict[str, int] = {}
+        self._own_mb: dict[str, float] = {}
+        self._own_cores: dict[str, float] = {}
+        self._own_load: dict[str, float] = {}
+        self._huge_pages: dict[str, dict[int, int]] = {}
+
+    def calibrate(self, host: Host) -> None:
+        """Take the host's present figures as what its present VMs leave over."""
+        vms = self._vms[host.id].values()
+        self._capacity_mb[host.id] = host.free_mb + sum(self._taken[host.id].values())
+        if host.memory_free_mb is not None:
+            self._own_mb[host.id] = host.memory_mb - host.memory_free_mb - sum(map(used_mb, vms))
+        if host.cpu_percent is not None:
+            self._own_cores[host.id] = host.cpu_percent / 100 * host.cores - sum(map(used_cores, vms))
+        if host.load_average_5m is not None:
+            self._own_load[host.id] = host.load_average_5m - sum(map(used_cores, vms))
+        taken = huge_pages(vms)
+        self._huge_pages[host.id] = {size: free + taken[size] for size, free in host.free_huge_pages.items()}
+
+    def lend(self, host: Host, percent: int) -> None:
+        """Let the host hand out more, or less, by a share of its memory: the cluster's over-commitment."""
+        if host.id in self._capacity_mb:
+            self._capacity_mb[host.id] += host.memory_mb * percent // 100
+
+    def move(self, before: Vm | None, vm: Vm, pending: model.Pending | None) -> set[str]:
+        """Follow a VM to its new place, and name the hosts whose figures change."""
+        if before is not None and before.host is not None and before.host != vm.host:
+            del self._vms[before.host][vm.id]
+        if vm.host is not None:
+            self._vms[vm.host][vm.id] = vm
+        now = _takes(vm, pending)
+        places = set(now) | {host for host in _places(before) if vm.id in self._taken[host]}
+        for host in places:
+            if host in now:
+                self._taken[host][vm.id] = now[host]
+            else:
+                del self._taken[host][vm.id]
+        return places
+
+    def release(self, pending: model.Pending, vm: Vm) -> None:
+        """Give back what a start that is no longer pending took."""
+        if pending.host not in _places(vm):
+            self._taken[pending.host].pop(vm.id, None)
+
+    def vms_on(self, host_id: str) -> tuple[Vm, ...]:
+        return tuple(self._vms[host_id].values())
+
+    def incoming(self, host_id: str) -> tuple[str, ...]:
+        """Ids of VMs that are on their way to the host."""
+        return tuple(vm_id for vm_id in self._taken[host_id] if vm_id not in self._vms[host_id])
+
+    def measured(self, host: Host) -> Host:
+        """Give the host with the figures that its VMs leave over; figures it never had stay away."""
+        if host.id not in self._capacity_mb:
+            return host
+        vms = self._vms[host.id].values()
+        free_mb = max(0, self._capacity_mb[host.id] - sum(self._taken[host.id].values()))
+        figures: dict[str, float] = {}
+        if host.id in self._own_mb:
+            used = self._own_mb[host.id] + sum(map(used_mb, vms))
+            figures["memory_free_mb"] = round(min(max(host.memory_mb - used, 0), host.memory_mb))
+        busy = sum(map(used_cores, vms))
+        if host.id in self._own_cores:
+            cores = self._own_cores[host.id] + busy
+            figures["cpu_percent"] = round(min(max(cores / host.cores * 100, 0.0), 100.0), 6)
+        if host.id in self._own_load:
+            figures["load_average_5m"] = round(max(self._own_load[host.id] + busy, 0.0), 6)
+        return replace(host, free_mb=free_mb, free_huge_pages=self._free_huge_pages(host), **figures)
+
+    def _free_huge_pages(self, host: Host) -> dict[int, int]:
+        taken = huge_pages(self._vms[host.id].values())
+        return {size: max(0, count - taken[size]) for size, count in self._huge_pages[host.id].items()}
+
+
+def used_mb(vm: Vm) -> float:
+    """Memory that the VM really uses; one that is still to be launched uses none."""
+    if vm.status == _TO_COME:
+        return 0.0
+    return vm.memory_mb * (vm.usage_mem_percent or 0) / 100
+
+
+def used_cores(vm: Vm) -> float:
+    """Cores that the VM keeps busy; one that is still to be launched keeps none."""
+    if vm.status == _TO_COME:
+        return 0.0
+    return vm.vcpus * (vm.usage_cpu_percent or 0) / 100
+
+
+def _places(vm: Vm | None) -> set[str]:
+    return set() if vm is None else {place for place in (vm.host, vm.migrating_to) if place is not None}
+
+
+def _takes(vm: Vm, pending: model.Pending | None) -> dict[str, int]:
+    takes = dict.fromkeys(_places(vm), required_mb(vm))
+    if pending is not None and pending.host not in takes:
+        memory_mb = vm.memory_mb if pending.memory_mb is None else pending.memory_mb
+        takes[pending.host] = memory_mb + overhead_mb(vm)
+    return takes
 
 
 class Identified(Protocol):
@@ -133,6 +249,17 @@ class State:
     def permissions_on(self, vm: Vm) -> tuple[Permission, ...]:
         """Permissions on the VM itself, without those that its cluster hands down."""
         return tuple(found for found in self.permissions.values() if found.vm == vm.id)
+
+    def live_snapshot(self) -> model.Snapshot:
+        """Give the present state for the scheduler: the records as they are, which is quick."""
+        return model.Snapshot(
+            clusters=tuple(self.clusters.values()),
+            hosts=tuple(self.hosts.values()),
+            vms=tuple(self.vms.values()),
+            affinity_groups=tuple(self.groups.values()),
+            affinity_labels=tuple(self.labels.values()),
+            pending=tuple(self.pending.values()),
+        )
 
     def _lend(self, host: Host, percent: int) -> None:
         self._occupancy.lend(host, percent)

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from .backend import Backend
 from .entities import Host, Statistic, Vm
-from .occupancy import used_cores, used_mb
+from .state import used_cores, used_mb
 from .vm_memory import huge_pages
 
 _MIB = 1024 * 1024

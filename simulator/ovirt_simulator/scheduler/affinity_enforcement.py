@@ -13,11 +13,10 @@ from ..core.backend import Backend
 from ..core.entities import AffinityGroup, AffinityLabel, Cluster, Vm
 from ..core.rejections import Rejected
 from ..core.state import State
-from .java.hash_map import HashMap
-from .java.ids import guid_order
-from .migrating import MigrateBySystem
+from .cycles import MigrateBySystem
+from .filters import Request
+from .java import HashMap, guid_order
 from .placing import Scheduler
-from .request import Request
 
 _REASON = "Affinity rules enforcement"
 #: Puts VMs into any order, in place.

@@ -1,19 +1,237 @@
-"""The engine's own filters, and of them those by pinning and affinity: which hosts they refuse, and why.
+"""The engine's own filters: which hosts they refuse, and why.
 
-Source: the engine's PinToHostPolicyUnit, VmAffinityFilterPolicyUnit and VmToHostAffinityFilterPolicyUnit, as
-they behave but without their crashes; the reasons stand in AppErrors.
+Source: the engine's PinToHostPolicyUnit, VmAffinityFilterPolicyUnit, VmToHostAffinityFilterPolicyUnit,
+MemoryPolicyUnit, SlaValidator, CPUPolicyUnit, CpuOverloadPolicyUnit, HostCpuLoadHelper, SchedulingManager
+(updateHostSchedulingStats) and PendingResourceManager, as they behave but without their crashes; the reasons
+stand in AppErrors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Snapshot, Vm
 
+from ..core import vm_memory
 from ..core.affinity import legacy_labels
-from .capacity_filters import cpu, memory
-from .internal_filter import InternalFilter, Refusals
-from .peers import peer_places
+from ..core.backend import Backend
+from ..core.state import State
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """VMs to place together on one host: a single one, or those that hard positive groups tie together."""
+
+    vm_ids: tuple[str, ...]
+    #: Hosts that are out of the question: the source of a migration, targets that failed before.
+    blacklist: frozenset[str] = frozenset()
+    #: The only hosts in question; empty means all.
+    whitelist: frozenset[str] = frozenset()
+    #: The id of the cluster whose hosts are in question; None for that of the first VM.
+    cluster: str | None = None
+    #: The engine's ignoreHardVmToVmAffinity: the filter of rules between VMs is not asked.
+    without_vm_affinity: bool = False
+
+    def vms(self, snapshot: Snapshot) -> tuple[Vm, ...]:
+        return tuple(snapshot.vm_by_id[vm_id] for vm_id in self.vm_ids)
+
+    def candidates(self, snapshot: Snapshot) -> tuple[Host, ...]:
+        """Give the cluster's hosts that are up and in question, by their ids (getVdsForClusterWithStatus)."""
+        cluster = self.cluster or snapshot.vm_by_id[self.vm_ids[0]].cluster
+        hosts = (
+            host
+            for host in snapshot.hosts_of_cluster.get(cluster, ())
+            if host.up and host.id not in self.blacklist and (not self.whitelist or host.id in self.whitelist)
+        )
+        return tuple(sorted(hosts, key=by_id))
+
+
+def by_id(host: Host) -> str:
+    """Give what the engine's database sorts hosts by."""
+    return host.id
+
+
+#: Reasons by host id: the hosts that a filter refuses; an empty one where the engine gives none.
+Refusals = dict[str, str]
+Filter = Callable[[Snapshot, Sequence[Vm], Sequence[Host]], Refusals]
+
+
+class InternalFilter(msgspec.Struct, frozen=True):
+    """A filter under the name that the engine's messages give it."""
+
+    name: str
+    refuse: Filter
+
+
+#: What a VM is called that runs on a host and does not yet power up there.
+_STARTING = {"wait_for_launch", "restoring_state"}
+
+
+def peer_places(
+    snapshot: Snapshot, group: AffinityGroup, vms: Sequence[Vm], scheduled: Collection[str]
+) -> dict[str, tuple[str, ...]]:
+    """Give the hosts of the group's other members, by VM id: where each is on its way to, else where it runs.
+
+    One that runs counts only if it is of the cluster of the first of the VMs (getAllRunningByCluster); one
+    on its way counts wherever it belongs.
+    """
+    places = {}
+    for vm_id in snapshot.group_vms[group.id]:
+        if vm_id not in scheduled:
+            places[vm_id] = _places(snapshot, snapshot.vm_by_id[vm_id], vms[0].cluster)
+    return places
+
+
+def _places(snapshot: Snapshot, peer: Vm, cluster: str) -> tuple[str, ...]:
+    if peer.id in snapshot.pending_hosts:
+        return snapshot.pending_hosts[peer.id]
+    return () if peer.host is None or peer.cluster != cluster else (peer.host,)
+
+
+def coming_to(snapshot: Snapshot, host: Host) -> list[Vm]:
+    """Give the VMs whose resources are pending on the host: they migrate there, or are yet to power up."""
+    coming = [snapshot.vm_by_id[vm_id] for vm_id, hosts in snapshot.pending_hosts.items() if host.id in hosts]
+    known = {vm.id for vm in coming}
+    there = snapshot.vms_of_host.get(host.id, ())
+    return coming + [vm for vm in there if vm.status in _STARTING and vm.id not in known]
+
+
+def cpus(host: Host, snapshot: Snapshot) -> int:
+    """Give the host's CPUs: its threads where the cluster counts them as cores, else its cores."""
+    threads = snapshot.cluster_by_id[host.cluster].count_threads_as_cores
+    return host.threads if threads and host.threads is not None else host.cores
+
+
+def memory(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
+    """Refuse hosts without the memory of the VMs that do not run there; who is paused needs none."""
+    refusals = {}
+    for host in hosts:
+        arriving = [vm for vm in vms if vm.status != "paused" and vm.host != host.id]
+        available = _too_little(snapshot, host, arriving) if arriving else None
+        if available is not None:
+            refusals[host.id] = f"its available memory is too low ({available} MB) to run the VM"
+    return refusals
+
+
+def _too_little(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> int | None:
+    """Give the available memory in MiB that does not suffice, physical with swap or to hand out; else None.
+
+    The engine refuses a host that does not report its free memory. A state file need not have it: then it is
+    not looked at.
+    """
+    coming = coming_to(snapshot, host)
+    to_allocate = vm_memory.pages_mb(_missing_pages(host, vms, coming))
+    if host.memory_free_mb is not None:
+        swap = host.swap_free_mb or 0
+        needed = sum(vm_memory.own_without_huge_pages_mb(vm) + vm_memory.static_overhead_mb(vm) for vm in vms)
+        left = host.memory_free_mb - sum(map(vm_memory.static_overhead_mb, coming)) - to_allocate
+        if left < 0 or needed > left + swap:
+            return host.memory_free_mb + swap
+    total = sum(map(vm_memory.required_without_huge_pages_mb, vms)) + to_allocate
+    return host.free_mb if total > host.free_mb else None
+
+
+def _missing_pages(host: Host, vms: Sequence[Vm], coming: Sequence[Vm]) -> Mapping[int, int]:
+    """Give the huge pages, by size, that the host has to make first.
+
+    Of those that are free it deducts pending ones, whose count the engine looks up under the number of free
+    pages where it means their size (freeHugePagesOnHost).
+    """
+    pending = vm_memory.huge_pages(coming)
+    free = {size: max(0, count - pending[count]) for size, count in host.free_huge_pages.items()}
+    needed = vm_memory.huge_pages(vms)
+    return {size: max(0, count - free.get(size, 0)) for size, count in needed.items()}
+
+
+def cpu(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
+    """Refuse hosts with fewer CPUs than a VM has cores, be it to come, on its way there or there already."""
+    refusals = {}
+    for host in hosts:
+        there = snapshot.vms_of_host.get(host.id, ())
+        if max(map(_cores, (*vms, *there, *coming_to(snapshot, host))), default=0) > cpus(host, snapshot):
+            refusals[host.id] = "it does not have enough cores"
+    return refusals
+
+
+def _cores(vm: Vm) -> int:
+    return vm.vcpus // max(1, vm.threads_per_core)
+
+
+#: The engine's HighUtilizationForEvenlyDistribute and LowUtilizationForEvenlyDistribute: from the one, and up
+#: to the other, it notes a time; its HighUtilizationForScheduling: above it, it refuses.
+_BUSY_PERCENT, _IDLE_PERCENT, _TOO_BUSY_PERCENT = 75, 0, 90
+#: Its CpuOverCommitDurationMinutes.
+_MINUTES = 2
+#: Percent of a CPU that managing storage needs.
+_SPM_PERCENT = 10
+
+
+class HostLoad:
+    """Looks at the statistics of all hosts, as the engine does whenever it has new ones."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def cycle(self) -> None:
+        """Note since when hosts are busy, or idle; one that is neither any more has no time."""
+        with self._backend.lock:
+            state, now = self._backend.state, self._backend.now
+            for host in tuple(state.hosts.values()):
+                if not host.up or host.cpu_percent is None:
+                    continue
+                since = (host.overloaded_since or now) if _is_noted(state, host) else None
+                if since != host.overloaded_since:
+                    state.put(state.hosts, replace(host, overloaded_since=since))
+
+
+def _is_noted(state: State, host: Host) -> bool:
+    properties = state.clusters[host.cluster].scheduling_properties
+    load = _load(host, host.cores)
+    busy = _number(properties, "HighUtilization", _BUSY_PERCENT)
+    return load >= busy or load <= _number(properties, "LowUtilization", _IDLE_PERCENT)
+
+
+def cpu_overloaded(state: State, now: datetime) -> InternalFilter:
+    """Give the filter that refuses hosts which are too busy, for as long as the policy says by now."""
+    return InternalFilter("CPUOverloaded", _refusing(state, now))
+
+
+def _refusing(state: State, now: datetime) -> Filter:
+    def refuse(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
+        refusals = {}
+        for host in hosts:
+            if host.measured and host.cpu_percent is None:
+                refusals[host.id] = ""
+            elif _is_too_busy(snapshot, host, state.hosts[host.id].overloaded_since, now):
+                refusals[host.id] = "its CPU is too loaded"
+        return refusals
+
+    return refuse
+
+
+def _is_too_busy(snapshot: Snapshot, host: Host, since: datetime | None, now: datetime) -> bool:
+    """Notify it of a host by its present load, if that is known."""
+    properties = snapshot.cluster_by_id[host.cluster].scheduling_properties
+    lasting = timedelta(minutes=_number(properties, "CpuOverCommitDurationMinutes", _MINUTES))
+    most = _number(properties, "HighUtilization", _TOO_BUSY_PERCENT)
+    return _load(host, cpus(host, snapshot)) > most and since is not None and now - since >= lasting
+
+
+def _load(host: Host, shared_by: int) -> int:
+    """Give what is in use, in percent of this many CPUs, rounded up."""
+    if shared_by == 0:
+        return 0
+    return -(-(int(host.cpu_percent or 0) * shared_by + _SPM_PERCENT * host.spm) // shared_by)
+
+
+def _number(properties: Mapping[str, str], name: str, usual: int) -> int:
+    try:
+        return int(properties.get(name, usual))
+    except ValueError:
+        return usual
 
 
 def pinned(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:

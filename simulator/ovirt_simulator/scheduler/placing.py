@@ -13,16 +13,14 @@ from typing import TypeVar
 from ovirt_placement.model import Host, Snapshot
 
 from ..core import built_in_policies as built_in
-from ..core import refusals
+from ..core import rejections
 from ..core.backend import Backend
 from ..core.entities import Cluster, SchedulingPolicy
 from ..core.rejections import Rejected
-from . import filters, load_weights, weights
-from .external import Malformed
-from .external_units import ExternalUnits
-from .host_load import cpu_overloaded
+from . import filters, weights
+from .external import ExternalUnits, Malformed
+from .filters import Request, cpu_overloaded
 from .rank_selector import Record, best_host
-from .request import Request
 
 Placed = TypeVar("Placed")
 
@@ -33,8 +31,8 @@ _FILTERS = {
     built_in.VM_TO_HOST_FILTER: filters.VM_TO_HOST,
 }
 _WEIGHTS: dict[str, weights.Weight] = {
-    built_in.EVEN_CPU_WEIGHT: load_weights.even_cpu,
-    built_in.EVEN_MEMORY_WEIGHT: load_weights.even_memory,
+    built_in.EVEN_CPU_WEIGHT: weights.even_cpu,
+    built_in.EVEN_MEMORY_WEIGHT: weights.even_memory,
     built_in.PREFERRED_HOSTS_WEIGHT: weights.preferred_hosts,
     built_in.HA_RESERVATION_WEIGHT: weights.ha_reservation,
     built_in.VM_AFFINITY_WEIGHT: weights.vm_affinity,
@@ -95,13 +93,13 @@ class Scheduler:
                 return hosts[0].id
             weighed = self._external.weigh(request, cluster, hosts)
         except Malformed:
-            raise refusals.internal_error() from None
+            raise rejections.internal_error() from None
         return self._best(snapshot, request, cluster, hosts, weighed)
 
     def _filtered(self, snapshot: Snapshot, request: Request, action: str) -> tuple[Host, ...]:
         hosts = request.candidates(snapshot)
         if not hosts:
-            raise refusals.no_hosts()
+            raise rejections.no_hosts()
         enabled = {entry.unit for entry in self._policy(self._cluster(request)).filters}
         if request.without_vm_affinity:
             enabled.discard(built_in.VM_AFFINITY_FILTER)
@@ -114,7 +112,7 @@ class Scheduler:
             found += [(host.name, unit.name, refused[host.id]) for host in hosts if refused.get(host.id)]
             hosts = tuple(host for host in hosts if host.id not in refused)
             if not hosts:
-                raise refusals.all_hosts_filtered(action, found)
+                raise rejections.all_hosts_filtered(action, found)
         return hosts
 
     def _best(
@@ -142,7 +140,7 @@ class Scheduler:
         ids = [host.id for host in hosts]
         best = best_host(ids, [*own, *external], factors) or ids[0]
         if best not in ids:
-            raise refusals.internal_error()
+            raise rejections.internal_error()
         return best
 
     def _cluster(self, request: Request) -> Cluster:

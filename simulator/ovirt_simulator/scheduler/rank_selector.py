@@ -10,9 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from .java.hash_map import HashMap
-from .java.ids import guid_hash
-from .java.numbers import as_int
+from .java import HashMap, as_int, guid_hash
 
 
 class Record(NamedTuple):

@@ -24,7 +24,7 @@ from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
-from ovirt_simulator.scheduler.external_units import ExternalUnits
+from ovirt_simulator.scheduler.external import ExternalUnits
 from tests.builders import APART, SOFT_APART, group, host, snapshot, vm
 from tests.scenarios.stage import START, configured, daemon_of, simulated_time
 

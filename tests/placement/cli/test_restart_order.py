@@ -9,7 +9,7 @@ import pytest
 
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import state_file
-from ovirt_simulator.core.vm_edit import VmEdit
+from ovirt_simulator.core.vms import VmEdit
 from tests.builders import Part, cluster, host, rule, snapshot, vm
 from tests.paths import CHECKOUT
 from tests.placement.cli.documents import plain

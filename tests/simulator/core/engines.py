@@ -9,7 +9,7 @@ import pytest
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Host, Vm
-from ovirt_simulator.core.event_codes import EventCode
+from ovirt_simulator.core.events import EventCode
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
 from tests import builders

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ovirt_simulator.core import loading
+from ovirt_simulator.core.affinity import find_conflicts, flat
 from ovirt_simulator.core.backend import Backend
-from ovirt_simulator.core.conflicts import find_conflicts, flat
 from ovirt_simulator.core.settings import PROMPT
 from tests.simulator.core.engines import EVENT_NAMES, START
 from tests.simulator.scheduler.test_vectors import state, vectors

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ovirt_simulator.core.entities import Event
-from ovirt_simulator.core.event_commands import ExternalEvent
+from ovirt_simulator.core.external_events import ExternalEvent
 from ovirt_simulator.core.rejections import NotFound
 from ovirt_simulator.core.settings import Settings
 from tests.builders import host, vm

@@ -8,9 +8,9 @@ from hypothesis import given
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_simulator.core import affinity, loading
+from ovirt_simulator.core.affinity import Conflict, find_conflicts, flat
 from ovirt_simulator.core.backend import Backend
-from ovirt_simulator.core.conflicts import Conflict, find_conflicts, flat
-from ovirt_simulator.core.event_codes import EventCode
+from ovirt_simulator.core.events import EventCode
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.core.state import State
 from tests.builders import TOGETHER, group, host, vm

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.vm_edit import VmEdit
+from ovirt_simulator.core.vms import VmEdit
 from tests.builders import Part, host, vm
 from tests.simulator.core import engines
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_simulator.scheduler import filters
-from ovirt_simulator.scheduler.ha_check import failed_hosts
+from ovirt_simulator.scheduler.cycles import failed_hosts
 from tests import engine_memory
 from tests.builders import cluster, host, snapshot, vm
 from tests.examples import examples

@@ -10,7 +10,7 @@ from ovirt_simulator.core import loading
 from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement, candidates
-from ovirt_simulator.scheduler.external_units import ExternalUnits
+from ovirt_simulator.scheduler.external import ExternalUnits
 from ovirt_simulator.scheduler.placing import Scheduler
 from tests.simulator.core.engines import START
 from tests.simulator.scheduler.test_vectors import state, vectors

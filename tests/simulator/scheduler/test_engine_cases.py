@@ -10,17 +10,15 @@ import pytest
 
 from ovirt_placement.model import Host, Snapshot, Vm, state_file
 from ovirt_simulator.core import affinity, loading
+from ovirt_simulator.core.affinity import find_conflicts, flat
 from ovirt_simulator.core.backend import Backend
-from ovirt_simulator.core.conflicts import find_conflicts, flat
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.scheduler import filters, ha_check, load_weights, weights
+from ovirt_simulator.scheduler import cycles, filters, weights
 from ovirt_simulator.scheduler.affinity_enforcement import candidates
-from ovirt_simulator.scheduler.external_units import ExternalUnits
-from ovirt_simulator.scheduler.host_load import HostLoad, cpu_overloaded
-from ovirt_simulator.scheduler.internal_filter import Filter
+from ovirt_simulator.scheduler.external import ExternalUnits
+from ovirt_simulator.scheduler.filters import Filter, HostLoad, Request, cpu_overloaded
 from ovirt_simulator.scheduler.placing import Scheduler
 from ovirt_simulator.scheduler.rank_selector import Record, best_host
-from ovirt_simulator.scheduler.request import Request
 from ovirt_simulator.scheduler.weights import Weight
 from tests.paths import DATA
 from tests.simulator.core.engines import EVENT_NAMES, START
@@ -36,11 +34,11 @@ FILTERS: dict[str, Filter] = {
     "memory-paused": filters.memory,
 }
 WEIGHTS: dict[str, Weight] = {
-    "even-cpu-no-statistics": load_weights.even_cpu,
-    "even-cpu-threads": load_weights.even_cpu,
-    "even-cpu-unknown-use": load_weights.even_cpu,
-    "even-memory-own": load_weights.even_memory,
-    "even-memory-steps": load_weights.even_memory,
+    "even-cpu-no-statistics": weights.even_cpu,
+    "even-cpu-threads": weights.even_cpu,
+    "even-cpu-unknown-use": weights.even_cpu,
+    "even-memory-own": weights.even_memory,
+    "even-memory-steps": weights.even_memory,
     "host-groups-of-two-vms": weights.vm_to_host,
     "preferred-of-running-vm": weights.preferred_hosts,
     "priority-of-eight-decimals": weights.vm_to_host,
@@ -116,7 +114,7 @@ def test_ha_checks(name: str) -> None:
     snapshot = state(case(name))
     (answer,) = case(name)["engine"]
     cluster = snapshot.cluster_by_id[case(name)["request"]["cluster"]]
-    failed = [host.id for host in ha_check.failed_hosts(snapshot, cluster)]
+    failed = [host.id for host in cycles.failed_hosts(snapshot, cluster)]
     assert {"safe": not failed, "failed": failed} == answer
 
 

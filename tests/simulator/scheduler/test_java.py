@@ -11,8 +11,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from ovirt_simulator.scheduler.java.hash_map import HashMap
-from ovirt_simulator.scheduler.java.ids import guid_order
+from ovirt_simulator.scheduler.java import HashMap, guid_order
 from ovirt_simulator.scheduler.rank_selector import Record, best_host
 from tests.java_order import IDS, IN_JAVA
 from tests.paths import DATA

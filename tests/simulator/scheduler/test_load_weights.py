@@ -9,7 +9,7 @@ from struct import pack, unpack
 from hypothesis import given, settings
 
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_simulator.scheduler import load_weights
+from ovirt_simulator.scheduler import weights
 from tests.engine_memory import taken_mb
 from tests.examples import examples
 from tests.simulator.scheduler.clusters import questions
@@ -47,7 +47,7 @@ def test_even_cpu(question: Question) -> None:
     for host_id, own in loads.items():
         least, most = min(loads.values()), max(loads.values())
         expected[host_id] = 1 if least == most else half_up(1 + Fraction(own - least, most - least) * 999)
-    assert load_weights.even_cpu(state, vms, hosts) == expected
+    assert weights.even_cpu(state, vms, hosts) == expected
 
 
 def single(number: float) -> float:
@@ -60,7 +60,7 @@ def test_even_memory(question: Question) -> None:
     """In single precision, as the engine reckons; a cluster of which one MiB is free divides by nothing."""
     state, vms, hosts = question
     most = max(one.free_mb for one in hosts)
-    found = load_weights.even_memory(state, vms, hosts)
+    found = weights.even_memory(state, vms, hosts)
     for one in hosts:
         left = one.free_mb - sum(taken_mb(each) for each in vms if each.host != one.id)
         if most != 1:

@@ -12,8 +12,8 @@ from collections import defaultdict
 import msgspec
 from werkzeug import Response
 
-from ovirt_simulator.core.access import Permission, Role
 from ovirt_simulator.core.entities import stable_id, user_id
+from ovirt_simulator.core.roles import Permission, Role
 from ovirt_simulator.http import answers
 from ovirt_simulator.http.answers import incomplete
 from ovirt_simulator.http.call import Call

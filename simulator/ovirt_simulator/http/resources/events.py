@@ -7,7 +7,7 @@ from datetime import datetime
 from werkzeug import Response
 
 from ovirt_simulator.core.entities import Event
-from ovirt_simulator.core.event_commands import ExternalEvent
+from ovirt_simulator.core.external_events import ExternalEvent
 from ovirt_simulator.http import answers
 from ovirt_simulator.http.answers import MALFORMED_ID, fault, incomplete
 from ovirt_simulator.http.bodies import Body

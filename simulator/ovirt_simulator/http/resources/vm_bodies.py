@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ovirt_simulator.core.vm_edit import VmEdit
+from ovirt_simulator.core.vms import VmEdit
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.resources.find import host_id

@@ -13,7 +13,7 @@ from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.core.vm_edit import VmEdit
+from ovirt_simulator.core.vms import VmEdit
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import host, rule, snapshot, vm

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.key_levels import LEVELS, STICKY
-from ovirt_simulator.core.vm_edit import VmEdit
+from ovirt_simulator.core.vms import VmEdit
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.placement.inventory.stage import Stage

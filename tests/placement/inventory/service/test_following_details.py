@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Disk, Nic
 from ovirt_placement.rules.placement_keys.hierarchy import resources
-from ovirt_simulator.core.built_in_roles import USER_ROLE, USER_VM_MANAGER
+from ovirt_simulator.core.roles import USER_ROLE, USER_VM_MANAGER
 from tests import builders as build
 from tests.examples import seeds
 from tests.placement.inventory.service.furnished import (

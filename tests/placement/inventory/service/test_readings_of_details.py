@@ -15,7 +15,7 @@ from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
 from ovirt_placement.model import Disk, Nic
 from ovirt_placement.rules.placement_keys.hierarchy import resources
-from ovirt_simulator.core.built_in_roles import USER_ROLE, USER_VM_MANAGER
+from ovirt_simulator.core.roles import USER_ROLE, USER_VM_MANAGER
 from tests.placement.inventory.service.furnished import (
     DESCRIBED,
     EVERY_LEVEL,

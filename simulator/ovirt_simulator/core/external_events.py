@@ -1,6 +1,7 @@
-"""External events: what users add to the audit log, dismiss and bring back.
+"""What clients add to the log: events, which can be dismissed and brought back, and jobs.
 
-Source: the engine's AddExternalEventCommand, ExternalEventCommandBase and RemoveAuditLogByIdCommand.
+Source: the engine's AddExternalEventCommand, ExternalEventCommandBase, RemoveAuditLogByIdCommand,
+AddExternalJobCommand and EndExternalJobCommand.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from . import refusals
+from . import rejections
 from .backend import Backend
-from .entities import ADMIN, Caller, Cluster, DataCenter, Event, Host, Reference, Vm
-from .event_codes import EventCode
-from .rejections import NotFound
+from .entities import ADMIN, Caller, Cluster, DataCenter, Event, Host, Job, Reference, Vm
+from .events import EventCode
+from .rejections import NotFound, existing
 
 _SILENCE = timedelta(seconds=5)
 #: The engine's MaxAuditLogMessageLength.
@@ -123,12 +125,12 @@ class EventCommands:
 
     def _check(self, event: ExternalEvent) -> None:
         if event.origin.lower() == "ovirt":
-            raise refusals.bad_parameters(
+            raise rejections.bad_parameters(
                 "ACTION_TYPE_FAILED_EXTERNAL_EVENT_ILLEGAL_ORIGIN",
                 "Cannot add External Event. Illegal Origin for an External Event : oVirt",
             )
         if self._backend.audit_log.find_external(event.origin, event.custom_id) is not None:
-            raise refusals.bad_parameters(
+            raise rejections.bad_parameters(
                 "ACTION_TYPE_FAILED_EXTERNAL_EVENT_ALREADY_EXISTS",
                 "=Cannot add External Event. External Event with this custom id already exists.",
             )
@@ -140,3 +142,25 @@ def _reference(
 ) -> Reference | None:
     found = table.get(entity_id or "")
     return None if found is None else Reference(id=found.id, name=found.name)
+
+
+class JobCommands:
+    """Commands on external jobs."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._jobs = backend.jobs
+
+    def add(self, description: str, *, caller: Caller = ADMIN) -> Job:
+        """Open a job."""
+        with self._backend.lock:
+            job = replace(self._jobs.start(description, caller), external=True)
+            self._jobs.by_id[job.id] = job
+            words = {"description": description}
+            self._backend.audit_log.log(EventCode.USER_ADD_EXTERNAL_JOB, caller, words=words)
+            return job
+
+    def end(self, job_id: str, *, success: bool) -> None:
+        """Close a job; raises `NotFound`."""
+        with self._backend.lock:
+            self._jobs.end(existing(self._jobs.by_id, job_id), "finished" if success else "failed")

@@ -1,19 +1,20 @@
 """Scheduling policies and units, with the engine's bugs; and the policy and properties of a cluster.
 
-Source: the engine's ClusterPolicyCRUDCommand, SchedulingPolicyMapper and ClusterOperationCommandBase.
+Source: the engine's ClusterPolicyCRUDCommand, SchedulingPolicyMapper, ClusterOperationCommandBase and
+CustomPropertiesUtils.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from . import built_in_policies as built_in
-from . import refusals
+from . import rejections
 from .backend import Backend
-from .cluster_edit import ClusterEdit
 from .entities import (
     ADMIN,
     Caller,
@@ -21,11 +22,82 @@ from .entities import (
     PolicyFilter,
     PolicyUnit,
     PolicyWeight,
+    Record,
     SchedulingPolicy,
+    UnitType,
 )
-from .event_codes import EventCode, EventType
-from .policy_rules import check_policy, check_properties, known_properties
+from .events import EventCode, EventType
 from .rejections import NotFound, existing
+from .state import State
+
+
+def known_properties(policy: SchedulingPolicy, units: Mapping[str, PolicyUnit]) -> dict[str, str]:
+    """Give the regular expression of every property that a unit of the policy knows."""
+    attached = [*(f.unit for f in policy.filters), *(w.unit for w in policy.weights)]
+    if policy.balance is not None:
+        attached.append(policy.balance)
+    return {name: regex for unit in attached for name, regex in units[unit].properties.items()}
+
+
+def check_properties(properties: Mapping[str, str], known: Mapping[str, str]) -> None:
+    """Refuse unknown properties, and values that do not match as a whole. Raises `Rejected`."""
+    for name, value in properties.items():
+        if name not in known or re.fullmatch(known[name], value) is None:
+            raise rejections.policy_parameters_invalid()
+
+
+def check_policy(policy: SchedulingPolicy, state: State) -> None:
+    """Refuse a policy that the engine does not save. Raises `Rejected`."""
+    if policy.locked:
+        raise rejections.policy_parameters_invalid()
+    if any(other.name == policy.name and other.id != policy.id for other in state.policies.values()):
+        raise rejections.bad_parameters(
+            "ACTION_TYPE_FAILED_CLUSTER_POLICY_NAME_INUSE",
+            "Cannot save Scheduling Policy. The name is already in use.",
+        )
+    _check_units([entry.unit for entry in policy.filters], UnitType.FILTER, state)
+    _check_units([entry.unit for entry in policy.weights], UnitType.WEIGHT, state)
+    _check_units([] if policy.balance is None else [policy.balance], UnitType.LOAD_BALANCING, state)
+    positions = [entry.position for entry in policy.filters]
+    if positions.count(-1) > 1 or positions.count(1) > 1:
+        raise rejections.bad_parameters(
+            "ACTION_TYPE_FAILED_CLUSTER_POLICY_ONLY_ONE_FILTER_CAN_BE_FIRST_OR_LAST",
+            "Cannot save Scheduling Policy. Only one filter can be first, and only one last.",
+        )
+    if any(entry.factor < 0 for entry in policy.weights):
+        raise rejections.bad_parameters(
+            "ACTION_TYPE_FAILED_CLUSTER_POLICY_FUNCTION_FACTOR_NEGATIVE",
+            "Cannot save Scheduling Policy. Function factor cannot be negative.",
+        )
+    check_properties(policy.properties, known_properties(policy, state.units))
+
+
+def _check_units(unit_ids: Sequence[str], kind: UnitType, state: State) -> None:
+    if any(state.units[unit_id].type is not kind for unit_id in unit_ids):
+        raise rejections.bad_parameters(
+            "ACTION_TYPE_FAILED_CLUSTER_POLICY_UNIT_TYPE_MISMATCH",
+            f"Cannot save Scheduling Policy. A unit is not of type {kind}.",
+        )
+    if len(set(unit_ids)) < len(unit_ids):
+        raise rejections.bad_parameters(
+            "ACTION_TYPE_FAILED_CLUSTER_POLICY_DUPLICATE_POLICY_UNIT",
+            "Cannot save Scheduling Policy. A unit is attached more than once.",
+        )
+
+
+class ClusterEdit(Record, frozen=True):
+    """What is None stays as it is."""
+
+    description: str | None = None
+    comment: str | None = None
+    ha_reservation: bool | None = None
+    count_threads_as_cores: bool | None = None
+    memory_overcommit_percent: int | None = None
+
+    def applied(self, cluster: Cluster) -> Cluster:
+        """Give the cluster as it is after the change."""
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        return replace(cluster, **given)
 
 
 class PolicyCommands:
@@ -91,7 +163,7 @@ class PolicyCommands:
             state, cluster = self._state, existing(self._state.clusters, cluster_id)
             inhabited = {host.cluster for host in state.hosts.values()}
             if cluster_id in inhabited | {vm.cluster for vm in state.vms.values()}:
-                raise refusals.conflict(
+                raise rejections.conflict(
                     "VDS_CANNOT_REMOVE_CLUSTER_VDS_DETECTED",
                     "Cannot remove Host Cluster. Cluster contains one or more Hosts or VMs",
                 )
@@ -105,7 +177,7 @@ class PolicyCommands:
 
     def _check_name(self, verb: str, name: str) -> None:
         if any(known.name == name for known in self._state.clusters.values()):
-            raise refusals.conflict(
+            raise rejections.conflict(
                 "CLUSTER_CANNOT_DO_ACTION_NAME_IN_USE",
                 f"Cannot {verb} Cluster. Cluster name is already in use.",
             )
@@ -169,10 +241,10 @@ class PolicyCommands:
         with self._backend.lock:
             policy = self._policy(policy_id)
             if policy.locked:
-                raise refusals.policy_parameters_invalid()
+                raise rejections.policy_parameters_invalid()
             users = [c.name for c in self._state.clusters.values() if c.policy_id == policy_id]
             if users:
-                raise refusals.bad_parameters(
+                raise rejections.bad_parameters(
                     "ACTION_TYPE_FAILED_CLUSTER_POLICY_INUSE",
                     "Cannot remove Scheduling Policy. Attached to the following cluster(s): "
                     + ", ".join(users),
@@ -225,10 +297,10 @@ class PolicyCommands:
         with self._backend.lock:
             unit = existing(self._state.units, unit_id)
             if unit.internal:
-                raise refusals.policy_parameters_invalid()
+                raise rejections.policy_parameters_invalid()
             users = [policy.name for policy in self._state.policies.values() if unit_id in _unit_ids(policy)]
             if users:
-                raise refusals.bad_parameters(
+                raise rejections.bad_parameters(
                     "ACTION_TYPE_FAILED_CANNOT_REMOVE_POLICY_UNIT_ATTACHED_TO_CLUSTER_POLICY",
                     "Cannot remove Policy Unit. Attached to the following policies: " + ", ".join(users),
                 )
@@ -254,7 +326,7 @@ class PolicyCommands:
     def _unit(self, unit_id: str) -> PolicyUnit:
         unit = self._state.units.get(unit_id)
         if unit is None:
-            raise refusals.bad_parameters(
+            raise rejections.bad_parameters(
                 "ACTION_TYPE_FAILED_CLUSTER_POLICY_UNKNOWN_POLICY_UNIT",
                 "Cannot update Scheduling Policy. Unknown Policy Unit.",
             )

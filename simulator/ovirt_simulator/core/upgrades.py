@@ -1,7 +1,7 @@
-"""Updates of hosts: looked for, found when there are some, and installed on a host that is empty.
+"""Upgrades: the mark of a cluster while others carry one out, and updates of hosts, installed on empty ones.
 
-Source: the engine's HostUpgradeCheckCommand, UpgradeHostCommand, UpgradeHostInternalCommand and
-HostUpgradeCallback.
+Source: the engine's StartClusterUpgradeCommand, UpdateClusterUpgradeCommand, FinishClusterUpgradeCommand,
+HostUpgradeCheckCommand, UpgradeHostCommand, UpgradeHostInternalCommand and HostUpgradeCallback.
 """
 
 from __future__ import annotations
@@ -11,14 +11,86 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from . import host_refusals, refusals
+from . import rejections
 from .audit_log import NO_WORDS
 from .backend import Backend
-from .entities import ADMIN, SYSTEM, Caller, Host, Job, Record
-from .event_codes import EventCode, EventType
-from .host_commands import HostCommands
-from .maintenance import Maintenance
-from .rejections import Rejected, existing
+from .entities import ADMIN, SYSTEM, Caller, Cluster, Host, Job, Record
+from .events import EventCode, EventType
+from .hosts import HostCommands, Maintenance
+from .rejections import Message, Rejected, existing
+
+
+class UpgradeCommands:
+    """Commands on clusters; all raise `NotFound`, and `progress` also `Rejected`."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._state = backend.state
+
+    def start(self, cluster_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Mark the cluster, unless it is marked already."""
+        with self._backend.lock:
+            cluster = self._known(cluster_id)
+            if cluster.upgrade_mode:
+                self._backend.audit_log.log(
+                    EventCode.USER_START_CLUSTER_UPGRADE_FAILED, caller, cluster=cluster
+                )
+                text = f"Failed to set upgrade running flag on cluster '{cluster_id}'."
+                raise Rejected(Message("CLUSTER_UPGRADE_RUNNING", text))
+            return self._change(
+                cluster,
+                EventCode.USER_START_CLUSTER_UPGRADE,
+                caller,
+                upgrade_mode=True,
+                upgrade_percent=0,
+                upgrade_correlation_id=caller.correlation_id,
+            )
+
+    def progress(self, cluster_id: str, percent: int, *, caller: Caller = ADMIN) -> Job:
+        """Say how far it is; only who began it may, by the correlation id."""
+        with self._backend.lock:
+            cluster = self._known(cluster_id)
+            if not cluster.upgrade_mode:
+                raise _refused("NOT_STARTED", "Cannot update progress, cluster upgrade has not been started.")
+            if not 0 <= percent <= 100:
+                raise _refused(
+                    "PERCENT_COMPLETE_INVALID",
+                    "Cannot update upgrade percent complete, the value needs to be in the range of 0 to 100.",
+                )
+            if caller.correlation_id != cluster.upgrade_correlation_id:
+                raise _refused(
+                    "CORRELATION_MISMATCH",
+                    "Cannot update progress, given correlation id does not match the current update"
+                    " correlation id.",
+                )
+            code = EventCode.USER_UPDATE_CLUSTER_UPGRADE
+            return self._change(cluster, code, caller, upgrade_percent=percent)
+
+    def finish(self, cluster_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Take the mark away, also one that another made; whose it was stays."""
+        with self._backend.lock:
+            return self._change(
+                self._known(cluster_id),
+                EventCode.USER_FINISH_CLUSTER_UPGRADE,
+                caller,
+                upgrade_mode=False,
+                upgrade_percent=0,
+            )
+
+    def _known(self, cluster_id: str) -> Cluster:
+        return existing(self._state.clusters, cluster_id)
+
+    def _change(self, cluster: Cluster, code: EventType, caller: Caller, **changes: Any) -> Job:
+        self._state.put(self._state.clusters, replace(cluster, **changes))
+        self._backend.audit_log.log(code, caller, cluster=cluster)
+        job = self._backend.jobs.start(f"Upgrading Cluster {cluster.name}", caller)
+        self._backend.jobs.end(job, "finished")
+        return job
+
+
+def _refused(key: str, text: str) -> Rejected:
+    return Rejected(Message(f"ACTION_TYPE_FAILED_CLUSTER_UPGRADE_{key}", text))
+
 
 _WORKING = {"up", "non_operational", "maintenance"}
 #: What there is to be updated, whatever the host.
@@ -55,7 +127,7 @@ class HostUpgrades:
         with self._backend.lock:
             host = self._host(host_id, "check for upgrade of")
             if host.status not in _WORKING:
-                raise refusals.host_status_for_upgrade_check()
+                raise rejections.host_status_for_upgrade_check()
             self._log(EventCode.HOST_AVAILABLE_UPDATES_STARTED, host_id, caller)
             job = self._backend.jobs.start(f"Checking for available updates on Host {host.name}", caller)
             seconds = self._backend.settings.update_check_seconds
@@ -67,9 +139,9 @@ class HostUpgrades:
         with self._backend.lock:
             host = self._host(host_id, "upgrade")
             if host.status not in _WORKING:
-                raise host_refusals.host_status_for_upgrade()
+                raise rejections.host_status_for_upgrade()
             if not host.update_available:
-                raise host_refusals.no_updates()
+                raise rejections.no_updates()
             self._log(EventCode.HOST_UPGRADE_STARTED, host_id, caller)
             job = self._backend.jobs.start(f"Upgrading Host {host.name}", caller)
             activate = host.status != "maintenance"
@@ -167,7 +239,7 @@ class HostUpgrades:
     def _host(self, host_id: str, action: str) -> Host:
         host = self._state.hosts.get(host_id)
         if host is None:
-            raise refusals.host_not_found(action)
+            raise rejections.host_not_found(action)
         return host
 
     def _change(self, host_id: str, **changes: Any) -> None:

@@ -1,7 +1,7 @@
-"""Who may do what: permissions on VMs, clusters, what else has them, and the whole system.
+"""Permissions, and to whom a VM belongs: the state file names an owner, the engine has permissions and tags.
 
 Source: the engine's AddPermissionCommand and RemovePermissionCommand; its API uses them for the whole
-system, too, and not those that have this in their names.
+system, too. The tag of an owner is this project's (docs/placement-keys.md).
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from . import ownership, refusals
-from .access import Permission
+from ovirt_placement import model
+
+from . import rejections
 from .backend import Backend
-from .entities import ADMIN, Caller
-from .event_codes import EventCode, EventType
+from .entities import ADMIN, Caller, Vm, stable_id
+from .events import EventCode, EventType
 from .rejections import existing
-from .state import Named
+from .roles import USER_ROLE, USER_VM_MANAGER, Permission
+from .state import Named, State
 
 #: How events call what permissions are on, by the field of a permission that has its id.
 _KINDS = {
@@ -55,7 +57,7 @@ class AccessCommands:
         with self._backend.lock:
             permission = Permission(id="", role=role, holder=holder, is_group=is_group, **on)
             if role not in self._state.roles:
-                raise refusals.bad_parameters(
+                raise rejections.bad_parameters(
                     "PERMISSION_ADD_FAILED_INVALID_ROLE_ID", "Cannot add permission, invalid Role id"
                 )
             self._object(permission)
@@ -72,7 +74,7 @@ class AccessCommands:
         with self._backend.lock:
             permission = existing(self._state.permissions, permission_id)
             if user not in (None, permission.holder):
-                raise refusals.conflict(
+                raise rejections.conflict(
                     "INHERITED_PERMISSION_CANT_BE_REMOVED", "Cannot remove inherited permission"
                 )
             self._state.drop(self._state.permissions, permission_id)
@@ -81,7 +83,7 @@ class AccessCommands:
     def _permitted(self, permission: Permission, code: EventType, caller: Caller) -> None:
         kind, name = self._object(permission)
         if permission.vm is not None:
-            ownership.settle(self._state, self._state.vms[permission.vm])
+            settle(self._state, self._state.vms[permission.vm])
         role = self._state.roles[permission.role].name
         subject = permission.holder
         self._log(code, caller, subject=subject, role=role, type=kind, object=name)
@@ -97,7 +99,7 @@ class AccessCommands:
             identity = getattr(permission, field)
             if identity is not None:
                 if identity not in table:
-                    raise refusals.bad_parameters(
+                    raise rejections.bad_parameters(
                         "PERMISSION_ADD_FAILED_INVALID_OBJECT_ID",
                         "Cannot add permission, invalid object ID or type",
                     )
@@ -106,3 +108,37 @@ class AccessCommands:
 
     def _log(self, code: EventType, caller: Caller, **words: str) -> None:
         self._backend.audit_log.log(code, caller, words=words)
+
+
+#: What stands after it in the name of a VM's tag is the owner, whatever the permissions.
+OWNER_TAG = "pk-customer-"
+
+
+def grant(state: State, vm: model.Vm) -> None:
+    """Make the owner whom the state file names the VM's manager, unless a tag names the owner."""
+    if vm.owner is not None and not _named_by_tags(vm):
+        identity = stable_id("permission", f"{vm.id}/{vm.owner}")
+        state.put(
+            state.permissions,
+            Permission(id=identity, role=USER_VM_MANAGER.id, holder=vm.owner, vm=vm.id),
+        )
+
+
+def settle(state: State, vm: Vm) -> None:
+    """Put the VM with whom it belongs to by now."""
+    state.put_vm(replace(vm, owner=owner(state, vm)))
+
+
+def owner(state: State, vm: Vm) -> str | None:
+    """Whom the VM belongs to: the one whom a tag names, else its one manager, else its one user."""
+    found = state.permissions_on(vm)
+    managers, users = (
+        {permission.holder for permission in found if permission.role == role.id}
+        for role in (USER_VM_MANAGER, USER_ROLE)
+    )
+    claims = _named_by_tags(vm) or managers or users
+    return claims.pop() if len(claims) == 1 else None
+
+
+def _named_by_tags(vm: model.Vm) -> set[str]:
+    return {tag.removeprefix(OWNER_TAG) for tag in vm.tags if tag.startswith(OWNER_TAG)}

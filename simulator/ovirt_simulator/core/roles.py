@@ -1,4 +1,4 @@
-"""The engine's predefined roles that matter to placement, which nobody can change, and what they permit.
+"""Roles and permissions, and the engine's predefined roles that matter to placement.
 
 Source: the engine's packaging/dbscripts/data/00500_insert_roles.sql and 00700_insert_roles_groups.sql; of the
 permits those that anything here asks for.
@@ -6,7 +6,31 @@ permits those that anything here asks for.
 
 from __future__ import annotations
 
-from .access import Role
+from .entities import Record
+
+
+class Role(Record, frozen=True):
+    id: str
+    name: str
+    description: str = ""
+    administrative: bool = False
+    #: The names of what it permits.
+    permits: tuple[str, ...] = ()
+
+
+class Permission(Record, frozen=True):
+    """What a user or group may do with one VM, with a cluster and all that is in it, or with all."""
+
+    id: str
+    #: The id of the role.
+    role: str
+    #: The id of the user or group that has it.
+    holder: str
+    is_group: bool = False
+    #: The id of the VM or cluster that it is on; without either it is on the whole system.
+    vm: str | None = None
+    cluster: str | None = None
+
 
 _POWER = "run_vm stop_vm reboot_vm"
 _OF_CLUSTERS = (

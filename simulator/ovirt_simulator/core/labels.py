@@ -1,6 +1,7 @@
-"""Affinity labels: add, rename, remove, and their members.
+"""Affinity labels, and the tags that an administrator sorts VMs and hosts by.
 
-Source: the engine's AddLabelCommand, UpdateLabelCommand and RemoveLabelCommand.
+Source: the engine's AddLabelCommand, UpdateLabelCommand, RemoveLabelCommand, AddTagCommand, and those that
+attach.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from . import refusals
+from . import permissions, rejections
 from .backend import Backend
-from .entities import ADMIN, AffinityGroup, AffinityLabel, Caller
-from .event_codes import EventCode, EventType
+from .entities import ADMIN, ROOT_TAG, AffinityGroup, AffinityLabel, Caller, Tag
+from .events import EventCode, EventType
 from .rejections import NotFound, existing
 
 
@@ -71,7 +72,7 @@ class LabelCommands:
         with self._backend.lock:
             label = self._label(label_id)
             if label.vms or label.hosts:
-                raise refusals.conflict(
+                raise rejections.conflict(
                     "AFFINITY_LABEL_NOT_EMPTY",
                     "Cannot remove Affinity Label. It is assigned to entities; take it off them first.",
                 )
@@ -123,7 +124,7 @@ class LabelCommands:
     def _check(self, label: AffinityLabel) -> None:
         for other in self._state.labels.values():
             if other.id != label.id and other.name == label.name:
-                raise refusals.conflict(
+                raise rejections.conflict(
                     "AFFINITY_LABEL_NAME_USED", "Affinity Label with the same name already exists."
                 )
         _check_known(label.vms, self._state.vms)
@@ -147,3 +148,74 @@ def _without(ids: Sequence[str], entity_id: str) -> tuple[str, ...]:
     if entity_id not in ids:
         raise NotFound(entity_id)
     return tuple(other for other in ids if other != entity_id)
+
+
+class TagCommands:
+    """Commands on tags; all raise `NotFound` for what is not there.
+
+    Their events name the VMs, and do not refer to them.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._state = backend.state
+
+    def add(self, name: str, *, description: str | None = None, caller: Caller = ADMIN) -> Tag:
+        """Add a tag; the name is unique (409)."""
+        with self._backend.lock:
+            if any(tag.name == name for tag in (ROOT_TAG, *self._state.tags.values())):
+                raise rejections.conflict(
+                    "TAGS_SPECIFY_TAG_IS_IN_USE", "The specified Tag name already exists."
+                )
+            tag = Tag(id=self._backend.new_id(), name=name, description=description)
+            self._state.put(self._state.tags, tag)
+            self._log(EventCode.USER_ADD_TAG, caller, tag=name)
+            return tag
+
+    def update(self, tag_id: str, *, name: str, caller: Caller = ADMIN) -> Tag:
+        """Give a tag another name; what has the tag has it under that."""
+        with self._backend.lock:
+            before = existing(self._state.tags, tag_id)
+            tag = replace(before, name=name)
+            self._state.put(self._state.tags, tag)
+            self._rename(before.name, (name,))
+            self._log(EventCode.USER_UPDATE_TAG, caller, tag=name)
+            return tag
+
+    def remove(self, tag_id: str, *, caller: Caller = ADMIN) -> None:
+        """Remove a tag, which is taken off all VMs."""
+        with self._backend.lock:
+            tag = existing(self._state.tags, tag_id)
+            self._state.drop(self._state.tags, tag_id)
+            self._rename(tag.name, ())
+            self._log(EventCode.USER_REMOVE_TAG, caller, tag=tag.name)
+
+    def attach(self, tag_id: str, vm_id: str, *, caller: Caller = ADMIN) -> Tag:
+        """Put a tag on a VM; one that has it keeps it."""
+        with self._backend.lock:
+            tag, vm = existing(self._state.tags, tag_id), existing(self._state.vms, vm_id)
+            code = EventCode.USER_ATTACH_TAG_TO_VM
+            if tag.name in vm.tags:
+                code = EventCode.USER_ATTACH_TAG_TO_VM_EXISTS
+            tags = tuple(dict.fromkeys((*vm.tags, tag.name)))
+            permissions.settle(self._state, replace(vm, tags=tags))
+            self._log(code, caller, tag=tag.name, names=vm.name)
+            return tag
+
+    def detach(self, tag_id: str, vm_id: str, *, caller: Caller = ADMIN) -> None:
+        """Take a tag off a VM."""
+        with self._backend.lock:
+            tag, vm = existing(self._state.tags, tag_id), existing(self._state.vms, vm_id)
+            tags = tuple(name for name in vm.tags if name != tag.name)
+            permissions.settle(self._state, replace(vm, tags=tags))
+            self._log(EventCode.USER_DETACH_VM_FROM_TAG, caller, tag=tag.name, names=vm.name)
+
+    def _rename(self, name: str, names: tuple[str, ...]) -> None:
+        """Put another name of a tag, or none, in this one's place on all VMs."""
+        for vm in tuple(self._state.vms.values()):
+            if name in vm.tags:
+                tags = (*(tag for tag in vm.tags if tag != name), *names)
+                permissions.settle(self._state, replace(vm, tags=tags))
+
+    def _log(self, code: EventType, caller: Caller, **words: str) -> None:
+        self._backend.audit_log.log(code, caller, words=words)

@@ -1,0 +1,434 @@
+"""What one can do with a VM: add, edit, start, migrate, and what ends or restarts it.
+
+Source: the engine's UpdateVmCommand, ChangeVMClusterCommand, ChangeVmClusterValidator, StopVmCommandBase,
+RebootVmCommand, ResetVmCommand and VMStatus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from ovirt_placement import model
+
+from ..scheduler.filters import Request
+from ..scheduler.placing import Scheduler
+from . import permissions, rejections
+from .audit_log import NO_WORDS
+from .backend import Backend
+from .entities import ADMIN, SYSTEM, AffinityGroup, AffinityLabel, Caller, Cluster, Job, Vm
+from .events import EventCode, EventType
+from .migrations import MigrateCommand, Migrations, Order
+from .outages import Restarts
+from .rejections import Rejected, existing
+from .running import Running
+from .state import State
+
+#: The engine's VmPriorityMaxValue.
+HIGHEST_PRIORITY = 100
+
+
+class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
+    """A change to a VM; what is None stays as it is."""
+
+    name: str | None = None
+    description: str | None = None
+    ha: bool | None = None
+    ha_priority: int | None = None
+    migratable: bool | None = None
+    pinned_hosts: tuple[str, ...] | None = None
+    memory_mb: int | None = None
+    guaranteed_mb: int | None = None
+    custom_properties: dict[str, str] | None = None
+
+    def applied(self, vm: Vm) -> Vm:
+        """Give the VM as it is after the change."""
+        return replace(vm, **{name: value for name, value in asdict(self).items() if value is not None})
+
+
+def check(state: State, before: Vm, vm: Vm, action: str) -> None:
+    """Refuse what the engine's UpdateVmCommand refuses."""
+    if before.name != vm.name and any(
+        vm.name == known.name and vm.id != known.id for known in state.vms.values()
+    ):
+        raise rejections.vm_name_used(action)
+    if before.pinned_hosts != vm.pinned_hosts:
+        _check_hosts(state, vm, action)
+    if vm.guaranteed_mb > vm.memory_mb:
+        raise rejections.guaranteed_above_memory(action)
+    if not 0 <= vm.ha_priority <= HIGHEST_PRIORITY:
+        raise rejections.illegal_priority(action, HIGHEST_PRIORITY)
+
+
+def _check_hosts(state: State, vm: Vm, action: str) -> None:
+    for host_id in vm.pinned_hosts:
+        host = state.hosts.get(host_id)
+        if host is None:
+            raise rejections.invalid_host(action)
+        if host.cluster != vm.cluster:
+            raise rejections.hosts_of_another_cluster(action)
+
+
+#: What a VM is a member of.
+_Set = TypeVar("_Set", AffinityGroup, AffinityLabel)
+
+
+class ChangeClusterCommand:
+    """The caller holds the engine's lock, and has made sure that nothing else holds the VM."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._state = backend.state
+
+    def run(self, vm: Vm, cluster_id: str, caller: Caller) -> Vm:
+        """Change the cluster; one that is the VM's already changes nothing. Raises `Rejected`."""
+        if cluster_id == vm.cluster:
+            return vm
+        self._validate(vm, cluster_id)
+        moved = replace(
+            vm,
+            cluster=cluster_id,
+            pinned_hosts=(),
+            cpu_profile=first_cpu_profile(self._state, cluster_id),
+        )
+        self._state.put_vm(moved)
+        leave_groups_and_labels(self._state, vm.id)
+        cleared = EventCode.USER_UPDATE_VM_CLUSTER_DEFAULT_HOST_CLEARED
+        code = cleared if vm.pinned_hosts else EventCode.USER_UPDATE_VM
+        self._backend.audit_log.log(code, caller, vm=moved)
+        return moved
+
+    def _validate(self, vm: Vm, cluster_id: str) -> None:
+        if vm.status != "down":
+            raise rejections.vm_must_be_down()
+        target = self._state.clusters.get(cluster_id)
+        if target is None:
+            raise rejections.invalid_cluster()
+        present: Cluster = self._state.clusters[vm.cluster]
+        if target.data_center != present.data_center:
+            raise rejections.cluster_of_another_data_center()
+
+
+def first_cpu_profile(state: State, cluster_id: str) -> str | None:
+    """The one that a VM gets there: the state file knows a cluster's CPU profiles by its VMs alone."""
+    found = {vm.cpu_profile for vm in state.vms.values() if vm.cluster == cluster_id}
+    return min((profile for profile in found if profile is not None), default=None)
+
+
+def leave_groups_and_labels(state: State, vm_id: str) -> None:
+    """Take a VM out of all affinity groups and labels, which no event reports."""
+    _leave(state, state.groups, vm_id)
+    _leave(state, state.labels, vm_id)
+
+
+def _leave(state: State, table: dict[str, _Set], vm_id: str) -> None:
+    for one in tuple(table.values()):
+        if vm_id in one.vms:
+            left = tuple(member for member in one.vms if member != vm_id)
+            state.put(table, replace(one, vms=left))
+
+
+_REBOOTABLE = {"up", "powering_up"}
+_RESETTABLE = {"up", "powering_down", "powering_up", "reboot_in_progress"}
+_STOPPABLE = _RESETTABLE | {"wait_for_launch", "paused", "not_responding", "suspended"}
+_SAVING_OR_RESTORING = {"saving_state", "restoring_state"}
+
+
+class PowerCommands:
+    """Each returns at once with its job, and raises `Rejected` as the engine refuses."""
+
+    def __init__(self, backend: Backend, running: Running, restarts: Restarts) -> None:
+        self._backend = backend
+        self._state = backend.state
+        self._running = running
+        self._restarts = restarts
+
+    def stop(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Power the VM off; one that is down stays so, which an event reports."""
+        seconds = self._backend.settings.stop_seconds
+        return self._end(vm_id, "stop", EventCode.USER_STOP_VM, seconds, "Stopping", caller)
+
+    def shutdown(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Ask the guest to shut down; one that is down stays so, which an event reports."""
+        seconds = self._backend.settings.shutdown_seconds
+        code = EventCode.USER_INITIATED_SHUTDOWN_VM
+        return self._end(vm_id, "shutdown", code, seconds, "Shutting down", caller)
+
+    def suspend(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Save the VM's memory and free its host."""
+        with self._backend.lock:
+            vm = self._unlocked_vm(vm_id, "suspend")
+            if vm.status in {"down", "unknown", "image_locked", "suspended"}:
+                raise rejections.vm_not_running("suspend")
+            if vm.status == "migrating":
+                raise rejections.migration_in_progress("suspend")
+            if vm.status != "up":
+                raise rejections.vm_status_illegal("suspend", vm.engine_status)
+            self._log(EventCode.USER_SUSPEND_VM, vm, caller)
+            job = self._backend.jobs.start(f"Performing Hibernate action on VM {vm.name}", caller)
+            self._running.suspend(vm_id, job, caller)
+            return job
+
+    def reboot(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Let the guest restart where it is."""
+        return self._restart(vm_id, "restart", EventCode.USER_REBOOT_VM, _REBOOTABLE, caller)
+
+    def reset(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Restart the VM where it is, whatever the guest says."""
+        return self._restart(vm_id, "reset", EventCode.USER_RESET_VM, _RESETTABLE, caller)
+
+    def _end(
+        self, vm_id: str, action: str, code: EventType, seconds: float, description: str, caller: Caller
+    ) -> Job:
+        with self._backend.lock:
+            vm = self._unlocked_vm(vm_id, action)
+            if vm.status == "down":
+                return self._skipped(vm, action, caller)
+            self._check_stoppable(vm, action)
+            suspended = vm.status == "suspended"
+            self._log(EventCode.USER_STOP_SUSPENDED_VM if suspended else code, vm, caller)
+            job = self._backend.jobs.start(f"{description} VM {vm.name}", caller)
+            self._running.power_down(vm_id, seconds, job, caller)
+            return job
+
+    def _skipped(self, vm: Vm, action: str, caller: Caller) -> Job:
+        words = {"status": "Down", "action": f"{action.capitalize()} VM"}
+        self._log(EventCode.VM_ALREADY_IN_REQUESTED_STATUS, vm, caller, words)
+        job = self._backend.jobs.start(f"{action.capitalize()} VM {vm.name}", caller)
+        self._backend.jobs.end(job, "finished")
+        return job
+
+    def _check_stoppable(self, vm: Vm, action: str) -> None:
+        if vm.status == "migrating":
+            raise rejections.migration_in_progress(action)
+        if vm.status in _SAVING_OR_RESTORING:
+            raise rejections.vm_saving_or_restoring(action)
+        if vm.status not in _STOPPABLE:
+            raise rejections.vm_not_running(action)
+
+    def _restart(self, vm_id: str, action: str, code: EventType, statuses: set[str], caller: Caller) -> Job:
+        with self._backend.lock:
+            vm = self._unlocked_vm(vm_id, action)
+            if vm.status not in statuses:
+                raise rejections.vm_status_illegal(action, vm.engine_status)
+            self._log(code, vm, caller)
+            verb = "Rebooting" if code is EventCode.USER_REBOOT_VM else "Resetting"
+            job = self._backend.jobs.start(f"{verb} VM {vm.name}", caller)
+            self._running.restart(vm_id, job)
+            return job
+
+    def _vm(self, vm_id: str, action: str) -> Vm:
+        vm = self._state.vms.get(vm_id)
+        if vm is None:
+            raise rejections.vm_not_found(action)
+        return vm
+
+    def _unlocked_vm(self, vm_id: str, action: str) -> Vm:
+        vm = self._vm(vm_id, action)
+        if vm_id in self._backend.vm_locks:
+            raise Rejected(self._backend.vm_locks[vm_id])
+        return vm
+
+    def _log(self, code: EventType, vm: Vm, caller: Caller, words: Mapping[str, object] = NO_WORDS) -> None:
+        host = None if vm.host is None else self._state.hosts[vm.host]
+        self._backend.audit_log.log(code, caller, vm=vm, host=host, words=words)
+
+
+#: What a VM of the template Blank has.
+_BLANK_MB = 1024
+_DOWN = {"down", "suspended"}
+
+
+class VmCommands(PowerCommands):
+    """Commands on VMs. Each returns at once with its job; what it started shows over simulated time.
+
+    All raise `Rejected` as the engine refuses. `start` and `migrate` wait for the external scheduler.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        running: Running,
+        migrations: Migrations,
+        restarts: Restarts,
+        scheduler: Scheduler,
+    ) -> None:
+        super().__init__(backend, running, restarts)
+        self._migrations = migrations
+        self._scheduler = scheduler
+        self._migrate = MigrateCommand(backend, migrations, scheduler)
+        self._change_cluster = ChangeClusterCommand(backend)
+
+    def add(self, vm: model.Vm, *, caller: Caller = ADMIN) -> Vm:
+        """Create a VM that is down, at once; its name is unique (409)."""
+        with self._backend.lock:
+            if any(vm.name == known.name for known in self._state.vms.values()):
+                raise rejections.vm_name_used("add")
+            vm = replace(vm, host=None, status="down", migrating_to=None)
+            created = Vm(**asdict(vm), created=self._backend.now)
+            self._state.put_vm(created)
+            permissions.grant(self._state, created)
+            self._log(EventCode.USER_ADD_VM, created, caller)
+            return created
+
+    def create(self, cluster_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
+        """Create a VM that is down, of the template Blank but for what is named."""
+        with self._backend.lock:
+            existing(self._state.clusters, cluster_id)
+            blank = Vm(
+                id=self._backend.new_id(),
+                name="",
+                cluster=cluster_id,
+                host=None,
+                status="down",
+                memory_mb=_BLANK_MB,
+                guaranteed_mb=_BLANK_MB,
+                usage_mem_percent=None,
+                usage_cpu_percent=None,
+                vcpus=1,
+                ha=False,
+                migratable=True,
+                hosted_engine=False,
+                created=self._backend.now,
+            )
+            vm = edit.applied(blank)
+            check(self._state, blank, vm, "add")
+            self._state.put_vm(vm)
+            self._log(EventCode.USER_ADD_VM, vm, caller)
+            return vm
+
+    def remove(self, vm_id: str, *, caller: Caller = ADMIN) -> None:
+        """Remove a VM that is down, with its permissions, from affinity groups and labels as well."""
+        with self._backend.lock:
+            vm = self._unlocked_vm(vm_id, "remove")
+            if vm.status != "down":
+                raise rejections.vm_not_down_for_removal()
+            for permission in self._state.permissions_on(vm):
+                self._state.drop(self._state.permissions, permission.id)
+            leave_groups_and_labels(self._state, vm.id)
+            self._running.forget(vm.id)
+            self._state.drop_vm(vm.id)
+            self._backend.jobs.note(f"Removing VM {vm.name} from system", caller)
+            self._log(EventCode.USER_REMOVE_VM_FINISHED, vm, caller)
+
+    def edit(self, vm_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
+        """Change what the edit names, at once."""
+        with self._backend.lock:
+            before = self._unlocked_vm(vm_id, "edit")
+            vm = edit.applied(before)
+            check(self._state, before, vm, "edit")
+            self._state.put_vm(vm)
+            self._backend.jobs.note(f"Editing VM {vm.name} properties", caller)
+            self._log(EventCode.USER_UPDATE_VM, vm, caller)
+            return vm
+
+    def change_cluster(self, vm_id: str, cluster_id: str, *, caller: Caller = ADMIN) -> Vm:
+        """Move a VM that is down to another cluster, at once; its affinity groups and labels lose it."""
+        with self._backend.lock:
+            return self._change_cluster.run(self._unlocked_vm(vm_id, "edit"), cluster_id, caller)
+
+    def start(self, vm_id: str, *, host_id: str | None = None, caller: Caller = ADMIN) -> Job:
+        """Start a VM that is down or suspended, on this host only if one is named."""
+        with self._backend.lock:
+            vm = self._unlocked_vm(vm_id, "run")
+            request = self._validated_start(vm, host_id, caller)
+            self._backend.vm_locks[vm_id] = rejections.vm_locked(vm.name)
+            self._log(EventCode.USER_INITIATED_RUN_VM, vm, caller)
+            job = self._backend.jobs.start(f"Launching VM {vm.name}", caller)
+        try:
+            self._scheduler.schedule(request, lambda target: self._launch(vm_id, target, job, caller))
+        except Rejected:
+            with self._backend.lock:
+                self._log(EventCode.USER_FAILED_RUN_VM, vm, caller, {"error": ""})
+                self._backend.jobs.end(job, "failed")
+            raise
+        finally:
+            with self._backend.lock:
+                del self._backend.vm_locks[vm_id]
+        return job
+
+    def migrate(
+        self,
+        vm_id: str,
+        *,
+        host_id: str | None = None,
+        cluster_id: str | None = None,
+        force: bool = False,
+        closure: bool = False,
+        caller: Caller = ADMIN,
+    ) -> Job:
+        """Begin a migration, to the host or where the scheduler says; `closure` takes hard peers along.
+
+        `cluster_id` is what the action carried; it decides which refusal a target equal to the source gets.
+        """
+        return self._migrate.run(
+            Order(
+                vm_id=vm_id,
+                host_id=host_id,
+                cluster_id=cluster_id,
+                force=force,
+                closure=closure,
+                caller=caller,
+            )
+        )
+
+    def migrate_by_system(self, vm_id: str, reason: str, *, hosts: Collection[str] = ()) -> Job:
+        """Begin a migration that the engine itself wants, to one of the hosts, or any if none is named.
+
+        The reason is the one that the event gives.
+        """
+        order = Order(vm_id=vm_id, hosts=frozenset(hosts), caller=SYSTEM, reason=reason)
+        return self._migrate.run(order)
+
+    def cancel_migration(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Stop a migration that the source still holds."""
+        with self._backend.lock:
+            vm = self._vm(vm_id, "cancel migration of")
+            if vm.engine_status != "MigratingFrom" or self._migrations.get(vm_id) is None:
+                self._log(EventCode.VM_CANCEL_MIGRATION_FAILED, vm, caller)
+                raise rejections.not_migrating()
+            job = self._backend.jobs.start(f"Canceling Migration of VM {vm.name}", caller)
+            self._migrations.cancel(vm_id, caller)
+            self._backend.jobs.end(job, "finished")
+            return job
+
+    def crash(self, vm_id: str) -> None:
+        """Let the VM die, which no engine commands: it is down with an error, and restarts if it is HA."""
+        with self._backend.lock:
+            vm = self._vm(vm_id, "crash")
+            if not vm.runs:
+                raise rejections.vm_not_running("crash")
+            migration = self._migrations.get(vm_id)
+            if migration is not None:
+                self._migrations.abort(migration, "Lost connection with qemu process")
+            words = {"exit": "Lost connection with qemu process"}
+            self._log(EventCode.VM_DOWN_ERROR, vm, SYSTEM, words)
+            self._running.set_down(vm_id, ended="failed")
+            if vm.ha:
+                self._log(EventCode.HA_VM_FAILED, self._vm(vm_id, "crash"), SYSTEM)
+            self._restarts.restart(vm_id)
+
+    def _validated_start(self, vm: Vm, host_id: str | None, caller: Caller) -> Request:
+        """Give the scheduler's request; a refusal is logged as event 54."""
+        try:
+            if vm.runs:
+                raise rejections.vm_running("run")
+            if vm.status not in _DOWN:
+                raise rejections.vm_status_illegal("run", vm.engine_status)
+            if host_id is not None and host_id not in self._state.hosts:
+                raise rejections.invalid_host("run")
+            whitelist = frozenset() if host_id is None else frozenset({host_id})
+            request = Request(vm_ids=(vm.id,), whitelist=whitelist)
+            self._scheduler.validate(request, "run")
+        except Rejected as refusal:
+            words = {"error": f" due to a failed validation: {refusal.detail}"}
+            self._log(EventCode.USER_FAILED_RUN_VM, vm, caller, words)
+            raise
+        return request
+
+    def _launch(self, vm_id: str, host_id: str, job: Job, caller: Caller) -> None:
+        self._running.launch(vm_id, host_id, job, caller)
+        self._log(EventCode.USER_STARTED_VM, self._state.vms[vm_id], caller)

@@ -1,1 +1,0 @@
-"""What of the engine's answers follows from Java: how its ids compare, its tables, and its numbers."""
