@@ -79,4 +79,8 @@ class ServedInventory:
     async def _end(self) -> None:
         self._server.close()
         self._readers.close()
+        waiting = asyncio.all_tasks() - {asyncio.current_task()}
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
         self._served.close()

@@ -105,7 +105,7 @@ LENGTH = struct.Struct(">I")
 #: What the service says when it has heard a question.
 HEARD = LENGTH.pack(0)
 #: A list of 5,000 hosts takes 200 KiB.
-LONGEST_QUESTION = 4 << 20
+LONGEST_QUESTION = 1 << 20
 _LONGEST_ANSWER = 1 << 30
 
 Answer = TypeVar("Answer", State, Decided, int)

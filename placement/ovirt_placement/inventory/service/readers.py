@@ -6,8 +6,11 @@ import asyncio
 import contextlib
 import logging
 import resource
+import socket
+import struct
 import sys
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -44,12 +47,20 @@ _SILENCE_SECONDS = 5.0
 #: Descriptors for everything but readers: connections to the engine, the store, what is published.
 _OTHER_DESCRIPTORS = 48
 _FEWEST_READERS = 16
+#: What one user of this machine may have at once, so that it keeps nothing from the others: connections,
+#: decisions that are made, and states that are made and sent, of which each can be 20 MiB.
+_MOST_OF_ONE_USER = 512
+_MOST_DECISIONS, _MOST_LONG_DECISIONS, _MOST_STATES = 32, 2, 4
+#: Who does not take an answer for so long is closed: it stands in memory meanwhile.
+_TAKING_SECONDS = 10.0
 _MOST_AT_ONCE = 100
 #: An engine schedules with some 20 threads; a decision may wait for it or a VM, and holds one of these.
 _QUICK_THREADS = 64
 #: What can calculate long has few threads of its own, and leaves the processor to the quick ones.
-_SLOW_THREADS = 2
+_SLOW_THREADS = 4
 SLOW_UNITS = frozenset({"HaAdmissionFilter", "HaAdmissionWeight"})
+#: Process, user and group of who is connected, as the kernel has them.
+_PEER = struct.Struct("3i")
 #: That readers were closed is said again after so long.
 _QUIET_SECONDS = 60.0
 #: From Python 3.13 on, a server that ends removes its socket, by a path that leads nowhere by then.
@@ -70,6 +81,20 @@ async def _read(reader: asyncio.StreamReader) -> Question:
     if length > LONGEST_QUESTION:
         raise ValueError("no question is so long")
     return question_decoder.decode(await reader.readexactly(length))
+
+
+def _user_of(writer: asyncio.StreamWriter) -> int:
+    """Who asks, as the kernel knows it."""
+    peer: socket.socket = writer.get_extra_info("socket")
+    _, user, _ = _PEER.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+    return int(user)
+
+
+async def _send(writer: asyncio.StreamWriter, answer: State | Decided | int) -> None:
+    """Raises `TimeoutError` if it is not taken."""
+    writer.write(framed(answer))
+    async with asyncio.timeout(_TAKING_SECONDS):
+        await writer.drain()
 
 
 def _backlog() -> int:
@@ -100,9 +125,15 @@ class Readers:
         self._quick = ThreadPoolExecutor(_QUICK_THREADS, "decision")
         self._slow = ThreadPoolExecutor(_SLOW_THREADS, "long-decision")
         self._changed = asyncio.Condition()
-        self._connected = 0
-        #: Those that have asked nothing yet, the oldest first.
-        self._silent: dict[asyncio.StreamWriter, None] = {}
+        #: How many connections each user has.
+        self._connected = Counter[int]()
+        self._deciding = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(_MOST_DECISIONS))
+        self._deciding_long = defaultdict[int, asyncio.Semaphore](
+            lambda: asyncio.Semaphore(_MOST_LONG_DECISIONS)
+        )
+        self._sending = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(_MOST_STATES))
+        #: Those that have asked nothing yet, the oldest first, with their users.
+        self._silent: dict[asyncio.StreamWriter, int] = {}
         #: How many wait for whatever is published next.
         self._waking = 0
         self._said = Said(_QUIET_SECONDS)
@@ -139,14 +170,15 @@ class Readers:
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one question; this is what a connection is for.
 
-        While there are too many, who has said nothing for longest goes for a new one; if all have asked, it
-        is not answered: what is published needs descriptors, too.
+        While there are too many, or too many of one user, who has said nothing for longest goes for a new
+        one; if all have asked, it is not answered: what is published needs descriptors, too.
         """
-        if self._connected >= max(self._most, _FEWEST_READERS) and not self._make_room():
+        user = _user_of(writer)
+        if not self._has_room(user):
             self._refuse(writer)
             return
-        self._connected += 1
-        self._silent[writer] = None
+        self._connected[user] += 1
+        self._silent[writer] = user
         try:
             async with asyncio.timeout(_SILENCE_SECONDS):
                 question = await _read(reader)
@@ -156,29 +188,42 @@ class Readers:
                 return
             writer.write(HEARD)
             self._metrics.questions.labels(type(question).__name__.lower()).inc()
-            writer.write(await self._answered(question))
-            await writer.drain()
+            await self._answer(question, user, writer)
         except (OSError, EOFError, ValueError, RecursionError):
             _log.debug("a reader went away, said nothing, or spoke another language")
+            writer.transport.abort()
         except asyncio.CancelledError:
             _log.debug("a reader waited until the end")  # who awaits a connection takes this for a mistake
         finally:
-            self._connected -= 1
+            self._connected[user] -= 1
             self._silent.pop(writer, None)
             writer.close()
 
-    async def _answered(self, question: Question) -> bytes:
-        if isinstance(question, Refresh):
-            return framed(await self._refreshed(question))
-        if isinstance(question, Wake):
-            return framed(await self._woken(question.version))
-        pool = self._slow if question.unit in SLOW_UNITS else self._quick
+    async def _answer(self, question: Question, user: int, writer: asyncio.StreamWriter) -> None:
         loop = asyncio.get_running_loop()
-        return framed(await loop.run_in_executor(pool, self._decide, question))
+        if isinstance(question, Wake):
+            await _send(writer, await self._woken(question.version))
+        elif isinstance(question, Refresh):
+            error = await self.fresh(question)
+            async with self._sending[user]:
+                await _send(writer, await self._state_of(question, error))
+        else:
+            is_slow = question.unit in SLOW_UNITS
+            pool, shares = (self._slow, self._deciding_long) if is_slow else (self._quick, self._deciding)
+            async with shares[user]:
+                await _send(writer, await loop.run_in_executor(pool, self._decide, question))
 
-    def _make_room(self) -> bool:
-        """Close a connection that has asked nothing yet; whether there was one."""
-        oldest = next(iter(self._silent), None)
+    def _has_room(self, user: int) -> bool:
+        """Whether another connection of a user has room, if need be in place of one that asks nothing."""
+        most = max(self._most, _FEWEST_READERS)
+        if self._connected.total() >= most:
+            return self._make_room({*self._silent.values()})
+        share = min(_MOST_OF_ONE_USER, max(most // 2, _FEWEST_READERS))
+        return self._connected[user] < share or self._make_room({user})
+
+    def _make_room(self, users: Container[int]) -> bool:
+        """Close a connection of these users that has asked nothing yet; whether there was one."""
+        oldest = next((one for one, user in self._silent.items() if user in users), None)
         if oldest is None:
             return False
         del self._silent[oldest]
@@ -191,9 +236,8 @@ class Readers:
             _log.warning("readers are closed, since too many are connected: those first that ask nothing")
         writer.transport.abort()
 
-    async def _refreshed(self, question: Refresh) -> State:
+    async def _state_of(self, question: Refresh, error: str | None) -> State:
         """The state with what has changed since the version that the reader has; or why there is none."""
-        error = await self.fresh(question)
         version = self._publisher.version
         if error is not None or version is None:
             moments = () if version is None else tuple(version.moments)

@@ -1,0 +1,148 @@
+"""Users of this machine: what one has of the service at once is bounded, and keeps nothing from another."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement.inventory.published.protocol import (
+    HEARD,
+    Decide,
+    Decided,
+    NoAnswer,
+    NoService,
+    Question,
+    Refresh,
+    State,
+    Wake,
+    address,
+    ask,
+    framed,
+)
+from ovirt_placement.inventory.published.publication import Moments
+from ovirt_placement.inventory.service import readers
+from tests.kit.served import ServedInventory
+from tests.placement.model.full_state import full_state, loaded
+
+#: More than the kernel keeps of an answer that is not read.
+_VMS = 3_000
+_SECONDS, _BRIEF_SECONDS = 30.0, 0.1
+STATE = Refresh(0.0)
+
+
+class Users:
+    """Whoever connects is the current user; connections stand until they are closed."""
+
+    def __init__(self, served: ServedInventory, stack: ExitStack) -> None:
+        self.current = 1
+        self.directory = served.config.inventory.directory
+        self._stack = stack
+
+    def connect(self, question: Question | None) -> socket.socket:
+        """Ask, if there is a question, and see that it was heard; the answer is left where it is."""
+        connection = self._stack.enter_context(socket.socket(socket.AF_UNIX))
+        connection.settimeout(_SECONDS)
+        with address(self.directory) as path:
+            connection.connect(path)
+        if question is not None:
+            connection.sendall(framed(question))
+            if connection.recv(len(HEARD)) != HEARD:
+                raise NoService
+        return connection
+
+    def state(self, seconds: float = _SECONDS) -> State:
+        return ask(self.directory, STATE, seconds, State)
+
+
+def rest(connection: socket.socket) -> bytes:
+    """What is still to be had of an answer before the connection ends."""
+    found = b""
+    with suppress(ConnectionResetError):
+        while more := connection.recv(1 << 20):
+            found += more
+    return found
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[ServedInventory]:
+    file = tmp_path / "placement.toml"
+    file.write_text(
+        f'[engine]\nurl = "https://e/ovirt-engine/api"\n[inventory]\ndirectory = "{tmp_path}/run"\n'
+    )
+    made = ServedInventory(file)
+    snapshot = loaded(full_state())
+    vms = tuple(replace(snapshot.vms[0], id=f"v{at}", name=f"vm number {at}") for at in range(_VMS))
+    made.publish(replace(snapshot, vms=vms, affinity_groups=()), Moments(*(1.0 for _ in Moments._fields)))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def users(served: ServedInventory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Users]:
+    with ExitStack() as stack:
+        made = Users(served, stack)
+        monkeypatch.setattr(readers, "_user_of", lambda writer: made.current)
+        yield made
+
+
+def test_states_that_are_not_taken_keep_none_from_another_user(users: Users) -> None:
+    held = [users.connect(STATE) for _ in range(4)]
+    with pytest.raises(NoAnswer):
+        users.state(_BRIEF_SECONDS)
+    users.current = 2
+    assert len(users.state().changed) > 1
+    users.current = 1
+    held[0].close()
+    assert len(users.state().changed) > 1
+
+
+def test_who_does_not_take_the_answer_is_closed(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "_TAKING_SECONDS", 0.05)
+    held = [users.connect(STATE) for _ in range(4)]
+    assert len(users.state().changed) > 1, "their places are free again"
+    whole = len(framed(users.state()))
+    assert all(len(rest(one)) < whole for one in held)
+
+
+def test_connections_of_one_user_leave_room_for_others(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = users.state().version
+    monkeypatch.setattr(readers, "_MOST_OF_ONE_USER", 3)
+    waiting = [users.connect(Wake(version)) for _ in range(2)]
+    silent = users.connect(None)
+    assert users.state().version, "in the place of the silent one"
+    assert silent.recv(1) == b""
+    waiting.append(users.connect(Wake(version)))
+    with pytest.raises((NoService, OSError)):
+        users.connect(Wake(version))
+    users.current = 2
+    assert users.state().version == version
+
+
+def test_decisions_of_one_user_leave_threads_to_others(
+    users: Users, served: ServedInventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+
+    def decide(question: Decide) -> Decided:
+        if question.vm == "held":
+            goes_on.wait(_SECONDS)
+        return Decided(["h1"])
+
+    monkeypatch.setattr(served._readers, "_decide", decide)
+    held = []
+    for unit, most in (("AffinityFilter", 32), ("HaAdmissionFilter", 2)):
+        users.current = 1
+        held += [users.connect(Decide("filter", unit, ["h1"], "held")) for _ in range(most)]
+        quick = Decide("filter", unit, ["h1"])
+        with pytest.raises(NoAnswer):
+            ask(users.directory, quick, _BRIEF_SECONDS, Decided)
+        users.current = 2
+        assert ask(users.directory, quick, _SECONDS, Decided).hosts == ["h1"]
+    goes_on.set()
+    assert all(rest(one) for one in held)
