@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ovirt_placement import config
 from ovirt_placement.inventory.client.asking import Services
-from ovirt_placement.inventory.published.protocol import Decide, Decided, Hangs, NoAnswer, NoService
+from ovirt_placement.inventory.published.protocol import Decide, Decided, Hangs, Method, NoAnswer, NoService
 
 #: The cluster's scheduling properties, as the engine hands them to every unit; None for none at all.
 Properties = Mapping[str, str] | None
@@ -89,7 +89,7 @@ def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer
     return answer
 
 
-def _ask(method: str, unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> Decided:
+def _ask(method: Method, unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> Decided:
     question = Decide(
         method,
         unit,

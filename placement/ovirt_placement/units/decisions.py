@@ -24,8 +24,12 @@ from ovirt_placement.units.overload import Overload
 from ovirt_placement.units.recorded_reasons import recorded
 from ovirt_placement.units.reporting import Report, Reporting
 from ovirt_service.errors import UserError
+from ovirt_service.saying import Few
 
 _log = logging.getLogger(__name__)
+
+#: Of failures of one unit, so many are logged in this time.
+_MOST_FAILURES, _FAILURES_SECONDS = 5, 60.0
 
 
 class UnknownVmError(LookupError):
@@ -55,9 +59,12 @@ class Decider:
         self._first_seconds = first_seconds
         self._overload = Overload()
         self._reporting = Reporting()
+        self._failures = Few(_MOST_FAILURES, _FAILURES_SECONDS)
 
     def __call__(self, question: Decide) -> Decided:
         """Answer a question; what went wrong is the answer, too."""
+        if question.unit not in UNITS:
+            return Decided(failure=f"there is no unit {question.unit!r:.100}")
         report = self._reporting.begin(question)
         try:
             return replace(self._answered(question, report), log=report.lines)
@@ -68,7 +75,9 @@ class Decider:
         except UserError as error:
             return Decided(failure=str(error), log=report.lines)
         except Exception as error:  # the caller learns of it, whatever it is
-            _log.exception("%s failed", question.unit)
+            left_out = self._failures.left_out(question.unit)
+            if left_out is not None:
+                _log.exception("%s failed, after %d failures that are not shown", question.unit, left_out)
             return Decided(failure=f"{type(error).__name__}: {error}", log=report.lines)
 
     def _answered(self, question: Decide, report: Report) -> Decided:

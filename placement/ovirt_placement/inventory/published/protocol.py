@@ -15,11 +15,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
 SOCKET_NAME = "socket"
+
+
+#: What a policy unit does.
+Method = Literal["filter", "score", "balance"]
 
 
 class Refresh(msgspec.Struct, tag="refresh", frozen=True):
@@ -46,8 +50,7 @@ class Wake(msgspec.Struct, tag="wake", frozen=True):
 class Decide(msgspec.Struct, tag="decide", frozen=True):
     """Answer as a policy unit: the hosts of a filter, the ranks of a weight, the move of a balance."""
 
-    #: filter, score or balance.
-    method: str
+    method: Method
     unit: str
     hosts: list[str]
     vm: str = ""

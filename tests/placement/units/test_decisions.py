@@ -1,12 +1,15 @@
-"""What a person asks a unit leaves nothing behind by which later decisions go."""
+"""Decisions: what a person asks leaves nothing behind, and what cannot be asked fills no log."""
 
 from __future__ import annotations
 
+import logging
+
+import msgspec
 import pytest
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.decision import Base, Decisions
-from ovirt_placement.inventory.published.protocol import Decide
+from ovirt_placement.inventory.published.protocol import Decide, Method
 from ovirt_placement.inventory.published.publication import now
 from ovirt_placement.units.decisions import Decider
 from tests.builders import APART, group, host, snapshot, vm
@@ -29,7 +32,7 @@ class Source:
 
 @pytest.mark.parametrize(("method", "unit"), [("filter", "AffinityFilter"), ("score", "SoftAffinityWeight")])
 @pytest.mark.parametrize("by_hand", [False, True], ids=["engine", "person"])
-def test_only_what_the_engine_asks_is_expected(method: str, unit: str, by_hand: bool) -> None:
+def test_only_what_the_engine_asks_is_expected(method: Method, unit: str, by_hand: bool) -> None:
     decisions = Decisions(Source(), InventorySettings())
     decide = Decider(decisions, 1.0)
     decided = decide(Decide(method, unit, ["h1", "h2"], "new", by_hand=by_hand))
@@ -39,3 +42,25 @@ def test_only_what_the_engine_asks_is_expected(method: str, unit: str, by_hand: 
     others = Decisions(Source(), InventorySettings())
     Decider(others, 1.0)(Decide(method, unit, ["h1", "h2"], "a"))
     assert not others.accepted.has_news
+
+
+def test_a_unit_that_there_is_not_is_no_failure_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    decide = Decider(Decisions(Source(), InventorySettings()), 1.0)
+    found = decide(Decide("filter", "no such unit", ["h1"], "new"))
+    assert found.failure == "there is no unit 'no such unit'"
+    assert not caplog.records
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.msgpack.decode(
+            msgspec.msgpack.encode({"type": "decide", "method": "x", "unit": "u", "hosts": []}), type=Decide
+        )
+
+
+def test_of_failures_without_end_a_few_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Source):
+        def base(self, *asked: object, **given: object) -> Base:
+            raise RuntimeError("broken")
+
+    decide = Decider(Decisions(Broken(), InventorySettings()), 1.0)
+    for _ in range(100):
+        assert decide(Decide("filter", "AffinityFilter", ["h1"], "new")).failure == "RuntimeError: broken"
+    assert len([one for one in caplog.records if one.levelno >= logging.ERROR]) == 5
