@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.ha_check_domains import configured_domains
+from ovirt_placement.answers.ha_check import configured_domains
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import vm_name

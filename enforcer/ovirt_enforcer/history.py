@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.promises import fewest_text
+from ovirt_placement.answers.document import fewest_text
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import group_name, host_name

@@ -13,10 +13,10 @@ from ovirt_enforcer.ha_monitor.verdict import ReservationState, judge
 from ovirt_placement.answers.cluster_status import cluster_status
 from ovirt_placement.answers.health import Health
 from ovirt_placement.answers.health import judge as judge_health
+from ovirt_placement.answers.placement import violations
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import text
-from ovirt_placement.answers.rules.check import lines, rules_check
-from ovirt_placement.answers.violations import violations
+from ovirt_placement.answers.rules import check_lines, rules_check
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Host, PlacementKey, PlacementRule, SchedulingPolicy, Snapshot, Vm
 from ovirt_placement.model.placement_rules import MemberSearch
@@ -207,7 +207,7 @@ _WHY = "the tags of hosts have not been read yet"
 
 
 def test_everything_says_that_it_is_not_known_yet() -> None:
-    assert list(lines(rules_check(LATE))) == [f"not known yet: placement rule r: {_WHY}"]
+    assert list(check_lines(rules_check(LATE))) == [f"not known yet: placement rule r: {_WHY}"]
     assert violations(LATE, LATE.clusters).unknown == (f"placement rule r: {_WHY}",)
     planned = text(plan_record(make_plan(LATE, CLUSTER), LATE))
     assert planned.splitlines() == ["Cluster cluster1: nothing is planned.", f"  Not now: {_WHY}"]
@@ -221,5 +221,5 @@ def test_everything_says_that_it_is_not_known_yet() -> None:
 
 
 def test_with_all_read_there_is_a_verdict_again() -> None:
-    assert list(lines(rules_check(TAGGED))) == ["No mistakes in 1 placement rules."]
+    assert list(check_lines(rules_check(TAGGED))) == ["No mistakes in 1 placement rules."]
     assert judge(TAGGED, CLUSTER, HaSettings()).state is not ReservationState.UNKNOWN

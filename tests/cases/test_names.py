@@ -14,8 +14,7 @@ from prometheus_client import Gauge
 from ovirt_enforcer.cli.main import main
 from ovirt_enforcer.service.logs import NameWatch
 from ovirt_enforcer.settings import EnforcerSettings, MaintenanceSettings, Mode, Window
-from ovirt_placement.answers.sections import ConfiguredName, names_of
-from ovirt_placement.answers.unmatched_names import unmatched_names
+from ovirt_placement.answers.configured import ConfiguredName, names_of, unmatched_names
 from ovirt_placement.config import DomainSettings, HaSettings
 from ovirt_placement.lookups.called import value_of
 from ovirt_placement.model import PlacementKey, PlacementRule, Snapshot, state_file

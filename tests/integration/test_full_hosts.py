@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.answers.why import why
+from ovirt_placement.answers.placement import why
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules.failover.check import check

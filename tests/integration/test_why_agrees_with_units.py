@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ovirt_placement import inventory
-from ovirt_placement.answers.why import JudgedHost, why
+from ovirt_placement.answers.placement import JudgedHost, why
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.scheduling.ranking import order
 from ovirt_placement.units import client

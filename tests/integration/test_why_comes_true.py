@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from msgspec.structs import replace
 from ovirtsdk4 import types
 
-from ovirt_placement.answers.why import why
+from ovirt_placement.answers.placement import why
 from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
 from ovirt_placement.rules.scheduling.ranking import order
 from ovirt_simulator.core.engine import Engine

@@ -11,17 +11,14 @@ from starlette.requests import Request
 
 from ovirt_placement.answers.conflicts import ConflictsDocument
 from ovirt_placement.answers.doctor.answer import DoctorDocument
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.listing import GroupsListDocument
-from ovirt_placement.answers.ha_check import HaCheckDocument
-from ovirt_placement.answers.ha_check_domains import all_together
+from ovirt_placement.answers.ha_check import HaCheckDocument, all_together
 from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument
+from ovirt_placement.answers.placement import ViolationsDocument, WhereDocument, WhyDocument
 from ovirt_placement.answers.status import StatusDocument
-from ovirt_placement.answers.violations import ViolationsDocument
-from ovirt_placement.answers.where import WhereDocument
-from ovirt_placement.answers.why import WhyDocument
 from ovirt_placement.model import Cluster
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.cluster_map import MapDocument

@@ -8,8 +8,13 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ovirt_placement.answers.ha_check import CheckedCluster, UnplacedRecord
-from ovirt_placement.answers.ha_check_domains import Domains, all_together, configured_domains
+from ovirt_placement.answers.ha_check import (
+    CheckedCluster,
+    Domains,
+    UnplacedRecord,
+    all_together,
+    configured_domains,
+)
 from ovirt_placement.model import Cluster
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ovirt_placement import inventory
-from ovirt_placement.answers.freshness import KnownState, known_state
+from ovirt_placement.answers.document import KnownState, known_state
 from ovirt_placement.answers.status import KnownParts, nothing_known, of_known
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot

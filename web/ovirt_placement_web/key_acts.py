@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ovirt_placement.answers.document import listed
 from ovirt_placement.answers.keys.change import keys_change
 from ovirt_placement.answers.keys.change import lines as change_lines
 from ovirt_placement.answers.keys.changing import objections
 from ovirt_placement.answers.keys.reading import read_named, read_records, read_with
 from ovirt_placement.answers.keys.sentences import key_title, written, written_weight
-from ovirt_placement.answers.sentences import listed
 from ovirt_placement.answers.what_if import lines as foreseen_lines
 from ovirt_placement.inventory.client.keys import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot

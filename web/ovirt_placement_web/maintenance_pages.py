@@ -7,12 +7,11 @@ from typing import Any
 from starlette.requests import Request
 
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.durations import duration_text
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import duration_text, find
 from ovirt_placement.answers.foreseen_moves import move_text
 from ovirt_placement.answers.maintenance import ClusterMaintenance
-from ovirt_placement.answers.maintenance_runs import PHASES, runs_document
 from ovirt_placement.answers.maintenance_text import rest_text, summary_text
+from ovirt_placement.answers.orders import PHASES, runs_document
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store.maintenance import MaintenanceStore

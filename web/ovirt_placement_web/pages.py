@@ -18,14 +18,12 @@ from ovirt_enforcer.history import (
     steps,
     steps_about,
 )
-from ovirt_placement.answers.conflicts import ConflictFound
-from ovirt_placement.answers.contradictions import ContradictionFound
+from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound
 from ovirt_placement.answers.decisions import past
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find
 from ovirt_placement.answers.keys import of_host, of_vm
-from ovirt_placement.answers.restart_order import Restart, after_text, restart_text
+from ovirt_placement.answers.placement import Restart, after_text, not_asked_text, restart_text
 from ovirt_placement.answers.status import lines as status_lines
-from ovirt_placement.answers.why import not_asked_text
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.answers.sentences import listed
+from ovirt_placement.answers.document import listed
 from ovirt_placement.config import Config
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan

@@ -10,30 +10,34 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ovirt_enforcer.on_request.plans import RoomFound
-from ovirt_placement.answers import sections
+from ovirt_placement.answers import configured
+from ovirt_placement.answers.configured import ConfiguredName
 from ovirt_placement.answers.conflicts import ConflictsDocument, conflicts
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, decisions_at
 from ovirt_placement.answers.decisions.moments import Moment
 from ovirt_placement.answers.decisions.record import record_of
 from ovirt_placement.answers.doctor.answer import DoctorDocument, doctor
+from ovirt_placement.answers.document import dated
 from ovirt_placement.answers.enforcement import EnforcementRecord, enforcement
-from ovirt_placement.answers.freshness import dated
 from ovirt_placement.answers.groups.listing import GroupsListDocument, groups_list
-from ovirt_placement.answers.ha_check import HaCheckDocument, ha_check
-from ovirt_placement.answers.ha_check_domains import Domains
+from ovirt_placement.answers.ha_check import Domains, HaCheckDocument, ha_check
 from ovirt_placement.answers.keys.listing import KeysListDocument, keys_list
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument, keys_of_host
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument, keys_of_vm
 from ovirt_placement.answers.last_decisions import LastDecisionsDocument, last_decisions
 from ovirt_placement.answers.local_proxy import of_machine
 from ovirt_placement.answers.maintenance import ClusterMaintenance
+from ovirt_placement.answers.placement import (
+    ViolationsDocument,
+    WhereDocument,
+    WhyDocument,
+    violations,
+    where,
+    why,
+)
 from ovirt_placement.answers.plans.course import leads_to
-from ovirt_placement.answers.sections import ConfiguredName
 from ovirt_placement.answers.status import StatusDocument, status
-from ovirt_placement.answers.violations import ViolationsDocument, violations
 from ovirt_placement.answers.what_if import WhatIfDocument, what_if
-from ovirt_placement.answers.where import WhereDocument, where
-from ovirt_placement.answers.why import WhyDocument, why
 from ovirt_placement.config import Config, reread
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.reading.events import LatestEvents, find_refusals
@@ -111,9 +115,9 @@ class Questions:
             names: tuple[ConfiguredName, ...] = ()
             try:
                 configuration = reread(self._config)
-                mistakes = tuple(sections.complaints(configuration))
+                mistakes = tuple(configured.complaints(configuration))
                 enforcer = None if mistakes else enforcement(configuration, view.snapshot, STORE_SECONDS)
-                names = sections.configured_names(configuration)
+                names = configured.configured_names(configuration)
             except UserError as error:
                 mistakes = (str(error),)
             proxy = of_machine(self._config.engine.name)

@@ -34,9 +34,8 @@ from ovirt_placement import config, inventory
 from ovirt_placement import config as configuration
 from ovirt_placement.answers import history, trend
 from ovirt_placement.answers.activity import named_cluster_of
-from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.document import Document, find
 from ovirt_placement.answers.enforcement import not_led
-from ovirt_placement.answers.finding import find
 from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show, show_json
 from ovirt_placement.cli.store import opened, stored

@@ -11,7 +11,7 @@ from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_deadline, add_return, add_state, asked, duration
 from ovirt_enforcer.on_request.plans import HOST_SECONDS, Asked, maintenance_options, maintenance_planned
 from ovirt_placement import config as configuration
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find
 from ovirt_placement.answers.maintenance import (
     FORMAT,
     MaintenancePlans,

@@ -24,13 +24,8 @@ from ovirt_enforcer.on_request.maintenance_runs import (
 )
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
-from ovirt_placement.answers.finding import find
-from ovirt_placement.answers.maintenance_runs import (
-    MaintenanceRunsDocument,
-    run_lines,
-    runs_change,
-    runs_document,
-)
+from ovirt_placement.answers.document import find
+from ovirt_placement.answers.orders import MaintenanceRunsDocument, run_lines, runs_change, runs_document
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json

@@ -14,7 +14,7 @@ from ovirt_enforcer.on_request.plans import PlansBack
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
-from ovirt_placement.answers.approvals import ApprovalChangeDocument, approval_change, refusal_change
+from ovirt_placement.answers.orders import ApprovalChangeDocument, approval_change, refusal_change
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import step_text, text

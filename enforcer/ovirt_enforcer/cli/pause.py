@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
-from ovirt_placement.answers.finding import find
-from ovirt_placement.answers.pauses import PausesChangeDocument
+from ovirt_placement.answers.document import find
+from ovirt_placement.answers.orders import PausesChangeDocument
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show, show_json

@@ -12,11 +12,10 @@ from ovirt_enforcer.on_request.plans import RoomFound, planned, room_for
 from ovirt_enforcer.policy_simulation.simulation import SimulationOutcome, Simulations, simulate
 from ovirt_enforcer.policy_simulation.simulation import text as simulation_text
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find, none_text
 from ovirt_placement.answers.plans.records import plans_record
 from ovirt_placement.answers.plans.text import steps_text
 from ovirt_placement.answers.plans.text import text as plan_text
-from ovirt_placement.answers.promises import none_text
 from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import add_cluster, clusters_of, read_state, show_json
 from ovirt_placement.model import Snapshot

@@ -7,7 +7,7 @@ from typing import Final
 
 from ovirt_enforcer.gates.gate import ClusterGate, Facts, Gate, HostAction, Movement, VmGate, by_vm, refused
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.sentences import upgrade_text
+from ovirt_placement.answers.document import upgrade_text
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.plan import Step

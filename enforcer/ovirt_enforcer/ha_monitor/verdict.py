@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
-from ovirt_placement.answers.ha_check_domains import configured_domains
-from ovirt_placement.answers.sentences import listed
+from ovirt_placement.answers.document import listed
+from ovirt_placement.answers.ha_check import configured_domains
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import be, counted

@@ -12,7 +12,7 @@ from typing import Final
 
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_placement.answers.why import why
+from ovirt_placement.answers.placement import why
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_service.saying import Said
 

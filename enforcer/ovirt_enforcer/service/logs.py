@@ -15,8 +15,7 @@ from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.reading import Reading
 from ovirt_enforcer.settings import EnforcerSettings, recorded_settings
-from ovirt_placement.answers.sections import ConfiguredName
-from ovirt_placement.answers.unmatched_names import unmatched_names
+from ovirt_placement.answers.configured import ConfiguredName, unmatched_names
 from ovirt_placement.lookups.called import UnmatchedName
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.store.cycles import Cycle, CycleStore, OpenBreaker, RememberedRefusal

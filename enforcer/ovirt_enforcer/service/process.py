@@ -37,7 +37,7 @@ from ovirt_enforcer.service.reading import Orders, Parts
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.service.triggers import Changes, StateReading
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.sections import configured_names
+from ovirt_placement.answers.configured import configured_names
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault, connect
 from ovirt_placement.engine.reading.events import find_start_events

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement.answers.approvals import ApprovalChangeDocument, RefusalChangeDocument
 from ovirt_placement.answers.conflicts import ConflictsDocument
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument
 from ovirt_placement.answers.decisions.refused import RefusedPlacementsDocument
@@ -25,19 +24,20 @@ from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument
 from ovirt_placement.answers.last_decisions import LastDecisionsDocument
-from ovirt_placement.answers.maintenance_runs import MaintenanceChangeDocument, MaintenanceRunsDocument
-from ovirt_placement.answers.pauses import PausesChangeDocument
-from ovirt_placement.answers.rules.change import RulesChangeDocument
-from ovirt_placement.answers.rules.check import RulesCheckDocument
-from ovirt_placement.answers.rules.listing import RulesListDocument
+from ovirt_placement.answers.orders import (
+    ApprovalChangeDocument,
+    MaintenanceChangeDocument,
+    MaintenanceRunsDocument,
+    PausesChangeDocument,
+    RefusalChangeDocument,
+    StoreChangeDocument,
+)
+from ovirt_placement.answers.placement import ViolationsDocument, WhereDocument, WhyDocument
+from ovirt_placement.answers.rules import RulesChangeDocument, RulesCheckDocument, RulesListDocument
 from ovirt_placement.answers.setup.answer import SetupDocument
 from ovirt_placement.answers.status import StatusDocument
-from ovirt_placement.answers.store_change import StoreChangeDocument
 from ovirt_placement.answers.trend import TrendDocument
-from ovirt_placement.answers.violations import ViolationsDocument
 from ovirt_placement.answers.what_if import WhatIfDocument
-from ovirt_placement.answers.where import WhereDocument
-from ovirt_placement.answers.why import WhyDocument
 
 DOCUMENTS = (
     StatusDocument,

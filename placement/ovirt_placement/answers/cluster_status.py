@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ovirt_placement.answers.document import safe_word, upgrade_text
 from ovirt_placement.answers.ha_check import LostVm, lost_vm
 from ovirt_placement.answers.policy_units import usual_units
-from ovirt_placement.answers.promises import safe_word
-from ovirt_placement.answers.sentences import upgrade_text
 from ovirt_placement.forecast.surviving import survived_of
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.amounts import counted

@@ -1,10 +1,28 @@
-"""What every answer as data says of itself: its kind, the version of all that stands in it, its age."""
+"""What all answers share: kind, version and age; what words name; and the words that promise something."""
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
+import msgspec
+
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.inventory import Measured
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.names import Named, NamedGroup, choices, named_group, named_host, named_vm
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.rule import Rule
+from ovirt_placement.rules.sentences import sentence
+from ovirt_service.decoding import nearest
+from ovirt_service.errors import UserError
+
+# -- What every answer as data says of itself: its kind, the version of all that stands in it, its age.
+
 
 #: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
 VERSION: Literal[1] = 1
@@ -30,3 +48,241 @@ class ChangeDocument(Document, frozen=True, kw_only=True):
     changed: bool
     #: Whether it was but tried: then nothing is written, and `after` is what would be.
     dry_run: bool
+
+
+# -- How long something is thought to take, in words that are no more exact than the estimate.
+
+
+_A_MINUTE = 60
+_AN_HOUR = 60 * _A_MINUTE
+
+
+def duration_text(seconds: float) -> str:
+    """Seconds, minutes or hours."""
+    if seconds < _A_MINUTE:
+        return f"{max(1, round(seconds))} s"
+    if seconds < _AN_HOUR:
+        return f"{round(seconds / _A_MINUTE)} min"
+    return f"{seconds / _AN_HOUR:.1f} h"
+
+
+# -- The words that promise something, each said by one function.
+# "Healthy" is `health.judge`'s, and that an alert has ended is `ovirt_enforcer.ha_monitor.ledger.due`'s.
+
+
+def safe_word(safe: bool | None) -> str:
+    """Of a check of highly available VMs.
+
+    "safe" promises: no such VM is down, unknown or on a host that does not answer; and for each set of hosts
+    that is to be able to fail there is an order of starts of which each passes every filter that is known
+    (docs/rules.md), as things stand. "unsafe": of some set it is proven that there is none, or a VM is lost.
+    "unknown" promises neither.
+    """
+    return "unknown" if safe is None else "safe" if safe else "unsafe"
+
+
+def fewest_text(proven: bool, what: str = "", *, otherwise: str = "perhaps fewer would do") -> str:
+    """Of migrations, with what they do: "the fewest that repair all".
+
+    "the fewest" is said only of what is proven, and promises: no legal sequence under all rules repairs or
+    empties more, and none that does as much has fewer migrations. What was not tried whole takes
+    the word away, as a filter of others or a deadline that ended: then `otherwise` is said.
+    """
+    return f"the fewest{what}" if proven else otherwise
+
+
+def fewest_rounds_text(proven: bool, migrations_at_least: int) -> str:
+    """Of hosts that are taken out in rounds, after the count of migrations.
+
+    "proven" promises: no plan under all rules takes the hosts out in fewer rounds, and none in as many
+    rounds with fewer migrations.
+    """
+    if proven:
+        return "(proven: no plan has fewer rounds, nor as many and fewer migrations)"
+    return f"(at least {migrations_at_least} in that many rounds)"
+
+
+def none_text(proven: bool, what: str, otherwise: str) -> str:
+    """That nothing helps: "no migrations let VM a start".
+
+    It promises, where it is proven: no legal sequence of migrations under all rules does it, as things
+    stand. Where not all was tried, `otherwise` says that none was found.
+    """
+    return f"no {what}" if proven else otherwise
+
+
+# -- Says a rule's reasons in sentences, and as data: with names next to ids.
+
+
+#: How many names of a longer list a person reads.
+MOST_NAMES = 8
+
+
+class Unit(Record, frozen=True, omit_defaults=False):
+    """Who says something: a policy unit of ours, or one of the engine's own, which it calls internal."""
+
+    name: str
+    internal: bool
+
+
+class Said(Record, frozen=True, omit_defaults=False):
+    """A reason as people and programs get it."""
+
+    kind: str
+    #: Whether it keeps the VM off the host; else it is a note.
+    veto: bool
+    group: NamedGroup | None
+    vm: Named | None
+    host: Named | None
+    number: float | None
+    unit: str | None
+    sentence: str
+    #: Whose verdict or remark it is.
+    by: tuple[Unit, ...]
+
+
+def said(reason: Reason, snapshot: Snapshot, rules: Iterable[Rule]) -> Said:
+    """A reason with its sentence, and the units of the rules that give it."""
+    return Said(
+        kind=reason.kind.name,
+        veto=reason.kind.veto,
+        group=None if reason.group is None else named_group(reason.group, snapshot),
+        vm=None if reason.vm is None else named_vm(reason.vm, snapshot),
+        host=None if reason.host is None else named_host(reason.host, snapshot),
+        number=reason.number,
+        unit=reason.unit,
+        sentence=sentence(reason, snapshot),
+        by=tuple(map(_unit, rules)),
+    )
+
+
+def unit_name(rule: Rule) -> str:
+    """Whose it is, by one rule."""
+    return unit_names([_unit(rule)])
+
+
+def unit_names(units: Iterable[Unit]) -> str:
+    """Whose it is: a unit of ours by its name alone, one of the engine's own as such."""
+    return ", ".join(f"the engine's {unit.name}" if unit.internal else unit.name for unit in units)
+
+
+def listed(names: Sequence[str], joint: str = ", ", *, whole: bool = False) -> str:
+    """Names on a line; unless all are wanted, no more than a person reads."""
+    if whole or len(names) <= MOST_NAMES:
+        return joint.join(names)
+    return f"{joint.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"
+
+
+def _unit(rule: Rule) -> Unit:
+    return Unit(rule.name, not rule.ours)
+
+
+def utc_text(seconds: float) -> str:
+    """A moment in seconds since the epoch, as people read it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def upgrade_text(cluster: Cluster) -> str:
+    """Say that the engine marks a cluster as being upgraded, and who began that, where it is known."""
+    who = f" ({cluster.upgrade_correlation_id})" if cluster.upgrade_correlation_id else ""
+    return f"the cluster is being upgraded{who}"
+
+
+# -- Finds what a word means: a VM, host, cluster or group by its id or name.
+
+
+class _Named(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+Item = TypeVar("Item", bound=_Named)
+
+
+def find(word: str, wanted: str, items: Iterable[Item], snapshot: Snapshot | None = None) -> Item:
+    """The VM, host, cluster or group that a word means: its id, or its name if no other has it too.
+
+    Raises `UserError` with the nearest right name, or with the ids to choose from; the snapshot says where
+    each of these is.
+    """
+    known = tuple(items)
+    by_id = {item.id: item for item in known}
+    if word in by_id:
+        return by_id[word]
+    found = [item for item in known if item.name == word]
+    if len(found) > 1:
+        raise UserError(f'{wanted} "{word}" is ambiguous: say {choices(found, snapshot)}')
+    if not found:
+        raise UserError(f'no {wanted} "{word}"{nearest(word, [item.name for item in known])}')
+    return found[0]
+
+
+def find_id(
+    word: str | None, wanted: str, items: Iterable[Item], snapshot: Snapshot | None = None
+) -> str | None:
+    """The id of what a word means; None without a word. Raises what `find` raises."""
+    return None if word is None else find(word, wanted, items, snapshot).id
+
+
+# -- How old an answer may be: what is known of the engine, of old if need be, and the date of an answer.
+
+
+#: Long enough to see whether there is an inventory.
+_A_MOMENT = 0.2
+
+_Answer = TypeVar("_Answer", bound=Document)
+
+
+class KnownState(NamedTuple):
+    """What is known of the engine, and if the engine is away, since when it may have changed."""
+
+    known: inventory.Known
+    #: How old it is; None if it is no older than was asked for.
+    age_seconds: float | None = None
+    #: Why nothing newer is known.
+    error: str | None = None
+
+
+def known_state(
+    config: Config,
+    *,
+    deadline: float,
+    max_age: float | None = None,
+    measured: Measured = Measured.FOR_RESERVATION,
+    stale: bool = False,
+) -> KnownState:
+    """What is known no older than `max_age` seconds, or than the configuration allows.
+
+    With `stale`, what the inventory published last, however old, where nothing newer is to be had until the
+    `deadline` (seconds). Raises `NoSnapshot` if there is nothing.
+    """
+    try:
+        return KnownState(
+            inventory.known(config=config, max_age=max_age, deadline=deadline, measured=measured)
+        )
+    except inventory.NoSnapshot as error:
+        if not stale:
+            raise
+        return _last_known(config, error)
+
+
+def dated(answer: _Answer, age_seconds: float | None) -> _Answer:
+    """The answer with its age; as it is, if it is of now."""
+    if age_seconds is None:
+        return answer
+    as_of = datetime.now(UTC) - timedelta(seconds=age_seconds)
+    return msgspec.structs.replace(
+        answer, as_of=as_of.isoformat(timespec="seconds"), age_seconds=round(age_seconds, 1)
+    )
+
+
+def _last_known(config: Config, error: inventory.NoSnapshot) -> KnownState:
+    """What the inventory published last; raises the error if there is nothing."""
+    try:
+        found = inventory.known(config=config, max_age=math.inf, deadline=_A_MOMENT)
+    except inventory.NoSnapshot:
+        raise error from None
+    age = None if found.publication is None else found.publication.age_seconds
+    return KnownState(found, age, str(error))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from ovirt_placement.answers.sentences import utc_text
+from ovirt_placement.answers.document import utc_text
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, host_name, named_cluster, named_host, named_vm, vm_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ovirt_placement.answers.durations import duration_text
+from ovirt_placement.answers.document import duration_text, fewest_text
 from ovirt_placement.answers.foreseen_moves import (
     ForeseenMove,
     MovedByEngine,
@@ -15,7 +15,6 @@ from ovirt_placement.answers.foreseen_moves import (
     moved_by_engine_text,
 )
 from ovirt_placement.answers.plans.obstacles import kept_text
-from ovirt_placement.answers.promises import fewest_text
 from ovirt_placement.forecast.maintenance import Evacuation, Staying
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import counted

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from ovirt_placement.answers.document import listed, safe_word
 from ovirt_placement.answers.ha_check import (
     CheckedCluster,
     CheckVerdict,
@@ -14,8 +15,6 @@ from ovirt_placement.answers.ha_check import (
     LostSet,
     UnplacedRecord,
 )
-from ovirt_placement.answers.promises import safe_word
-from ovirt_placement.answers.sentences import listed
 from ovirt_placement.model.amounts import be, counted
 from ovirt_placement.rules.failover.outcomes import Size
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from ovirt_placement.answers.cluster_status import ClusterStatus
+from ovirt_placement.answers.configured import summary
+from ovirt_placement.answers.document import listed
 from ovirt_placement.answers.enforcement import EnforcementRecord, degraded_by
 from ovirt_placement.answers.local_proxy import NOT_THIS_USER, ProxyRecord
-from ovirt_placement.answers.sentences import listed
-from ovirt_placement.answers.unmatched_names import summary
 from ovirt_placement.lookups.called import UnmatchedName
 from ovirt_placement.model.amounts import be, counted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ovirt_placement.answers.durations import duration_text
+from ovirt_placement.answers.document import duration_text, fewest_rounds_text
 from ovirt_placement.answers.foreseen_moves import migrations, move_text, moved_by_engine_text
 from ovirt_placement.answers.maintenance import (
     ClusterMaintenance,
@@ -12,7 +12,6 @@ from ovirt_placement.answers.maintenance import (
     MaintenanceRound,
     RelaxedObstacle,
 )
-from ovirt_placement.answers.promises import fewest_rounds_text
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.planning.obstacles import ObstacleKind

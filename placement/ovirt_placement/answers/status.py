@@ -7,14 +7,12 @@ from pathlib import Path
 
 from ovirt_placement import inventory
 from ovirt_placement.answers.cluster_status import ClusterStatus, cluster_status
-from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.configured import ConfiguredName, unmatched_names
+from ovirt_placement.answers.document import Document, KnownState, dated, known_state
 from ovirt_placement.answers.enforcement import EnforcementRecord, enforcement_text
-from ovirt_placement.answers.freshness import KnownState, dated, known_state
 from ovirt_placement.answers.health import Health, judge
 from ovirt_placement.answers.local_proxy import ProxyRecord
-from ovirt_placement.answers.rules.check import rules_check
-from ovirt_placement.answers.sections import ConfiguredName
-from ovirt_placement.answers.unmatched_names import unmatched_names
+from ovirt_placement.answers.rules import rules_check
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.published.publication import Outcomes

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.document import Document, fewest_text, unit_name
 from ovirt_placement.answers.evacuation import EvacuationRecord, evacuation_record, evacuation_text
 from ovirt_placement.answers.foreseen_moves import ForeseenMove, migrations, move_record, move_text
 from ovirt_placement.answers.plans.records import remaining_record
 from ovirt_placement.answers.plans.text import title
-from ovirt_placement.answers.promises import fewest_text
-from ovirt_placement.answers.sentences import unit_name
 from ovirt_placement.forecast.breaking import Violated
 from ovirt_placement.forecast.course import Start
 from ovirt_placement.forecast.maintenance import Evacuation

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers.conflicts import HEADERS, conflicts, rows
-from ovirt_placement.answers.finding import find_id
+from ovirt_placement.answers.conflicts import CONFLICT_HEADERS, conflict_rows, conflicts
+from ovirt_placement.answers.document import find_id
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, read_state, show, show_answer
 from ovirt_placement.inventory import Measured
@@ -41,8 +41,8 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.json:
         show_answer(args, answer)
-    elif found := rows(answer):
-        show(found, HEADERS, whole=args.all)
+    elif found := conflict_rows(answer):
+        show(found, CONFLICT_HEADERS, whole=args.all)
     elif about := args.vm or args.group:
         print(f"No conflict concerns {about}.")
     else:

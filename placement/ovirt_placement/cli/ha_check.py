@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement import config
-from ovirt_placement.answers.ha_check import DEFAULT_STEPS, ha_check
-from ovirt_placement.answers.ha_check_domains import Domains, all_together, asked_domains
+from ovirt_placement.answers.ha_check import DEFAULT_STEPS, Domains, all_together, asked_domains, ha_check
 from ovirt_placement.answers.ha_check_text import HEADERS, notes, rows
 from ovirt_placement.answers.ha_check_workers import spreading
 from ovirt_placement.cli.arguments import add_command, positive

@@ -14,10 +14,7 @@ from typing import Any
 import msgspec
 
 from ovirt_placement import config
-from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.finding import find
-from ovirt_placement.answers.freshness import dated, known_state
-from ovirt_placement.answers.sentences import MOST_NAMES
+from ovirt_placement.answers.document import MOST_NAMES, Document, dated, find, known_state
 from ovirt_placement.cli.arguments import add_config, add_json
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot, state_file

@@ -7,7 +7,7 @@ import sys
 import time
 
 from ovirt_placement import config
-from ovirt_placement.answers import sections
+from ovirt_placement.answers import configured
 from ovirt_placement.answers.cluster_status import HEADERS, rows
 from ovirt_placement.answers.enforcement import enforcement
 from ovirt_placement.answers.health import Health
@@ -70,14 +70,14 @@ def run(args: argparse.Namespace) -> int:
 def _asked(args: argparse.Namespace) -> StatusDocument:
     if args.state is not None:
         known = of_file(args.state)
-        names = () if args.config is None else sections.configured_names(config.load(args.config))
+        names = () if args.config is None else configured.configured_names(config.load(args.config))
         return status(known, clusters_of(args, known.snapshot), names=names)
     configuration = config.load(args.config)
     known = of_engine(configuration, args.timeout)
-    mistakes = tuple(sections.complaints(configuration))
+    mistakes = tuple(configured.complaints(configuration))
     enforcer = None if mistakes else enforcement(configuration, known.snapshot)
     proxy = of_machine(configuration.engine.name)
-    names = sections.configured_names(configuration)
+    names = configured.configured_names(configuration)
     return status(known, clusters_of(args, known.snapshot), mistakes, enforcer, proxy, names)
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ovirt_placement import config
-from ovirt_placement.answers.store_change import StoreChangeDocument, StoreContent
+from ovirt_placement.answers.orders import StoreChangeDocument, StoreContent
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers.finding import find_id
-from ovirt_placement.answers.violations import HEADERS, rows, violations
+from ovirt_placement.answers.document import find_id
+from ovirt_placement.answers.placement import VIOLATION_HEADERS, violation_rows, violations
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, read_state, show, show_answer
 from ovirt_placement.inventory import Measured
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         show_answer(args, answer)
         return int(bool(answer.violations))
     if answer.violations:
-        show(rows(answer), HEADERS, whole=args.all)
+        show(violation_rows(answer), VIOLATION_HEADERS, whole=args.all)
     for why in answer.unknown:
         print(f"Not known yet: {why}.")
     if not (answer.violations or answer.unknown):

@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Sequence
 
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.foresight import FAILS, add_fail_if, add_repair, planning, show_foreseen
 from ovirt_placement.cli.question import add_question, read_state

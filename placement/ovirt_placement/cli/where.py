@@ -6,11 +6,9 @@ import argparse
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find, unit_names
 from ovirt_placement.answers.keys import scores
-from ovirt_placement.answers.sentences import unit_names
-from ovirt_placement.answers.where import RankedHost, WhereDocument, where
-from ovirt_placement.answers.why import JudgedHost
+from ovirt_placement.answers.placement import JudgedHost, RankedHost, WhereDocument, where
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
 from ovirt_placement.cli.question import add_question, read_state, show, show_answer, too_many

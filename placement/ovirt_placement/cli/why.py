@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find, listed, unit_names
 from ovirt_placement.answers.keys import scores
-from ovirt_placement.answers.restart_order import Restart, after_text, restart_text
-from ovirt_placement.answers.sentences import listed, unit_names
-from ovirt_placement.answers.why import JudgedHost, WhyDocument, not_asked_text, why
+from ovirt_placement.answers.placement import (
+    JudgedHost,
+    Restart,
+    WhyDocument,
+    after_text,
+    not_asked_text,
+    restart_text,
+    why,
+)
 from ovirt_placement.cli import past_decisions
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns

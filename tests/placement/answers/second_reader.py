@@ -16,14 +16,12 @@ from urllib.parse import unquote
 import msgspec
 
 from ovirt_placement.answers.conflicts import conflicts
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.listing import groups_list
 from ovirt_placement.answers.ha_check import ha_check
 from ovirt_placement.answers.keys.listing import keys_list
+from ovirt_placement.answers.placement import violations, where, why
 from ovirt_placement.answers.plans.records import plans_record
-from ovirt_placement.answers.violations import violations
-from ovirt_placement.answers.where import where
-from ovirt_placement.answers.why import why
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.planner import make_plan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.answers.contradictions import judge_rules, sentence
+from ovirt_placement.answers.conflicts import judge_rules, sentence
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.explain import contradictions
 from tests.builders import APART, CLUSTER, group, host, pending, rule, snapshot, vm

@@ -10,8 +10,7 @@ from ovirt_placement.answers.decisions.moments import Moment
 from ovirt_placement.answers.decisions.past import PastDecision, past, time_text
 from ovirt_placement.answers.decisions.record import FILTERS, WEIGHTS, LoggedDecision, about, begins
 from ovirt_placement.answers.decisions.ways import Way, ways
-from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.sentences import listed
+from ovirt_placement.answers.document import Document, listed
 from ovirt_placement.engine.reading.events import EngineEvent, LatestEvents
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named

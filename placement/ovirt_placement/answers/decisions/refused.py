@@ -20,8 +20,7 @@ from ovirt_placement.answers.decisions.engine_said import (
 from ovirt_placement.answers.decisions.past import HostInDecision, past, time_text
 from ovirt_placement.answers.decisions.record import FILTERS, LoggedDecision, decisions
 from ovirt_placement.answers.decisions.ways import Way, ways
-from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.sentences import listed
+from ovirt_placement.answers.document import Document, listed
 from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent, LatestEvents
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import Named, named_vm

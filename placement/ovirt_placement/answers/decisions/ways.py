@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ovirt_placement.answers.decisions.past import HostInDecision
 from ovirt_placement.answers.decisions.reasons import PastReason
-from ovirt_placement.answers.sentences import listed
+from ovirt_placement.answers.document import listed
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.vm_filter import NEGATIVE_PEER_HERE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers import sections
+from ovirt_placement.answers import configured
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.published import protocol
@@ -30,7 +30,7 @@ _REACH = "reach the database, or set [store] url to one that is reached"
 
 def examine_sections(configuration: Config) -> Iterator[Finding]:
     """Look at the sections of the configuration that other commands read."""
-    for complaint in sections.complaints(configuration):
+    for complaint in configured.complaints(configuration):
         yield Finding(
             kind="mistaken_configuration", what=complaint, remedy="correct it: the command does not start so"
         )

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from ovirt_placement.answers.configured import configured_names, unmatched_names
 from ovirt_placement.answers.doctor.finding import Finding
-from ovirt_placement.answers.sections import configured_names
-from ovirt_placement.answers.unmatched_names import unmatched_names
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.tagged import tagged_ids

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.contradictions import sentence
+from ovirt_placement.answers.conflicts import sentence
 from ovirt_placement.answers.doctor.finding import Finding
-from ovirt_placement.answers.rules.check import rules_check_together
+from ovirt_placement.answers.rules import rules_check_together
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.inventory.on_demand.searches import read_searches, searches_of

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.conflicts import MEANINGS
-from ovirt_placement.answers.contradictions import judge_rules, remark, titles
+from ovirt_placement.answers.conflicts import MEANINGS, judge_rules, remark, titles
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_clashes, merged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find
 from ovirt_placement.model import AffinityLabel, Host, Snapshot, Vm
 
 #: Of each member list of the model: its option and its word.

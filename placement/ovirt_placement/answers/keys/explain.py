@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from msgspec.structs import asdict
 
-from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.document import Document, Unit, listed, unit_names
 from ovirt_placement.answers.keys import scores
 from ovirt_placement.answers.keys.scores import HostKeys, cells, host_keys
 from ovirt_placement.answers.keys.sentences import figure, without_effect
-from ovirt_placement.answers.sentences import Unit, listed, unit_names
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import Named, host_name, named_cluster, named_host, named_hosts
 from ovirt_placement.rules.placement_keys import key_filter

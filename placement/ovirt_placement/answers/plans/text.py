@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ovirt_placement.answers.document import fewest_text, none_text
 from ovirt_placement.answers.plans.records import (
     ClusterPlan,
     DroppedStep,
@@ -12,7 +13,6 @@ from ovirt_placement.answers.plans.records import (
     PlannedStep,
     RemainingRule,
 )
-from ovirt_placement.answers.promises import fewest_text, none_text
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named, NamedGroup
 from ovirt_placement.planning.maintenance.leaving import Leaving

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.change import groups_change, lines
 from ovirt_placement.answers.groups.group import DescribedGroup, described_group
 from ovirt_placement.answers.groups.members import MEMBERS, find_member

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.change import GroupChangeDocument, group_change, text
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.answers.groups.group import described_group

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from ovirt_placement import config
-from ovirt_placement.answers.finding import find_id
+from ovirt_placement.answers.document import find_id
 from ovirt_placement.answers.groups.listing import HEADERS, ListedGroup, groups_list, rows
 from ovirt_placement.cli.groups.now import with_groups_of_now
 from ovirt_placement.cli.question import clusters_of, read_state, show, show_answer, too_many

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.lost import (
     HEADERS,
     GroupsForgottenDocument,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find
 from ovirt_placement.answers.keys.explain import HEADERS, keys_explain, rows
 from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import show, show_answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find
 from ovirt_placement.answers.keys import of_host, of_vm
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument, keys_of_host
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument, keys_of_vm

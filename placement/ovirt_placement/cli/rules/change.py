@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ovirt_placement import config
-from ovirt_placement.answers.contradictions import sentence
-from ovirt_placement.answers.rules.change import lines, rules_change
-from ovirt_placement.answers.rules.check import RulesCheckDocument, open_questions, rules_check_together
+from ovirt_placement.answers.conflicts import sentence
+from ovirt_placement.answers.rules import (
+    RulesCheckDocument,
+    change_lines,
+    open_questions,
+    rules_change,
+    rules_check_together,
+)
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
@@ -175,7 +180,7 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
     if args.json:
         show_json(answer)
     else:
-        print("\n".join(lines(answer)))
+        print("\n".join(change_lines(answer)))
     return 0
 
 

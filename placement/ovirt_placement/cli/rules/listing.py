@@ -6,8 +6,14 @@ import argparse
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.rules import check
-from ovirt_placement.answers.rules.listing import headers, lines, rows, rules_list
+from ovirt_placement.answers.rules import (
+    check_lines,
+    headers,
+    rows,
+    rule_lines,
+    rules_check_together,
+    rules_list,
+)
 from ovirt_placement.cli.question import show, show_answer, show_json
 from ovirt_placement.cli.rules.state import read_engine, read_rules
 from ovirt_placement.model import rule_file
@@ -38,7 +44,7 @@ def show_rules(args: argparse.Namespace) -> int:
     if args.json:
         show_answer(args, answer)
     else:
-        print("\n".join(lines(answer, whole=args.all)))
+        print("\n".join(rule_lines(answer, whole=args.all)))
     return 0
 
 
@@ -50,11 +56,11 @@ def check_rules(args: argparse.Namespace) -> int:
         rules = rule_file.load(args.file)
         snapshot = read_rules(args).snapshot if args.state is not None else read_engine(args, rules)
         snapshot = replace(snapshot, placement_rules=rules)
-    answer = check.rules_check_together(snapshot)
+    answer = rules_check_together(snapshot)
     if args.json:
         show_answer(args, answer)
     else:
-        print("\n".join(check.lines(answer)))
+        print("\n".join(check_lines(answer)))
     return 0 if answer.sound else 1
 
 

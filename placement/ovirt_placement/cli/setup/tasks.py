@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.document import find
 from ovirt_placement.cli.setup.default_keys import policies_given_for
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.why import why
+from ovirt_placement.answers.placement import why
 from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules.built_in import cpu_overloaded

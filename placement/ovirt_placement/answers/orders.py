@@ -1,14 +1,14 @@
-"""How far maintenance runs are: which hosts are done, and what the one that has its turn waits for."""
+"""What the enforcer and the store were told: approvals, pauses, maintenance runs, a store made again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from ovirt_placement.answers.document import ChangeDocument, Document
-from ovirt_placement.answers.durations import duration_text
+from ovirt_placement.answers.document import ChangeDocument, Document, duration_text
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
+from ovirt_placement.store.approvals import Approval, WaitingPlan
 from ovirt_placement.store.maintenance_run import (
     ENDED,
     HostPhase,
@@ -17,6 +17,90 @@ from ovirt_placement.store.maintenance_run import (
     RunState,
     Work,
 )
+from ovirt_placement.store.pauses import Pause
+
+# -- Which plans the enforcer was given somebody's word for.
+
+
+class ApprovedPlan(Record, frozen=True, omit_defaults=False):
+    """The plan that was approved of last in a cluster, given by its id."""
+
+    cluster: str
+    plan: str
+
+
+class ApprovalChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="approval_change"):
+    """What was approved of in these clusters before and afterwards, which lasts from then."""
+
+    before: tuple[ApprovedPlan, ...]
+    after: tuple[ApprovedPlan, ...]
+    #: The plans as an administrator reads them.
+    text: str
+
+
+def approval_change(
+    before: Iterable[Approval], plans: Mapping[str, str], text: str, dry_run: bool
+) -> ApprovalChangeDocument:
+    """What approving of these plans changes, by their clusters."""
+    return ApprovalChangeDocument(
+        changed=bool(plans),
+        dry_run=dry_run,
+        before=tuple(ApprovedPlan(one.cluster, one.plan) for one in before if one.cluster in plans),
+        after=tuple(ApprovedPlan(cluster, plan) for cluster, plan in plans.items()),
+        text=text,
+    )
+
+
+class RefusalChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="refusal_change"):
+    """The plan that waited in a cluster, and waits no more: null afterwards."""
+
+    before: ApprovedPlan
+    after: None
+    #: The plan as an administrator reads it.
+    text: str
+
+
+def refusal_change(refused: WaitingPlan, dry_run: bool) -> RefusalChangeDocument:
+    """What refusing a plan changes."""
+    return RefusalChangeDocument(
+        changed=True,
+        dry_run=dry_run,
+        before=ApprovedPlan(refused.cluster, refused.plan),
+        after=None,
+        text=refused.text,
+    )
+
+
+# -- Which pauses were set, or ended.
+
+
+class PausesChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="pauses_change"):
+    """The pauses in force before and afterwards; in a dry run one that would be set begins at 0."""
+
+    before: tuple[Pause, ...]
+    after: tuple[Pause, ...]
+
+
+# -- What was made of the store: begun again, or restored from a backup.
+
+
+class StoreContent(Record, frozen=True, omit_defaults=False):
+    """What a store holds, of all engines."""
+
+    rows: int
+
+
+class StoreChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="store_change"):
+    """The store before and afterwards; null where there is none."""
+
+    #: Its URL, without a password.
+    store: str
+    before: StoreContent | None
+    after: StoreContent | None
+
+
+# -- How far maintenance runs are: which hosts are done, and what the one that has its turn waits for.
+
 
 #: In words, of a host.
 PHASES = {
@@ -81,15 +165,15 @@ class MaintenanceChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="
 
 def runs_document(runs: Iterable[MaintenanceRun]) -> MaintenanceRunsDocument:
     """These runs of the store as an answer."""
-    return MaintenanceRunsDocument(runs=tuple(map(_run, runs)))
+    return MaintenanceRunsDocument(runs=tuple(map(_run_record, runs)))
 
 
 def runs_change(
     before: MaintenanceRun | None, after: MaintenanceRun, *, dry_run: bool
 ) -> MaintenanceChangeDocument:
     """What an order makes of a run."""
-    was = None if before is None else _run(before)
-    return MaintenanceChangeDocument(changed=True, dry_run=dry_run, before=was, after=_run(after))
+    was = None if before is None else _run_record(before)
+    return MaintenanceChangeDocument(changed=True, dry_run=dry_run, before=was, after=_run_record(after))
 
 
 def run_lines(run: MaintenanceRunRecord) -> Iterator[str]:
@@ -109,7 +193,7 @@ def run_lines(run: MaintenanceRunRecord) -> Iterator[str]:
             yield f"    {host.host.name} is marked as draining: no VM is placed there"
 
 
-def _run(run: MaintenanceRun) -> MaintenanceRunRecord:
+def _run_record(run: MaintenanceRun) -> MaintenanceRunRecord:
     return MaintenanceRunRecord(
         id=run.id,
         cluster=Named(run.cluster, run.cluster_name),
@@ -118,11 +202,11 @@ def _run(run: MaintenanceRun) -> MaintenanceRunRecord:
         requested_by=run.requested_by,
         requested_at=datetime.fromtimestamp(run.created, UTC).isoformat(" ", "minutes"),
         message=run.message,
-        hosts=tuple(map(_host, run.hosts)),
+        hosts=tuple(map(_host_record, run.hosts)),
     )
 
 
-def _host(host: HostProgress) -> MaintenanceHost:
+def _host_record(host: HostProgress) -> MaintenanceHost:
     return MaintenanceHost(
         host=Named(host.host, host.name),
         phase=host.phase,

@@ -1,0 +1,380 @@
+"""Placement rules: what stands, how it stands, what is wrong with it, and what was changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
+
+from ovirt_placement.answers.conflicts import NEEDS_PLANNER, ContradictionFound, judge_rules, sentence
+from ovirt_placement.answers.document import ChangeDocument, Document, listed, utc_text
+from ovirt_placement.model import PlacementRule, Snapshot
+from ovirt_placement.model.names import (
+    Named,
+    NamedGroup,
+    named_cluster,
+    named_group,
+    named_groups,
+    named_hosts,
+    named_vms,
+)
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.placement_rules import restart_after
+from ovirt_placement.rules.placement_rules.in_force import (
+    constraints_in,
+    is_in_force,
+    mistakes,
+    not_known_yet,
+)
+from ovirt_placement.rules.placement_rules.kind import PlacementConstraint
+from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
+from ovirt_placement.rules.placement_rules.restart_order import not_waiting, why_circular
+from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
+from ovirt_placement.store.placement_rules import RuleChange, SetRule
+
+# -- A placement rule as data: what it asks of whom, and how things stand.
+
+
+class RuleDomainRecord(Record, frozen=True, omit_defaults=False):
+    """A failure domain, its hosts, and how many of the VMs run there."""
+
+    name: str
+    hosts: tuple[Named, ...]
+    running: int
+
+
+class RuleRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
+    """A rule as it is written, with who it means now."""
+
+    rule: PlacementRule
+    #: Null if there is no such cluster.
+    cluster: Named | None
+    vms: tuple[Named, ...]
+    other_vms: tuple[Named, ...]
+    hosts: tuple[Named, ...]
+    domains: tuple[RuleDomainRecord, ...]
+    #: Whether it is satisfied; null if it is not in force.
+    satisfied: bool | None
+    #: VMs that violate it; of a restart order, those that the engine may restart too early.
+    offenders: tuple[Named, ...]
+    #: What is wrong with it, in sentences.
+    problems: tuple[str, ...]
+
+
+def rule_record(found: Resolved, snapshot: Snapshot) -> RuleRecord:
+    """What is known of a rule in a state."""
+    offenders = _offenders(found, snapshot)
+    return RuleRecord(
+        rule=found.rule,
+        cluster=None if found.cluster is None else named_cluster(found.cluster, snapshot),
+        vms=named_vms(found.vms, snapshot),
+        other_vms=named_vms(found.other_vms, snapshot),
+        hosts=named_hosts(sorted(found.hosts), snapshot),
+        domains=_domains(found, snapshot),
+        satisfied=None if offenders is None else not offenders,
+        offenders=named_vms(offenders or (), snapshot),
+        problems=(*mistakes(found.rule), *found.problems, *why_circular(snapshot, found.rule.id)),
+    )
+
+
+def _offenders(found: Resolved, snapshot: Snapshot) -> tuple[str, ...] | None:
+    """VMs that violate a rule; None if it is not in force."""
+    if not is_in_force(found):
+        return None
+    if found.rule.kind == restart_after.KIND.name:
+        return not_waiting(snapshot, found)
+    constraint = _constraint(found, snapshot)
+    return None if constraint is None else constraint.offenders(SnapshotPlacement(snapshot))
+
+
+def _constraint(found: Resolved, snapshot: Snapshot) -> PlacementConstraint | None:
+    in_force = constraints_in(snapshot, found.cluster or "")
+    return next((one for one in in_force if one.groups == (found.rule.id,)), None)
+
+
+def _domains(found: Resolved, snapshot: Snapshot) -> tuple[RuleDomainRecord, ...]:
+    hosts = [snapshot.vm_by_id[vm].host or "" for vm in found.vms]
+    running = Counter(found.domain_of[host] for host in hosts if host in found.domain_of)
+    return tuple(
+        RuleDomainRecord(
+            domain,
+            named_hosts([host for host, its in found.domain_of.items() if its == domain], snapshot),
+            running[domain],
+        )
+        for domain in dict.fromkeys(found.domain_of.values())
+    )
+
+
+def asked(rule: PlacementRule) -> str:
+    """What a rule asks, with its numbers."""
+    numbers = ("most", "least", "max_skew", "min_domains")
+    given = [f"{name} {getattr(rule, name)}" for name in numbers if getattr(rule, name) is not None]
+    if rule.counted != "vms":
+        given.append(rule.counted)
+    return f"{rule.kind} ({', '.join(given)})" if given else rule.kind
+
+
+def strength(rule: PlacementRule) -> str:
+    """Whether it is hard or soft, and whatever else differs from what is usual."""
+    words = ["hard" if rule.enforcing else f"soft, priority {rule.priority:g}"]
+    words += [] if rule.continuous else ["in the end"]
+    words += [] if rule.enabled else ["disabled"]
+    return ", ".join(words)
+
+
+# -- The placement rules, who changed each last, and whether it is satisfied.
+
+
+HEADERS = ("rule", "cluster", "asks", "VMs", "strength", "state")
+_AUTHORS = ("changed by", "changed at")
+
+
+class ListedRule(Record, frozen=True, omit_defaults=False):
+    """A rule, and who changed it last and when (seconds since the epoch); null where nobody knows."""
+
+    record: RuleRecord
+    changed_by: str | None
+    changed_at: float | None
+
+
+class RulesListDocument(Document, frozen=True, kw_only=True, tag="rules_list"):
+    """Placement rules."""
+
+    rules: tuple[ListedRule, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong with any rule."""
+        return not any(one.record.problems for one in self.rules)
+
+
+def rules_list(
+    snapshot: Snapshot, authors: Mapping[str, SetRule], names: tuple[str, ...] = ()
+) -> RulesListDocument:
+    """All rules of a state, or those of these names; `authors` by name, where the store knows."""
+    return RulesListDocument(
+        rules=tuple(
+            _listed(rule_record(found, snapshot), authors.get(found.rule.name))
+            for found in resolved_rules(snapshot)
+            if not names or found.rule.name in names
+        )
+    )
+
+
+def _listed(record: RuleRecord, author: SetRule | None) -> ListedRule:
+    if author is None:
+        return ListedRule(record, None, None)
+    return ListedRule(record, author.changed_by, author.changed_at)
+
+
+# -- in words
+
+
+def headers(answer: RulesListDocument) -> tuple[str, ...]:
+    """Who changed the rules stands there where it is known."""
+    return (*HEADERS, *_AUTHORS) if _authored(answer) else HEADERS
+
+
+def rows(answer: RulesListDocument) -> list[tuple[str, ...]]:
+    """In words: the rule, its cluster, what it asks, of how many VMs, how strongly, and how it stands."""
+    authored = _authored(answer)
+    return [
+        (
+            one.record.rule.name,
+            one.record.cluster.name if one.record.cluster else one.record.rule.cluster,
+            asked(one.record.rule),
+            _count(one.record),
+            strength(one.record.rule),
+            state(one.record),
+            *((one.changed_by or "", utc_text(one.changed_at or 0)) if authored else ()),
+        )
+        for one in answer.rules
+    ]
+
+
+def _count(record: RuleRecord) -> str:
+    """How many VMs it names; one that names none is about all of its cluster."""
+    words = record.rule.vms or record.rule.other_vms
+    return str(len(record.vms) + len(record.other_vms)) if words else "all"
+
+
+def state(record: RuleRecord) -> str:
+    """Whether it is satisfied, and what is wrong with it."""
+    standing = {None: "not in force", True: "satisfied", False: "violated"}[record.satisfied]
+    return "\n".join((standing, *record.problems))
+
+
+def rule_lines(answer: RulesListDocument, *, whole: bool = False) -> Iterator[str]:
+    """One rule after the other, with all that is known of each."""
+    for one in answer.rules:
+        record = one.record
+        cluster = record.cluster.name if record.cluster else record.rule.cluster
+        yield f"{record.rule.name}: {asked(record.rule)}, {strength(record.rule)}, in cluster {cluster}"
+        if one.changed_by is not None:
+            yield f"  changed by {one.changed_by} at {utc_text(one.changed_at or 0)}"
+        for title, words, found in (
+            ("VMs", record.rule.vms, record.vms),
+            ("other VMs", record.rule.other_vms, record.other_vms),
+            ("hosts", record.rule.hosts, record.hosts),
+        ):
+            if words:
+                names = listed([each.name for each in found], whole=whole) or "none"
+                yield f"  {title} ({', '.join(words)}): {names}"
+        for domain in record.domains:
+            hosts = listed([each.name for each in domain.hosts], whole=whole)
+            yield f"  domain {domain.name} ({hosts}): {domain.running} of the VMs"
+        yield f"  {state(record).replace(chr(10), f'{chr(10)}  ')}"
+        if record.offenders:
+            who = "may restart too early" if record.rule.kind == restart_after.KIND.name else "breaking it"
+            yield f"  {who}: {listed([each.name for each in record.offenders], whole=whole)}"
+
+
+def _authored(answer: RulesListDocument) -> bool:
+    return any(one.changed_at is not None for one in answer.rules)
+
+
+# -- What is wrong with placement rules: by themselves, with whom they name, and with one another.
+
+
+class RuleProblem(Record, frozen=True, omit_defaults=False):
+    """Something that is wrong with a rule."""
+
+    rule: NamedGroup
+    sentence: str
+
+
+class RulesCheckDocument(Document, frozen=True, kw_only=True, tag="rules_check"):
+    """What is wrong with placement rules."""
+
+    rules: int
+    problems: tuple[RuleProblem, ...]
+    #: Rules of which nobody knows yet who they are about, in a sentence each.
+    not_known_yet: tuple[str, ...] = ()
+    #: Hard rules that cannot be satisfied together, a placement rule among them.
+    contradictions: tuple[ContradictionFound, ...] = ()
+    #: Sets for which it is not known whether they can be satisfied: the work budget ended.
+    unknown: tuple[tuple[NamedGroup, ...], ...] = ()
+    #: Sets that cannot be judged without OR-Tools, which is not installed.
+    unjudged: tuple[tuple[NamedGroup, ...], ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is known to be wrong."""
+        return not self.problems and not self.contradictions
+
+
+def rules_check(snapshot: Snapshot) -> RulesCheckDocument:
+    """Every mistake, every word that names nothing, and every rule that is impossible by its numbers."""
+    return RulesCheckDocument(
+        rules=len(snapshot.placement_rules),
+        problems=tuple(
+            RuleProblem(named_group(found.rule.id, snapshot), sentence)
+            for found in resolved_rules(snapshot)
+            for sentence in (*mistakes(found.rule), *what_is_wrong(snapshot, found))
+        ),
+        not_known_yet=tuple(
+            why for cluster in snapshot.clusters for why in not_known_yet(snapshot, cluster.id)
+        ),
+    )
+
+
+def rules_check_together(snapshot: Snapshot) -> RulesCheckDocument:
+    """The same, and which rules cannot be satisfied with one another, groups and keys: that takes longer."""
+    check = rules_check(snapshot)
+    clusters = dict.fromkeys(found.cluster for found in resolved_rules(snapshot) if found.cluster is not None)
+    judged = [judge_rules(snapshot, cluster) for cluster in clusters]
+    impossible = {one.rule.id for one in check.problems}
+
+    def of_rules(sets: Iterable[tuple[str, ...]]) -> tuple[tuple[NamedGroup, ...], ...]:
+        named = (named_groups(one, snapshot) for one in sets)
+        return tuple(one for one in named if any(group.is_rule for group in one))
+
+    return replace(
+        check,
+        contradictions=tuple(
+            one
+            for of_cluster in judged
+            for one in of_cluster.contradictions
+            if any(group.is_rule for group in one.groups)
+            and not (len(one.groups) == 1 and not one.keys_of and one.groups[0].id in impossible)
+        ),
+        unknown=of_rules(one for of_cluster in judged for one in of_cluster.unknown),
+        unjudged=of_rules(one for of_cluster in judged for one in of_cluster.unjudged),
+    )
+
+
+def check_lines(answer: RulesCheckDocument) -> Iterator[str]:
+    """In a line each what is wrong, and what is not known."""
+    yield from (f"{one.rule.name}: {one.sentence}" for one in answer.problems)
+    yield from map(sentence, answer.contradictions)
+    yield from open_questions(answer)
+    if answer.sound and not answer.not_known_yet:
+        yield f"No mistakes in {answer.rules} placement rules."
+
+
+def open_questions(answer: RulesCheckDocument) -> Iterator[str]:
+    """What is not known whether it can be satisfied, and why."""
+    yield from (f"not known yet: {one}" for one in answer.not_known_yet)
+    for sets, why in ((answer.unknown, "the work allowed ended"), (answer.unjudged, NEEDS_PLANNER)):
+        for one in sets:
+            names = listed([group.title for group in one])
+            yield f"not known whether they can be satisfied together: {names} ({why})"
+
+
+# -- What was changed of placement rules, or would be.
+
+
+class RulesChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="rules_change"):
+    """What was added, edited and removed."""
+
+    #: The rules that are not the same afterwards.
+    before: tuple[PlacementRule, ...]
+    after: tuple[PlacementRule, ...]
+    added: tuple[PlacementRule, ...]
+    edited: tuple[PlacementRule, ...]
+    removed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    #: What is wrong with rules that were written nevertheless, in sentences.
+    problems: tuple[str, ...]
+    #: Of which rules it is not known whether they can be satisfied together, and why, in sentences.
+    unproven: tuple[str, ...]
+
+
+def rules_change(
+    before: Mapping[str, PlacementRule],
+    change: RuleChange,
+    problems: Iterable[str],
+    unproven: Iterable[str],
+    *,
+    dry_run: bool,
+) -> RulesChangeDocument:
+    """What a change makes of the rules that stood before, by their names."""
+    put = change.put
+    fresh = tuple(rule for rule in put if before.get(rule.name) != rule)
+    gone = {*change.remove, *(rule.name for rule in fresh)}
+    return RulesChangeDocument(
+        changed=bool(fresh or change.remove),
+        dry_run=dry_run,
+        before=tuple(rule for name, rule in before.items() if name in gone),
+        after=fresh,
+        added=tuple(rule for rule in fresh if rule.name not in before),
+        edited=tuple(rule for rule in fresh if rule.name in before),
+        removed=change.remove,
+        unchanged=tuple(rule.name for rule in put if before.get(rule.name) == rule),
+        problems=tuple(problems),
+        unproven=tuple(unproven),
+    )
+
+
+def change_lines(answer: RulesChangeDocument) -> Iterator[str]:
+    """In a line each what was added, edited and removed."""
+    yield from (f"added {rule.name}: {asked(rule)}, {strength(rule)}" for rule in answer.added)
+    yield from (f"changed {rule.name}: {asked(rule)}, {strength(rule)}" for rule in answer.edited)
+    yield from (f"removed {name}" for name in answer.removed)
+    if not answer.changed:
+        yield "Nothing to change."
+    elif answer.dry_run:
+        yield "Nothing was written: this was a dry run."
+    yield from (f"note: {problem}" for problem in (*answer.problems, *answer.unproven))
