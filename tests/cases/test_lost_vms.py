@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_enforcer.ha_monitor.verdict import ReservationState, judge
-from ovirt_placement.answers.cluster_status import cluster_status
 from ovirt_placement.answers.document import safe_word
-from ovirt_placement.answers.health import Health
-from ovirt_placement.answers.health import judge as judge_health
+from ovirt_placement.answers.status.clusters import cluster_status
+from ovirt_placement.answers.status.health import Health
+from ovirt_placement.answers.status.health import judge as judge_health
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot, Vm, state_file
 from ovirt_placement.model.statuses import HOST_STATUSES

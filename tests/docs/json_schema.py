@@ -13,8 +13,8 @@ from ovirt_enforcer.history import WhyNot
 from ovirt_enforcer.on_request.plans import PlansBack, RoomFound
 from ovirt_enforcer.policy_simulation.simulation import Simulations
 from ovirt_placement.answers import catalogue
-from ovirt_placement.answers.maintenance import MaintenancePlans
-from ovirt_placement.answers.plans.records import Plans
+from ovirt_placement.answers.plans.maintenance import MaintenancePlans
+from ovirt_placement.answers.plans.plan import Plans
 from ovirt_placement.store.approvals import WaitingPlan
 from ovirt_placement.store.history import RecordedMigration
 from ovirt_placement.store.pauses import Pause

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.cli.main import main as enforcer
-from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.planning.planner import make_plan

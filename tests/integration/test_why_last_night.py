@@ -11,8 +11,8 @@ from typing import Any
 import ovirtsdk4
 import pytest
 
-from ovirt_placement.answers import local_proxy
 from ovirt_placement.answers.decisions import record
+from ovirt_placement.answers.status import proxy
 from ovirt_placement.cli.main import main
 from ovirt_placement.engine.reading import events
 from ovirt_placement.model import SchedulingPolicy
@@ -60,7 +60,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def proxy_here(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The record stands where that of the service does."""
     monkeypatch.setattr(record, "LOG_DIRECTORY", world.folder / "log")
-    monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", world.folder / "none")
+    monkeypatch.setattr(proxy, "PROXY_DIRECTORY", world.folder / "none")
 
 
 def now() -> str:

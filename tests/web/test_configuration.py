@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from ovirt_placement import config
-from ovirt_placement.answers.status import KnownParts, StateSource
+from ovirt_placement.answers.status.health import KnownParts, StateSource
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.questions import Questions
 from tests.builders import host, snapshot

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from ovirt_enforcer.cli.main import main as enforcer
-from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.history import HistoryStore

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_enforcer.cli.main import main as enforcer
-from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.history import HistoryStore

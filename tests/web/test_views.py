@@ -10,7 +10,7 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from ovirt_placement.answers.plans.records import plans_record
+from ovirt_placement.answers.plans.plan import plans_record
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.history import HistoryStore

@@ -18,7 +18,7 @@ from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument
 from ovirt_placement.answers.placement import ViolationsDocument, WhereDocument, WhyDocument
-from ovirt_placement.answers.status import StatusDocument
+from ovirt_placement.answers.status.health import StatusDocument
 from ovirt_placement.model import Cluster
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.cluster_map import MapDocument

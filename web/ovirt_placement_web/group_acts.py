@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ovirt_placement.answers.groups.change import differences
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
-from ovirt_placement.answers.groups.difference import differences
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.answers.what_if import lines as foreseen_lines
 from ovirt_placement.engine.connection.client import EngineConnection

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ovirt_placement.answers.groups.members import MEMBERS, find_member, table_of
+from ovirt_placement.answers.groups.change import MEMBERS, find_member, table_of
 from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Snapshot
 from ovirt_placement.model.group_file import stored_priority, stored_text
 from ovirt_placement_web.bounds import Refusal

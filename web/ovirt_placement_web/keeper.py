@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from ovirt_placement import inventory
 from ovirt_placement.answers.document import KnownState, known_state
-from ovirt_placement.answers.status import KnownParts, nothing_known, of_known
+from ovirt_placement.answers.status.health import KnownParts, nothing_known, of_known
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError

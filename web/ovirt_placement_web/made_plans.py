@@ -24,9 +24,9 @@ from ovirt_enforcer.subprocess_call import in_process, preload
 from ovirt_placement import inventory
 from ovirt_placement.answers.groups import foreseen as of_groups
 from ovirt_placement.answers.keys import foreseen as of_keys
-from ovirt_placement.answers.maintenance import ClusterMaintenance
-from ovirt_placement.answers.plans.course import Document
-from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
+from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans.reading import Document
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.config import Config
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm

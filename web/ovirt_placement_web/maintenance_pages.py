@@ -8,10 +8,8 @@ from starlette.requests import Request
 
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.document import duration_text, find
-from ovirt_placement.answers.foreseen_moves import move_text
-from ovirt_placement.answers.maintenance import ClusterMaintenance
-from ovirt_placement.answers.maintenance_text import rest_text, summary_text
 from ovirt_placement.answers.orders import PHASES, runs_document
+from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, move_text, rest_text, summary_text
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store.maintenance import MaintenanceStore

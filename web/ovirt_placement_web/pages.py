@@ -19,11 +19,11 @@ from ovirt_enforcer.history import (
     steps_about,
 )
 from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound
-from ovirt_placement.answers.decisions import past
+from ovirt_placement.answers.decisions import decision
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.keys import of_host, of_vm
 from ovirt_placement.answers.placement import Restart, after_text, not_asked_text, restart_text
-from ovirt_placement.answers.status import lines as status_lines
+from ovirt_placement.answers.status.health import status_lines
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
@@ -247,7 +247,15 @@ def _decided(site: Site, view: View, one: Vm) -> dict[str, Any]:
     except UserError as error:
         return {"decisions": (), "decisions_error": str(error)}
     return {
-        "decisions": [(next(past.lines(each)), each, past.headers(each), past.rows(each)) for each in found],
+        "decisions": [
+            (
+                next(decision.decision_lines(each)),
+                each,
+                decision.decision_headers(each),
+                decision.decision_rows(each),
+            )
+            for each in found
+        ],
         "decisions_error": "",
     }
 

@@ -10,7 +10,7 @@ import msgspec
 from starlette.requests import Request
 
 from ovirt_enforcer.history import Wanted
-from ovirt_placement.answers.plans.course import Document, timed, waiting_on
+from ovirt_placement.answers.plans.reading import Document, timed, waiting_on
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement.store.intents import IntentState

@@ -13,20 +13,16 @@ from ovirt_enforcer.on_request.plans import RoomFound
 from ovirt_placement.answers import configured
 from ovirt_placement.answers.configured import ConfiguredName
 from ovirt_placement.answers.conflicts import ConflictsDocument, conflicts
-from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, decisions_at
-from ovirt_placement.answers.decisions.moments import Moment
+from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, Moment, decisions_at
+from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, last_decisions
 from ovirt_placement.answers.decisions.record import record_of
 from ovirt_placement.answers.doctor.answer import DoctorDocument, doctor
 from ovirt_placement.answers.document import dated
-from ovirt_placement.answers.enforcement import EnforcementRecord, enforcement
 from ovirt_placement.answers.groups.listing import GroupsListDocument, groups_list
 from ovirt_placement.answers.ha_check import Domains, HaCheckDocument, ha_check
 from ovirt_placement.answers.keys.listing import KeysListDocument, keys_list
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument, keys_of_host
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument, keys_of_vm
-from ovirt_placement.answers.last_decisions import LastDecisionsDocument, last_decisions
-from ovirt_placement.answers.local_proxy import of_machine
-from ovirt_placement.answers.maintenance import ClusterMaintenance
 from ovirt_placement.answers.placement import (
     ViolationsDocument,
     WhereDocument,
@@ -35,8 +31,11 @@ from ovirt_placement.answers.placement import (
     where,
     why,
 )
-from ovirt_placement.answers.plans.course import leads_to
-from ovirt_placement.answers.status import StatusDocument, status
+from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
+from ovirt_placement.answers.plans.reading import leads_to
+from ovirt_placement.answers.status.enforcement import EnforcementRecord, enforcement
+from ovirt_placement.answers.status.health import StatusDocument, status
+from ovirt_placement.answers.status.proxy import of_machine
 from ovirt_placement.answers.what_if import WhatIfDocument, what_if
 from ovirt_placement.config import Config, reread
 from ovirt_placement.engine.connection.client import connect

@@ -14,8 +14,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from ovirt_placement.answers.cluster_status import FAMILIES
 from ovirt_placement.answers.document import fewest_text, safe_word
+from ovirt_placement.answers.status.clusters import FAMILIES
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.user_tokens import Refused, UserTokens

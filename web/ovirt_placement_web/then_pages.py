@@ -8,16 +8,16 @@ from typing import Any
 from starlette.requests import Request
 
 from ovirt_enforcer.history import Subject, Wanted, about, narrowed
-from ovirt_placement.answers.decisions import moments, past
+from ovirt_placement.answers.decisions import at_time, decision
 from ovirt_placement.answers.decisions.at_time import (
     Attempt,
     DecisionsAtDocument,
+    cut_text,
     distance,
     earlier_text,
     not_asked_lines,
 )
-from ovirt_placement.answers.decisions.engine_said import cut_text
-from ovirt_placement.answers.decisions.past import PastDecision
+from ovirt_placement.answers.decisions.decision import PastDecision
 from ovirt_placement.model import Vm
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
@@ -41,7 +41,7 @@ def then(site: Site, request: Request, view: View) -> Shown:
     if not text:
         return "then.html", {"vm": one, "at": "", "moment": None}
     try:
-        moment = moments.read(text[:_LONGEST], time.time())
+        moment = at_time.read_moment(text[:_LONGEST], time.time())
     except (ValueError, OverflowError, OSError) as error:
         raise Refusal(400, f"{error}.") from None
     if not 0 <= moment.seconds < _YEAR_9999:
@@ -55,7 +55,7 @@ def then(site: Site, request: Request, view: View) -> Shown:
     }
 
 
-def _decided(site: Site, view: View, one: Vm, moment: moments.Moment) -> dict[str, Any]:
+def _decided(site: Site, view: View, one: Vm, moment: at_time.Moment) -> dict[str, Any]:
     """What the proxy answered next to that moment, and what the engine's events say of it."""
     try:
         answer = site.questions.decisions_at(view, one, moment)
@@ -92,10 +92,15 @@ def _attempt(title: str, one: Attempt) -> dict[str, Any]:
 
 
 def _answer(one: PastDecision) -> tuple[list[str], str, tuple[str, ...], list[tuple[object, ...]]]:
-    return list(past.lines(one)), one.method, past.headers(one), past.rows(one)
+    return (
+        list(decision.decision_lines(one)),
+        one.method,
+        decision.decision_headers(one),
+        decision.decision_rows(one),
+    )
 
 
-def _planned(site: Site, one: Vm, moment: moments.Moment) -> dict[str, Any]:
+def _planned(site: Site, one: Vm, moment: at_time.Moment) -> dict[str, Any]:
     """The enforcer's plans about a VM: the last one made until that moment, and the first one after."""
     wanted = Wanted(one.id, Subject.VM)
     try:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ovirt_placement.answers.plans.course import TimedStep
+from ovirt_placement.answers.plans.reading import TimedStep
 
 #: In units of the drawing.
 _NAMES, _WIDTH, _LANE, _GAP, _TOP = 190, 760, 20, 6, 22

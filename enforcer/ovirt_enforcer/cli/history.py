@@ -32,10 +32,10 @@ from ovirt_enforcer.on_request.plans import Asked
 from ovirt_enforcer.settings import recorded_settings
 from ovirt_placement import config, inventory
 from ovirt_placement import config as configuration
-from ovirt_placement.answers import history, trend
-from ovirt_placement.answers.activity import named_cluster_of
 from ovirt_placement.answers.document import Document, find
-from ovirt_placement.answers.enforcement import not_led
+from ovirt_placement.answers.status import history
+from ovirt_placement.answers.status.enforcement import not_led
+from ovirt_placement.answers.status.history import named_cluster_of
 from ovirt_placement.cli.arguments import add_command, add_config, add_json
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show, show_json
 from ovirt_placement.cli.store import opened, stored
@@ -220,20 +220,20 @@ def _show_days(args: argparse.Namespace) -> int:
     if args.json:
         show_json(answer)
         return 0
-    for line in history.lines(answer):
+    for line in history.history_lines(answer):
         print(line)
-    show(history.rows(answer), history.HEADERS)
+    show(history.history_rows(answer), history.HISTORY_HEADERS)
     return 0
 
 
 def _show_trend(args: argparse.Namespace) -> int:
     """Print how clusters developed."""
-    answer = _answer(args, _TREND_SECONDS, trend.trend)
+    answer = _answer(args, _TREND_SECONDS, history.trend)
     if args.json:
         show_json(answer)
         return 0
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
-    for line in trend.lines(answer, plain=encoding != "utf8"):
+    for line in history.trend_lines(answer, plain=encoding != "utf8"):
         print(line)
     return 0
 

@@ -12,11 +12,7 @@ from ovirt_enforcer.cli.arguments import add_deadline, add_return, add_state, as
 from ovirt_enforcer.on_request.plans import HOST_SECONDS, Asked, maintenance_options, maintenance_planned
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.maintenance import (
-    FORMAT,
-    MaintenancePlans,
-)
-from ovirt_placement.answers.maintenance_text import maintenance_text
+from ovirt_placement.answers.plans.maintenance import FORMAT, MaintenancePlans, maintenance_text
 from ovirt_placement.cli.arguments import add_command, add_config, add_json, positive
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.planning.deadline import Deadline

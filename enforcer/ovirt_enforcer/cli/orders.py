@@ -15,8 +15,8 @@ from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.orders import ApprovalChangeDocument, approval_change, refusal_change
+from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
-from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import step_text, text
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
 from ovirt_placement.cli.login import login_name

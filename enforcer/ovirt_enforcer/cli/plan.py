@@ -13,7 +13,7 @@ from ovirt_enforcer.policy_simulation.simulation import SimulationOutcome, Simul
 from ovirt_enforcer.policy_simulation.simulation import text as simulation_text
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.document import find, none_text
-from ovirt_placement.answers.plans.records import plans_record
+from ovirt_placement.answers.plans.plan import plans_record
 from ovirt_placement.answers.plans.text import steps_text
 from ovirt_placement.answers.plans.text import text as plan_text
 from ovirt_placement.cli.arguments import add_command, add_config, add_json

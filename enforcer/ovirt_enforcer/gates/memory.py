@@ -10,7 +10,7 @@ from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, Remembered
 from ovirt_enforcer.gates.people import moves, rule_key
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot

@@ -19,8 +19,7 @@ from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.on_request.plans import Asked, KeptVm, PlansBack
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
-from ovirt_placement.answers.plans.obstacles import kept_text
-from ovirt_placement.answers.plans.records import plans_record
+from ovirt_placement.answers.plans.plan import kept_text, plans_record
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.tagged import tagged_ids

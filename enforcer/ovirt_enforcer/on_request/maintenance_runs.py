@@ -10,7 +10,7 @@ from ovirt_enforcer import configured
 from ovirt_enforcer.gates.people import rule_key
 from ovirt_enforcer.on_request.orders import check_acts, check_running
 from ovirt_enforcer.settings import EnforcerSettings, Mode
-from ovirt_placement.answers.maintenance import maintenance_record
+from ovirt_placement.answers.plans.maintenance import maintenance_record
 from ovirt_placement.config import Config
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.planning.deadline import Deadline

@@ -8,9 +8,9 @@ from typing import Any
 from ovirt_enforcer.gates.people import moves
 from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
 from ovirt_placement import inventory
-from ovirt_placement.answers.enforcement import NOT_RUNNING, not_led
-from ovirt_placement.answers.plans.obstacles import misfit_text
+from ovirt_placement.answers.plans.plan import misfit_text
 from ovirt_placement.answers.plans.reading import plan_of
+from ovirt_placement.answers.status.enforcement import NOT_RUNNING, not_led
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.fitting import misfit

@@ -10,8 +10,8 @@ from ovirt_enforcer import configured
 from ovirt_enforcer.configured import with_held_back
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.subprocess_call import in_process
-from ovirt_placement.answers.maintenance import ClusterMaintenance, maintenance_record
-from ovirt_placement.answers.plans.records import ClusterPlan, Plans, plan_record
+from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, maintenance_record
+from ovirt_placement.answers.plans.plan import ClusterPlan, Plans, plan_record
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.model.names import Named, host_name, named_host, named_vm

@@ -18,8 +18,7 @@ from ovirt_enforcer.gates.state import LegalityGate
 from ovirt_enforcer.retry_state import RetryState
 from ovirt_enforcer.service.planners import Planning
 from ovirt_enforcer.service.reading import LastPlan, Parts, Reading
-from ovirt_placement.answers.plans.obstacles import misfit_text
-from ovirt_placement.answers.plans.records import plan_record, step_record
+from ovirt_placement.answers.plans.plan import misfit_text, plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model import Snapshot

@@ -25,7 +25,7 @@ from ovirt_enforcer.maintenance.runs import MaintenanceRuns, PlanOutcome, draini
 from ovirt_enforcer.service.planners import Planners, PlanQuestion
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.plans.obstacles import kept_text
+from ovirt_placement.answers.plans.plan import kept_text
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot

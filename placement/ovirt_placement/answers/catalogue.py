@@ -10,20 +10,23 @@ import msgspec
 
 from ovirt_placement.answers.conflicts import ConflictsDocument
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument
+from ovirt_placement.answers.decisions.decision import LastDecisionsDocument
 from ovirt_placement.answers.decisions.refused import RefusedPlacementsDocument
 from ovirt_placement.answers.doctor.answer import DoctorDocument
-from ovirt_placement.answers.groups.change import GroupChangeDocument, GroupsChangeDocument
+from ovirt_placement.answers.groups.change import (
+    GroupChangeDocument,
+    GroupsChangeDocument,
+    GroupsForgottenDocument,
+    GroupsLostDocument,
+)
 from ovirt_placement.answers.groups.listing import GroupsListDocument
-from ovirt_placement.answers.groups.lost import GroupsForgottenDocument, GroupsLostDocument
 from ovirt_placement.answers.ha_check import HaCheckDocument
-from ovirt_placement.answers.history import HistoryDocument
 from ovirt_placement.answers.keys.change import KeysChangeDocument
 from ovirt_placement.answers.keys.check import KeysCheckDocument
 from ovirt_placement.answers.keys.explain import KeysExplainDocument
 from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument
-from ovirt_placement.answers.last_decisions import LastDecisionsDocument
 from ovirt_placement.answers.orders import (
     ApprovalChangeDocument,
     MaintenanceChangeDocument,
@@ -35,8 +38,8 @@ from ovirt_placement.answers.orders import (
 from ovirt_placement.answers.placement import ViolationsDocument, WhereDocument, WhyDocument
 from ovirt_placement.answers.rules import RulesChangeDocument, RulesCheckDocument, RulesListDocument
 from ovirt_placement.answers.setup.answer import SetupDocument
-from ovirt_placement.answers.status import StatusDocument
-from ovirt_placement.answers.trend import TrendDocument
+from ovirt_placement.answers.status.health import StatusDocument
+from ovirt_placement.answers.status.history import HistoryDocument, TrendDocument
 from ovirt_placement.answers.what_if import WhatIfDocument
 
 DOCUMENTS = (

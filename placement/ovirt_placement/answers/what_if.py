@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ovirt_placement.answers.document import Document, fewest_text, unit_name
-from ovirt_placement.answers.evacuation import EvacuationRecord, evacuation_record, evacuation_text
-from ovirt_placement.answers.foreseen_moves import ForeseenMove, migrations, move_record, move_text
-from ovirt_placement.answers.plans.records import remaining_record
+from ovirt_placement.answers.plans.maintenance import (
+    EvacuationRecord,
+    ForeseenMove,
+    evacuation_record,
+    evacuation_text,
+    migrations_text,
+    move_record,
+    move_text,
+)
+from ovirt_placement.answers.plans.plan import remaining_record
 from ovirt_placement.answers.plans.text import title
 from ovirt_placement.forecast.breaking import Violated
 from ovirt_placement.forecast.course import Start
@@ -222,7 +229,7 @@ def _cluster_text(one: ForeseenCluster, further: str) -> Iterator[str]:
         yield f"  violates no rule, and costs no {further}migrations"
     elif one.moves:
         least = fewest_text(one.proven, " that repair what can be repaired")
-        yield f"  costs {migrations(count)} ({least}):"
+        yield f"  costs {migrations_text(count)} ({least}):"
         yield from (f"    {number}. {move_text(move)}" for number, move in enumerate(one.moves, 1))
     for rule in one.remains_violated:
         asks = f", {_hardness(rule)}: {rule.asks}" if rule.groups else ""

@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ovirt_placement import config
-from ovirt_placement.answers.decisions import moments
-from ovirt_placement.answers.decisions.past import PastDecision, headers, lines, rows
+from ovirt_placement.answers.decisions import at_time
+from ovirt_placement.answers.decisions.decision import (
+    PastDecision,
+    decision_headers,
+    decision_lines,
+    decision_rows,
+    last_decisions,
+)
 from ovirt_placement.answers.decisions.record import NoRecord, record_of
-from ovirt_placement.answers.last_decisions import last_decisions
 from ovirt_placement.cli.arguments import positive
 from ovirt_placement.cli.question import show, show_answer
 from ovirt_placement.model import Host, Snapshot, Vm
@@ -134,8 +139,7 @@ def _print_at(answer: DecisionsAtDocument, record: Path, *, whole: bool) -> None
 
 
 def _print_events(answer: DecisionsAtDocument) -> None:
-    from ovirt_placement.answers.decisions.at_time import earlier_text
-    from ovirt_placement.answers.decisions.engine_said import cut_text, names_one_for_all
+    from ovirt_placement.answers.decisions.at_time import cut_text, earlier_text, names_one_for_all
 
     if answer.events:
         print()
@@ -168,9 +172,9 @@ def _print_attempt(title: str, attempt: Attempt, *, whole: bool) -> None:
 
 
 def _show(decision: PastDecision, *, whole: bool) -> None:
-    print("\n".join(lines(decision)))
-    if columns := headers(decision):
-        show(rows(decision), columns, whole=whole)
+    print("\n".join(decision_lines(decision)))
+    if columns := decision_headers(decision):
+        show(decision_rows(decision), columns, whole=whole)
     print()
 
 
@@ -194,9 +198,9 @@ def _events(args: argparse.Namespace) -> tuple[LatestEvents, str | None]:
         return LatestEvents((), None), str(error)
 
 
-def _moment(text: str) -> moments.Moment:
+def _moment(text: str) -> at_time.Moment:
     try:
-        return moments.read(text, time.time())
+        return at_time.read_moment(text, time.time())
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -8,11 +8,17 @@ import time
 
 from ovirt_placement import config
 from ovirt_placement.answers import configured
-from ovirt_placement.answers.cluster_status import HEADERS, rows
-from ovirt_placement.answers.enforcement import enforcement
-from ovirt_placement.answers.health import Health
-from ovirt_placement.answers.local_proxy import of_machine
-from ovirt_placement.answers.status import StatusDocument, lines, of_engine, of_file, status
+from ovirt_placement.answers.status.clusters import CLUSTER_HEADERS, cluster_rows
+from ovirt_placement.answers.status.enforcement import enforcement
+from ovirt_placement.answers.status.health import (
+    Health,
+    StatusDocument,
+    of_engine,
+    of_file,
+    status,
+    status_lines,
+)
+from ovirt_placement.answers.status.proxy import of_machine
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, seconds, show, show_json
 
@@ -85,10 +91,10 @@ def _show(args: argparse.Namespace, answer: StatusDocument) -> None:
     if args.json:
         show_json(answer)
         return
-    print("\n".join(lines(answer)))
+    print("\n".join(status_lines(answer)))
     if answer.source.kind != "nothing":
         print()
         if answer.clusters:
-            show(rows(answer.clusters), HEADERS)
+            show(cluster_rows(answer.clusters), CLUSTER_HEADERS)
         else:
             print("There is no cluster.")

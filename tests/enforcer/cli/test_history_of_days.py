@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.answers.plans.records import plan_record
-from ovirt_placement.answers.trend import MOST_POINTS
+from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.status.history import MOST_POINTS
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.samples import SampleStore
 from ovirt_simulator.core.engine import Engine

@@ -14,7 +14,7 @@ from ovirtsdk4 import types
 
 from ovirt_enforcer.placement_key_records.memberships import MembershipKeeper
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.groups.lost import losses
+from ovirt_placement.answers.groups.change import losses
 from ovirt_placement.config import Config, EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot

@@ -21,7 +21,7 @@ from ovirt_placement.answers.groups.listing import groups_list
 from ovirt_placement.answers.ha_check import ha_check
 from ovirt_placement.answers.keys.listing import keys_list
 from ovirt_placement.answers.placement import violations, where, why
-from ovirt_placement.answers.plans.records import plans_record
+from ovirt_placement.answers.plans.plan import plans_record
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.planner import make_plan
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.answers.cluster_status import cluster_status
+from ovirt_placement.answers.status.clusters import cluster_status
 from tests.builders import CLUSTER, cluster, host, snapshot, vm
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.answers.decisions.engine_said import EngineSaid, names_one_for_all, of_host
+from ovirt_placement.answers.decisions.at_time import EngineSaid, names_one_for_all, said_of_host
 from tests.builders import host
 
 _BEGINS = (
@@ -22,7 +22,7 @@ def said(*parts: str) -> EngineSaid:
 
 def test_what_is_said_of_one_is_shown_with_it() -> None:
     event = said(_AFFINITY.format("h1"), _OTHER.format("h2"))
-    assert of_host([event], host("h2")) == _OTHER.format("h2")
+    assert said_of_host([event], host("h2")) == _OTHER.format("h2")
     assert not names_one_for_all(event.sentence)
 
 
@@ -30,4 +30,4 @@ def test_what_is_said_of_all_under_the_name_of_one_is_shown_with_none() -> None:
     """As an engine 4.5.8 said of six hosts, of which the named one was refused by another filter."""
     event = said(*[_AFFINITY.format("h4")] * 6)
     assert names_one_for_all(event.sentence)
-    assert all(of_host([event], host(name)) is None for name in ("h1", "h4"))
+    assert all(said_of_host([event], host(name)) is None for name in ("h1", "h4"))

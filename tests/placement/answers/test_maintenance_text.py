@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.answers.maintenance import maintenance_record
-from ovirt_placement.answers.maintenance_text import maintenance_text
+from ovirt_placement.answers.plans.maintenance import maintenance_record, maintenance_text
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance

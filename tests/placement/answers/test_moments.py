@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.decisions.moments import read
+from ovirt_placement.answers.decisions.at_time import read_moment
 
 VIENNA = ZoneInfo("Europe/Vienna")
 #: A Wednesday.
@@ -38,7 +38,7 @@ NOW = datetime(2026, 11, 25, 9, 30, tzinfo=VIENNA).timestamp()
     ],
 )
 def test_what_is_meant(text: str, meant: str) -> None:
-    assert read(text, NOW, VIENNA) == (datetime.fromisoformat(meant).timestamp(), "")
+    assert read_moment(text, NOW, VIENNA) == (datetime.fromisoformat(meant).timestamp(), "")
 
 
 @pytest.mark.parametrize(
@@ -46,19 +46,19 @@ def test_what_is_meant(text: str, meant: str) -> None:
 )
 def test_what_is_none_is_refused_with_how_it_is_written(text: str) -> None:
     with pytest.raises(ValueError, match="write 02:13, yesterday 02:13"):
-        read(text, NOW, VIENNA)
+        read_moment(text, NOW, VIENNA)
 
 
 def test_a_time_that_clocks_showed_twice_is_the_first_and_the_second_can_be_written() -> None:
-    found = read("2026-10-25 02:13", NOW, VIENNA)
+    found = read_moment("2026-10-25 02:13", NOW, VIENNA)
     assert found.seconds == datetime.fromisoformat("2026-10-25T02:13:00+02:00").timestamp()
     assert found.note == "clocks showed that time twice: write 2026-10-25T02:13:00+01:00 for the second time"
     second = found.note.split()[6]
-    assert read(second, NOW, VIENNA) == (found.seconds + 3600, "")
+    assert read_moment(second, NOW, VIENNA) == (found.seconds + 3600, "")
 
 
 def test_a_time_that_clocks_passed_over_is_taken_for_what_they_showed() -> None:
-    found = read("2026-03-29 02:13", NOW, VIENNA)
+    found = read_moment("2026-03-29 02:13", NOW, VIENNA)
     assert found.seconds == datetime.fromisoformat("2026-03-29T03:13:00+02:00").timestamp()
     assert found.note == "clocks were put forward over that time: 03:13:00 is taken"
 
@@ -79,13 +79,13 @@ def vienna_here() -> Iterator[None]:
 @pytest.mark.usefixtures("vienna_here")
 def test_this_machines_zone_is_read_as_any_other() -> None:
     for text in ("02:13", "22:13", "2026-10-25 02:13", "2026-03-29 02:13", "2026-07-01 02:13", "sun 02:13"):
-        assert read(text, NOW) == read(text, NOW, VIENNA)
+        assert read_moment(text, NOW) == read_moment(text, NOW, VIENNA)
 
 
 @given(st.integers(0, 86_399), st.integers(1_700_000_000, 1_900_000_000))
 def test_a_time_of_day_is_the_last_one_that_has_come(second: int, now: int) -> None:
     clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
-    found = read(clock, now, VIENNA)
+    found = read_moment(clock, now, VIENNA)
     if not found.note:
         assert datetime.fromtimestamp(found.seconds, VIENNA).strftime("%H:%M:%S") == clock
         # The day in which clocks are put back has 25 hours.

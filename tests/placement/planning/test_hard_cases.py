@@ -8,7 +8,7 @@ from collections import Counter
 import msgspec
 import pytest
 
-from ovirt_placement.answers.plans.obstacles import obstacle_text
+from ovirt_placement.answers.plans.plan import obstacle_text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName

@@ -1,20 +1,161 @@
-"""Why a VM did not start, or went where it went, at some moment: the decisions next to it."""
+"""Why a VM did not start, or went where it went, at some moment: the decisions and events next to it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, time, timedelta, tzinfo
 from pathlib import Path
+from typing import Final, NamedTuple
 
-from ovirt_placement.answers.decisions.engine_said import EngineSaid, cut_at, engine_said, near, of_host
-from ovirt_placement.answers.decisions.moments import Moment
-from ovirt_placement.answers.decisions.past import PastDecision, past, time_text
+from ovirt_placement.answers.decisions.decision import PastDecision, Way, past, remedies, time_text
 from ovirt_placement.answers.decisions.record import FILTERS, WEIGHTS, LoggedDecision, about, begins
-from ovirt_placement.answers.decisions.ways import Way, ways
 from ovirt_placement.answers.document import Document, listed
-from ovirt_placement.engine.reading.events import EngineEvent, LatestEvents
+from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent, LatestEvents
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
+
+# -- Reads a moment as an administrator writes it: 02:13, yesterday 02:13, 2026-01-31 02:13.
+
+
+_CLOCK: Final = r"(\d{1,2}):(\d\d)(?::(\d\d))?"
+_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_FORMS: Final = "write 02:13, yesterday 02:13, monday 02:13, 2026-01-31 02:13 or 2026-01-31T02:13:00+01:00"
+
+
+class Moment(NamedTuple):
+    """A moment in seconds since the epoch, with what is to be said of how it was understood."""
+
+    seconds: float
+    note: str = ""
+
+
+def read_moment(text: str, now: float, zone: tzinfo | None = None) -> Moment:
+    """The moment that is meant; a time without a zone is of `zone`, else of this machine's.
+
+    A time of day is today's, or yesterday's where today's is still to come at `now`, in seconds since the
+    epoch. Raises `ValueError`.
+    """
+    here = datetime.fromtimestamp(now, zone).replace(tzinfo=None)
+    words = text.strip().lower()
+    short = re.fullmatch(rf"(?:([a-z]+) +)?{_CLOCK}", words)
+    if short is not None:
+        return _local(_day_named(short[1], _of_clock(text, *short.groups()[1:]), here), zone)
+    try:
+        found = datetime.fromisoformat(text.strip().upper().replace(" ", "T", 1))
+    except ValueError:
+        raise ValueError(f'"{text}" is no moment: {_FORMS}') from None
+    return _local(found, zone) if found.tzinfo is None else Moment(found.timestamp())
+
+
+def _of_clock(text: str, hour: str, minute: str, second: str | None) -> time:
+    try:
+        return time(int(hour), int(minute), int(second or 0))
+    except ValueError:
+        raise ValueError(f'"{text}" is no time of day: {_FORMS}') from None
+
+
+def _day_named(word: str | None, clock: time, now: datetime) -> datetime:
+    """A time of the day that is called so, by the clocks of the zone, which show `now`."""
+    if word is None:
+        found = datetime.combine(now.date(), clock)
+        return found if found <= now else found - timedelta(days=1)
+    if word in ("today", "yesterday"):
+        return datetime.combine(now.date() - timedelta(days=word == "yesterday"), clock)
+    named = [number for number, day in enumerate(_DAYS) if len(word) >= 3 and day.startswith(word)]
+    if not named:
+        raise ValueError(f'"{word}" is no day: {_FORMS}')
+    found = datetime.combine(now.date() - timedelta(days=(now.weekday() - named[0]) % 7), clock)
+    return found if found <= now else found - timedelta(days=7)
+
+
+def _local(found: datetime, zone: tzinfo | None) -> Moment:
+    """What clocks of the zone show; they show some times twice a year, and pass over others."""
+    folds = (_aware(found.replace(fold=fold), zone) for fold in (0, 1))
+    first, second = sorted(folds, key=datetime.timestamp)
+    if first.utcoffset() == second.utcoffset():
+        return Moment(first.timestamp())
+    shown = datetime.fromtimestamp(first.timestamp(), zone)
+    if shown.replace(tzinfo=None, fold=0) == found:
+        other = second.isoformat(timespec="seconds")
+        return Moment(first.timestamp(), f"clocks showed that time twice: write {other} for the second time")
+    later = datetime.fromtimestamp(second.timestamp(), zone)
+    return Moment(second.timestamp(), f"clocks were put forward over that time: {later:%H:%M:%S} is taken")
+
+
+def _aware(naive: datetime, zone: tzinfo | None) -> datetime:
+    return naive.astimezone() if zone is None else naive.replace(tzinfo=zone)
+
+
+# -- What the engine's own events say of VMs that did not start, and of hosts that its own filters refused.
+
+
+#: Two notes of one refusal are at most so far apart, in seconds: clocks of engine and proxy may differ.
+NEAR_SECONDS = 10.0
+
+
+class EngineSaid(Record, frozen=True, omit_defaults=False):
+    """An event of the engine."""
+
+    #: ISO 8601, by the engine's clock.
+    time: str
+    code: int
+    #: Whether it is about a start, or else about a migration.
+    start: bool
+    sentence: str
+
+
+def engine_said(event: EngineEvent) -> EngineSaid:
+    return EngineSaid(time_text(event.time), event.code, event.code in START_FAILED, event.description)
+
+
+def near(events: Iterable[EngineEvent], vm: str, begin: float, end: float) -> Iterator[EngineEvent]:
+    """The events about a VM from a little before `begin` until a little after `end`."""
+    return (
+        event
+        for event in events
+        if event.vm == vm and begin - NEAR_SECONDS <= event.time <= end + NEAR_SECONDS
+    )
+
+
+def cut_at(events: LatestEvents, since: float) -> str | None:
+    """Since when the events are known, where what is older was cut off and is asked about as well."""
+    return None if events.since is None or events.since <= since else time_text(events.since)
+
+
+def cut_text(since: str) -> str:
+    return f"The engine's events before {since} were not read: it has more than are read at once."
+
+
+def said_of_host(said: Iterable[EngineSaid], host: Host) -> str | None:
+    """What the engine said of one host, in its own language: the part of a sentence with the host's name.
+
+    What it says twice is of several hosts, all under the name of one, and so of none.
+    """
+    named = re.compile(rf"(?<![\w.-]){re.escape(host.name)}(?![\w-])")
+    for one in said:
+        parts = _parts(one.sentence)
+        for part in parts:
+            if named.search(part) and parts.count(part) == 1:
+                return part
+    return None
+
+
+def names_one_for_all(sentence: str) -> bool:
+    """Whether an event says the same of several hosts, and names but one of them."""
+    parts = _parts(sentence)
+    return len(set(parts)) < len(parts)
+
+
+def _parts(sentence: str) -> Sequence[str]:
+    """The engine puts what it says of each host behind the others, with a comma, in brackets."""
+    _, opened, rest = sentence.partition("[")
+    return [part.strip() for part in rest.partition("]")[0].split(",")] if opened else ()
+
+
+# -- Why a VM did not start, or went where it went, at some moment: the decisions next to it.
+
 
 #: The weights of a decision follow its filters at once.
 _ONE_DECISION_SECONDS = 60.0
@@ -22,7 +163,7 @@ _ONE_DECISION_SECONDS = 60.0
 _MINUTE_SECONDS = 60.0
 
 
-class NotAsked(Record, frozen=True, omit_defaults=False):
+class UnaskedHost(Record, frozen=True, omit_defaults=False):
     """A host of the VM's cluster that the engine did not ask the proxy about."""
 
     host: Named
@@ -39,7 +180,7 @@ class Attempt(Record, frozen=True, omit_defaults=False):
     #: Null where the engine asked for none.
     weights: PastDecision | None
     #: Hosts that the cluster has now; why they were left out, the engine alone knows.
-    not_asked: tuple[NotAsked, ...]
+    not_asked: tuple[UnaskedHost, ...]
     #: Where every host was refused.
     ways: tuple[Way, ...]
 
@@ -168,11 +309,11 @@ def _attempt(
         filters=filters,
         weights=None if found.weights is None else past(found.weights, snapshot, only),
         not_asked=tuple(
-            NotAsked(Named(host.id, host.name), of_host(said, host))
+            UnaskedHost(Named(host.id, host.name), said_of_host(said, host))
             for host in left
             if only is None or host.id == only.id
         ),
-        ways=ways(filters.hosts) if found.filters.refused else (),
+        ways=remedies(filters.hosts) if found.filters.refused else (),
     )
 
 
@@ -196,7 +337,7 @@ def earlier_text(earlier: Earlier) -> str:
     return f"The engine refused it last {distance(earlier.after_seconds)}, {said.time}: {said.sentence}"
 
 
-def not_asked_lines(found: Iterable[NotAsked], *, whole: bool = False) -> Iterator[str]:
+def not_asked_lines(found: Iterable[UnaskedHost], *, whole: bool = False) -> Iterator[str]:
     """The hosts that the engine had left out before it asked."""
     silent = sorted(one.host.name for one in found if one.engine is None)
     yield from (f"{one.host.name}: {one.engine}" for one in found if one.engine is not None)

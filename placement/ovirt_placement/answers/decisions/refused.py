@@ -8,18 +8,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ovirt_placement.answers.decisions.at_time import NotAsked, not_asked_lines
-from ovirt_placement.answers.decisions.engine_said import (
+from ovirt_placement.answers.decisions.at_time import (
     NEAR_SECONDS,
     EngineSaid,
+    UnaskedHost,
     cut_at,
     cut_text,
     engine_said,
-    of_host,
+    not_asked_lines,
+    said_of_host,
 )
-from ovirt_placement.answers.decisions.past import HostInDecision, past, time_text
+from ovirt_placement.answers.decisions.decision import HostInDecision, Way, past, remedies, time_text
 from ovirt_placement.answers.decisions.record import FILTERS, LoggedDecision, decisions
-from ovirt_placement.answers.decisions.ways import Way, ways
 from ovirt_placement.answers.document import Document, listed
 from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent, LatestEvents
 from ovirt_placement.model import Snapshot, Vm
@@ -45,7 +45,7 @@ class RefusedPlacement(Record, frozen=True, omit_defaults=False):
     #: Those that the engine asked the proxy about, when it did last; none where its own filters left none.
     hosts: tuple[HostInDecision, ...]
     #: Hosts that the cluster has now, and that the engine did not ask about.
-    not_asked: tuple[NotAsked, ...]
+    not_asked: tuple[UnaskedHost, ...]
     events: tuple[EngineSaid, ...]
     ways: tuple[Way, ...]
 
@@ -165,10 +165,12 @@ def _placement(row: _Row, snapshot: Snapshot) -> RefusedPlacement:
         times=len(row.times),
         hosts=hosts,
         not_asked=tuple(
-            NotAsked(Named(host.id, host.name), of_host(said, host)) for host in there if host.id not in asked
+            UnaskedHost(Named(host.id, host.name), said_of_host(said, host))
+            for host in there
+            if host.id not in asked
         ),
         events=said,
-        ways=ways(hosts) if hosts else (),
+        ways=remedies(hosts) if hosts else (),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ovirt_placement.answers.doctor.policies import InUse
-from ovirt_placement.answers.enforcement import EnforcementRecord
+from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.model import Snapshot
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from ovirt_placement.answers import local_proxy
 from ovirt_placement.answers.doctor import (
     at_work,
     clock,
@@ -23,7 +22,8 @@ from ovirt_placement.answers.doctor import (
 )
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse
-from ovirt_placement.answers.enforcement import enforcement
+from ovirt_placement.answers.status.enforcement import enforcement
+from ovirt_placement.answers.status.proxy import configuration_of, discovery_answered_at, url_of
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.parsing import users
@@ -147,10 +147,10 @@ def _examine_clock(first: clock.Reading, second: clock.Reading, examination: Exa
 def _discovery_answered(configuration: Config, named: str | None) -> float | None:
     """When the proxy, as far as there is one to ask, last answered the engine's discovery."""
     try:
-        url = named or local_proxy.url_of(configuration.engine.name)
+        url = named or url_of(configuration.engine.name)
     except UserError:
         return None
-    return None if url is None else local_proxy.discovery_answered_at(url)
+    return None if url is None else discovery_answered_at(url)
 
 
 def _examine_proxy(
@@ -158,12 +158,12 @@ def _examine_proxy(
 ) -> None:
     """Ask the proxy that is named, else that of this machine."""
     try:
-        url = named or local_proxy.url_of(configuration.engine.name)
+        url = named or url_of(configuration.engine.name)
     except UserError as error:
         examination.not_examined.append(f"the proxy: {error}")
         return
     if url is None:
-        file = local_proxy.configuration_of(configuration.engine.name)
+        file = configuration_of(configuration.engine.name)
         examination.not_examined.append(f"the proxy: there is no {file} here; name it with --proxy URL")
         return
     examination.add("the proxy", lambda: units.examine_proxy(url, known))

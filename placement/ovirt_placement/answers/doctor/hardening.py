@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ovirt_placement.answers import local_proxy
 from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.status import proxy
 from ovirt_placement.config import Config
 from ovirt_service.errors import UserError
 
@@ -47,7 +47,7 @@ def examine_fapolicyd(engine: str, root: Path) -> Iterator[Finding]:
     if not _runs(root):
         return
     allowed = [Path(found) for found in _ALLOWED.findall(_read(root / _RULES))]
-    for folder in local_proxy.others_plugins(engine):
+    for folder in proxy.others_plugins(engine):
         plugins = any((root / folder.relative_to("/")).glob("*.py"))
         if plugins and not any(folder.is_relative_to(each) for each in allowed):
             yield Finding(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ovirt_placement.answers.decisions.record import exists, record_of, records
 from ovirt_placement.answers.doctor.finding import Finding
-from ovirt_placement.answers.local_proxy import configuration_of
+from ovirt_placement.answers.status.proxy import configuration_of
 
 #: A decision about 500 hosts takes up to 100 KB.
 _LEAST_FREE = 1 << 20

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.document import utc_text
-from ovirt_placement.answers.local_proxy import NoDiscovery, discover
 from ovirt_placement.answers.policy_units import usual_units
+from ovirt_placement.answers.status.proxy import NoDiscovery, discover
 from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.engine.reading.events import EngineEvent

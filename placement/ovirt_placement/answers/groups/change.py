@@ -1,12 +1,92 @@
-"""What became of affinity groups: they were added, changed or removed."""
+"""What becomes of affinity groups: members by words, what differs, what was changed, and what VMs lost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any, Final, Literal
 
-from ovirt_placement.answers.document import ChangeDocument
-from ovirt_placement.answers.groups.group import DescribedGroup
+from ovirt_placement.answers.document import ChangeDocument, Document, find
+from ovirt_placement.answers.groups.listing import DescribedGroup
+from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Host, Snapshot, Vm
+from ovirt_placement.model.names import Named, host_name, vm_name
+from ovirt_placement.model.record import Record
+from ovirt_placement.store.memberships import LostMembership, MembershipKind
+
+# -- The members of an affinity group, by the words that options and files have for them.
+
+
+#: Of each member list of the model: its option and its word.
+MEMBERS: Final = {
+    "vms": ("vm", "VM"),
+    "hosts": ("host", "host"),
+    "vm_labels": ("vm_label", "affinity label"),
+    "host_labels": ("host_label", "affinity label"),
+}
+
+
+def find_member(word: str, name: str, cluster: str, snapshot: Snapshot) -> Vm | Host | AffinityLabel:
+    """The member that a word means: of the group's own cluster if there is one, else of any."""
+    kind = MEMBERS[name][1]
+    known = tuple(table_of(name, snapshot).values())
+    own = [item for item in known if getattr(item, "cluster", cluster) == cluster]
+    in_own = any(word in (item.id, item.name) for item in own)
+    found: Vm | Host | AffinityLabel = find(word, kind, own if in_own else known)
+    return found
+
+
+def table_of(name: str, snapshot: Snapshot) -> dict[str, Any]:
+    """All that could be in a member list, by id."""
+    if name == "vms":
+        return snapshot.vm_by_id
+    return snapshot.host_by_id if name == "hosts" else snapshot.label_by_id
+
+
+# -- What differs between a group and what is to become of it, each in words, for the record of who did it.
+
+
+def differences(before: AffinityGroup, after: AffinityGroup, snapshot: Snapshot) -> Iterator[str]:
+    """The fields that change, and the members that come and go."""
+    if before.name != after.name:
+        yield f"name {after.name}"
+    if before.priority != after.priority:
+        yield f"priority {after.priority:g}"
+    for word, was, rule in (
+        ("VM", before.vms_rule, after.vms_rule),
+        ("host", before.hosts_rule, after.hosts_rule),
+    ):
+        if was != rule:
+            yield f"{word} rule {_rule(rule)}"
+    for word, old, new, name in (
+        ("VM", before.vms, after.vms, lambda one: vm_name(one, snapshot)),
+        ("host", before.hosts, after.hosts, lambda one: host_name(one, snapshot)),
+        ("VM label", before.vm_labels, after.vm_labels, lambda one: _label(one, snapshot)),
+        ("host label", before.host_labels, after.host_labels, lambda one: _label(one, snapshot)),
+    ):
+        yield from _members(word, old, new, name)
+
+
+def _members(
+    word: str, old: tuple[str, ...], new: tuple[str, ...], name: Callable[[str], str]
+) -> Iterator[str]:
+    yield from (f"{word} {name(member)} added" for member in new if member not in old)
+    yield from (f"{word} {name(member)} removed" for member in old if member not in new)
+
+
+def _rule(rule: AffinityRule) -> str:
+    if not rule.enabled:
+        return "disabled"
+    return f"{'positive' if rule.positive else 'negative'}, {'hard' if rule.enforcing else 'soft'}"
+
+
+def _label(label: str, snapshot: Snapshot) -> str:
+    known = snapshot.label_by_id.get(label)
+    return label if known is None else known.name
+
+
+# -- What became of affinity groups: they were added, changed or removed.
+
 
 Outcome = Literal["added", "changed", "removed", "unchanged"]
 
@@ -91,7 +171,7 @@ def _outcome(before: DescribedGroup | None, after: DescribedGroup | None) -> Out
     return "removed" if after is None else "changed"
 
 
-def text(answer: GroupChangeDocument) -> str:
+def change_text(answer: GroupChangeDocument) -> str:
     """In a line what was done."""
     done = "left as it is:" if answer.outcome == "unchanged" else answer.outcome
     identity = f" ({answer.group.id})" if answer.group.id else ""
@@ -99,7 +179,7 @@ def text(answer: GroupChangeDocument) -> str:
     return f"{done} affinity group {answer.group.name}{identity}{tried}"
 
 
-def lines(answer: GroupsChangeDocument) -> Iterator[str]:
+def change_lines(answer: GroupsChangeDocument) -> Iterator[str]:
     """In a line each what was added, changed and removed."""
     for done, names in (
         ("removed", answer.removed),
@@ -111,3 +191,90 @@ def lines(answer: GroupsChangeDocument) -> Iterator[str]:
         yield "Nothing to change."
     elif answer.dry_run:
         yield "Nothing was written: this was a dry run."
+
+
+# -- What VMs were members of before they changed their cluster: as data, as a row, and in a sentence.
+
+
+LOSS_HEADERS = ("VM", "former cluster", "groups", "labels", "since")
+
+
+class GroupLoss(Record, frozen=True):
+    """All that a VM lost with one change of its cluster, and has not regained; names as they were then."""
+
+    vm: Named
+    #: The one that it left.
+    cluster: Named
+    #: When that was noticed: ISO 8601, in UTC.
+    since: str
+    groups: tuple[Named, ...]
+    labels: tuple[Named, ...]
+
+
+class GroupsLostDocument(Document, frozen=True, kw_only=True, tag="groups_lost"):
+    """What VMs were members of before they changed their cluster."""
+
+    losses: tuple[GroupLoss, ...]
+
+
+class GroupsForgottenDocument(ChangeDocument, frozen=True, kw_only=True, tag="groups_forgotten"):
+    """What a VM had lost, and is forgotten."""
+
+    before: tuple[GroupLoss, ...]
+    after: tuple[GroupLoss, ...]
+
+
+def groups_lost(entries: Iterable[LostMembership]) -> GroupsLostDocument:
+    """What is lost by these entries of the store."""
+    return GroupsLostDocument(losses=losses(entries))
+
+
+def losses(entries: Iterable[LostMembership]) -> tuple[GroupLoss, ...]:
+    """Put together what was lost at once; the oldest first."""
+
+    def when(entry: LostMembership) -> tuple[float, str, str]:
+        return entry.since, entry.vm, entry.cluster
+
+    return tuple(loss(tuple(found)) for _, found in groupby(sorted(entries, key=when), when))
+
+
+def loss(entries: tuple[LostMembership, ...]) -> GroupLoss:
+    """Put together entries of one VM, one cluster and one moment."""
+    first = entries[0]
+    return GroupLoss(
+        vm=Named(first.vm, first.vm_name),
+        cluster=Named(first.cluster, first.cluster_name),
+        since=datetime.fromtimestamp(first.since, UTC).isoformat(timespec="seconds"),
+        groups=_of_kind(MembershipKind.GROUP, entries),
+        labels=_of_kind(MembershipKind.LABEL, entries),
+    )
+
+
+def loss_rows(answer: GroupsLostDocument) -> list[tuple[str, ...]]:
+    """VM, former cluster, groups, labels, since when."""
+    return [
+        (one.vm.name, one.cluster.name, _lines(one.groups), _lines(one.labels), one.since)
+        for one in answer.losses
+    ]
+
+
+def loss_sentence(one: GroupLoss) -> str:
+    """For the log, and for the engine's events."""
+    parts = [
+        f"affinity {word}{'s' if len(named) > 1 else ''} {', '.join(each.name for each in named)}"
+        for word, named in (("group", one.groups), ("label", one.labels))
+        if named
+    ]
+    return (
+        f"VM {one.vm.name} left cluster {one.cluster.name}, and the engine took it out of"
+        f" {' and '.join(parts)}; see: ovirt-placement groups lost"
+    )
+
+
+def _of_kind(kind: MembershipKind, entries: Iterable[LostMembership]) -> tuple[Named, ...]:
+    found = (Named(entry.id, entry.name) for entry in entries if entry.kind is kind)
+    return tuple(sorted(found, key=lambda named: (named.name, named.id)))
+
+
+def _lines(named: Iterable[Named]) -> str:
+    return "\n".join(f"{each.name} ({each.id})" for each in named)

@@ -1,4 +1,4 @@
-"""Judges an affinity group before the engine does: what it would refuse, and what it would let through."""
+"""Judges affinity groups before the engine does: what it would refuse, and in which order it takes them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import MEANINGS, judge_rules, remark, titles
+from ovirt_placement.forecast.changes import with_group, without_group
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_clashes, merged
 from ovirt_placement.rules.affinity.membership import members
+
+# -- Judges an affinity group before the engine does: what it would refuse, and what it would let through.
 
 
 class Clashes(NamedTuple):
@@ -269,3 +272,44 @@ def _cluster_name(snapshot: Snapshot, cluster_id: str) -> str:
 
 def _list(names: Iterable[str]) -> str:
     return ", ".join(names)
+
+
+# -- In which order the engine lets groups become what they are to be: it checks each among all others.
+
+
+class GroupOrder(NamedTuple):
+    """Groups in an order that the engine accepts, and what it would not accept in any."""
+
+    groups: tuple[AffinityGroup, ...]
+    #: Each with the group's name.
+    refusals: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def in_order(
+    snapshot: Snapshot, removed: Iterable[AffinityGroup], meant: Sequence[AffinityGroup]
+) -> GroupOrder:
+    """Order groups, new ones and changed ones, after others are removed.
+
+    One that the engine would refuse now waits for others that are in its way to change; a new one has its
+    name for an id until the engine gives it one.
+    """
+    state = snapshot
+    for group in removed:
+        state = without_group(state, group.id)
+    left, order = list(meant), []
+    while left:
+        found = [(group, judge(state, group)) for group in left]
+        accepted = next((one for one, verdict in found if not (verdict.refusals or verdict.unchecked)), None)
+        if accepted is None:
+            refusals = (
+                f"{one.name}: {text}"
+                for one, verdict in found
+                for text in (*verdict.refusals, *verdict.unchecked)
+            )
+            return GroupOrder((), tuple(refusals), ())
+        state = with_group(state, accepted)
+        order.append(accepted)
+        left.remove(accepted)
+    warnings = (f"{one.name}: {text}" for one in order for text in judge(state, one).warnings)
+    return GroupOrder(tuple(order), (), tuple(warnings))

@@ -1,19 +1,112 @@
-"""How each affinity group stands: where its members run, and which of its rules that violates."""
+"""Affinity groups as they are configured, and how each stands: where its members run, what that violates."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.groups.group import Group, Member, MemberLabel, group_fields
-from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Snapshot
-from ovirt_placement.model.names import Named, host_name, named_vms
+from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Host, Snapshot, Vm
+from ovirt_placement.model.names import Named, host_name, named_cluster, named_vms
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.violations import Violation, find_violations
+
+# -- An affinity group as it is configured.
+
+
+class Member(Named, frozen=True):
+    """A VM or a host of a group."""
+
+    #: Its cluster, if it is another one than the group's.
+    cluster: Named | None = None
+
+
+class MemberLabel(Named, frozen=True, kw_only=True):
+    """An affinity label, and the members that it brings."""
+
+    members: tuple[Member, ...]
+
+
+class Group(Record, frozen=True, omit_defaults=False, kw_only=True):
+    """An affinity group."""
+
+    id: str
+    name: str
+    cluster: Named
+    priority: float
+    vms_rule: AffinityRule
+    hosts_rule: AffinityRule
+    vms: tuple[Member, ...]
+    hosts: tuple[Member, ...]
+    vm_labels: tuple[MemberLabel, ...]
+    host_labels: tuple[MemberLabel, ...]
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it asks for anything."""
+        return self.vms_rule.enabled or self.hosts_rule.enabled
+
+
+class DescribedGroup(Group, frozen=True, kw_only=True):
+    """An affinity group, with its description."""
+
+    description: str
+
+
+def described_group(group: AffinityGroup, snapshot: Snapshot, description: str) -> DescribedGroup:
+    """A group, with names and its description, which snapshots lack."""
+    return DescribedGroup(description=description, **group_fields(group, snapshot))
+
+
+def group_fields(group: AffinityGroup, snapshot: Snapshot) -> dict[str, Any]:
+    """What `Group` has, for records that have more."""
+    return {
+        "id": group.id,
+        "name": group.name,
+        "cluster": named_cluster(group.cluster, snapshot),
+        "priority": group.priority,
+        "vms_rule": group.vms_rule,
+        "hosts_rule": group.hosts_rule,
+        "vms": _members(group.vms, snapshot.vm_by_id, group, snapshot),
+        "hosts": _members(group.hosts, snapshot.host_by_id, group, snapshot),
+        "vm_labels": tuple(
+            MemberLabel(label.id, label.name, members=_members(label.vms, snapshot.vm_by_id, group, snapshot))
+            for label in _labels(group.vm_labels, snapshot)
+        ),
+        "host_labels": tuple(
+            MemberLabel(
+                label.id, label.name, members=_members(label.hosts, snapshot.host_by_id, group, snapshot)
+            )
+            for label in _labels(group.host_labels, snapshot)
+        ),
+    }
+
+
+def _labels(ids: Iterable[str], snapshot: Snapshot) -> Iterator[AffinityLabel]:
+    """One that is not known has its id for a name, and no members."""
+    for one in ids:
+        yield snapshot.label_by_id.get(one) or AffinityLabel(id=one, name=one, vms=(), hosts=())
+
+
+def _members(
+    ids: Iterable[str], known: Mapping[str, Vm] | Mapping[str, Host], group: AffinityGroup, snapshot: Snapshot
+) -> tuple[Member, ...]:
+    return tuple(_named_member(one, known.get(one), group, snapshot) for one in ids)
+
+
+def _named_member(member: str, known: Vm | Host | None, group: AffinityGroup, snapshot: Snapshot) -> Member:
+    """Labels and unchecked commands let members of other clusters in."""
+    if known is None:
+        return Member(member, member)
+    own = known.cluster == group.cluster
+    return Member(member, known.name, None if own else named_cluster(known.cluster, snapshot))
+
+
+# -- How each affinity group stands: where its members run, and which of its rules that violates.
+
 
 HEADERS = ("group", "cluster", "state", "priority", "VM rule", "VMs", "host rule", "hosts")
 
@@ -134,7 +227,7 @@ def _running(group: AffinityGroup, snapshot: Snapshot) -> Iterator[RunningMember
 # -- in words
 
 
-def rows(groups: Iterable[ListedGroup]) -> list[tuple[str, ...]]:
+def group_rows(groups: Iterable[ListedGroup]) -> list[tuple[str, ...]]:
     """Each group in words, with its members, and where they run."""
     return [
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ovirt_placement.answers.document import fewest_text, none_text
-from ovirt_placement.answers.plans.records import (
+from ovirt_placement.answers.plans.plan import (
     ClusterPlan,
     DroppedStep,
     LostFailure,

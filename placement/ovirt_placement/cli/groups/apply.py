@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.groups.change import groups_change, lines
-from ovirt_placement.answers.groups.group import DescribedGroup, described_group
-from ovirt_placement.answers.groups.members import MEMBERS, find_member
-from ovirt_placement.answers.groups.ordering import GroupOrder, in_order
+from ovirt_placement.answers.groups.change import MEMBERS, change_lines, find_member, groups_change
+from ovirt_placement.answers.groups.check import GroupOrder, in_order
+from ovirt_placement.answers.groups.listing import DescribedGroup, described_group
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.groups.asking import connected, read, recorded_change
 from ovirt_placement.cli.groups.foreseen import foreseen
@@ -210,4 +209,4 @@ def _report(
     if args.json:
         show_json(answer)
     else:
-        print("\n".join(lines(answer)))
+        print("\n".join(change_lines(answer)))

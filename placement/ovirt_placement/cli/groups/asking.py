@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from ovirt_placement import config, inventory
-from ovirt_placement.answers.groups.difference import differences
+from ovirt_placement.answers.groups.change import differences
 from ovirt_placement.cli.groups.now import with_groups_of_now
 from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.cli.recorded import recorded

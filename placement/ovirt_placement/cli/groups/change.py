@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.groups.change import GroupChangeDocument, group_change, text
+from ovirt_placement.answers.groups.change import (
+    MEMBERS,
+    GroupChangeDocument,
+    change_text,
+    find_member,
+    group_change,
+    table_of,
+)
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
-from ovirt_placement.answers.groups.group import described_group
-from ovirt_placement.answers.groups.members import MEMBERS, find_member, table_of
+from ovirt_placement.answers.groups.listing import described_group
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.groups.asking import connected, known, read, recorded_change, refuse
 from ovirt_placement.cli.groups.foreseen import foreseen
@@ -251,4 +257,4 @@ def _report(args: argparse.Namespace, answer: GroupChangeDocument) -> None:
     if args.json:
         show_json(answer)
     else:
-        print(text(answer))
+        print(change_text(answer))

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 
 from ovirt_placement import config
-from ovirt_placement.answers.groups.members import MEMBERS, table_of
+from ovirt_placement.answers.groups.change import MEMBERS, table_of
 from ovirt_placement.cli.question import clusters_of, show_json
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, group_file
 from ovirt_placement.model.group_file import GroupEntry, Polarity

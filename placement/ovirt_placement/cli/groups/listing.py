@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from ovirt_placement import config
 from ovirt_placement.answers.document import find_id
-from ovirt_placement.answers.groups.listing import HEADERS, ListedGroup, groups_list, rows
+from ovirt_placement.answers.groups.listing import HEADERS, ListedGroup, group_rows, groups_list
 from ovirt_placement.cli.groups.now import with_groups_of_now
 from ovirt_placement.cli.question import clusters_of, read_state, show, show_answer, too_many
 from ovirt_placement.inventory import Measured
@@ -57,7 +57,7 @@ def _show(groups: Sequence[ListedGroup], *, whole: bool) -> None:
         print(f"{len(groups)} affinity groups: {reported}\n")
         groups = sorted(groups, key=lambda one: not one.violated)
     left_out = set() if len({one.cluster.id for one in groups}) > 1 else {HEADERS.index("cluster")}
-    show([_without(left_out, row) for row in rows(groups)], _without(left_out, HEADERS), whole=whole)
+    show([_without(left_out, row) for row in group_rows(groups)], _without(left_out, HEADERS), whole=whole)
 
 
 def _without(columns: Collection[int], row: Sequence[str]) -> tuple[str, ...]:

@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Iterable
 
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.groups.lost import (
-    HEADERS,
+from ovirt_placement.answers.groups.change import (
+    LOSS_HEADERS,
     GroupsForgottenDocument,
     GroupsLostDocument,
     groups_lost,
+    loss_rows,
     losses,
-    rows,
 )
 from ovirt_placement.cli.question import show, show_json
 from ovirt_placement.cli.store import opened
@@ -51,7 +51,7 @@ def _show(args: argparse.Namespace, answer: GroupsLostDocument) -> None:
     if args.json:
         show_json(answer)
     elif answer.losses:
-        show(rows(answer), HEADERS)
+        show(loss_rows(answer), LOSS_HEADERS)
     else:
         print("Nothing is lost.")
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.answers import local_proxy
 from ovirt_placement.answers.doctor import platform
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.hardening import examine_fapolicyd, examine_fips
 from ovirt_placement.answers.doctor.platform import examine_python, examine_socket, examine_sqlite
+from ovirt_placement.answers.status import proxy
 from ovirt_placement.config import Config
 from ovirt_service.errors import UserError
 from tests.paths import CHECKOUT
@@ -142,7 +142,7 @@ def test_wheels_that_do_not_know_of_fips_mode(
 @pytest.fixture
 def hardened(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A system on which fapolicyd runs, with a plugin in a folder of the proxy's."""
-    monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", tmp_path / "etc/ovirt-scheduler-proxy")
+    monkeypatch.setattr(proxy, "PROXY_DIRECTORY", tmp_path / "etc/ovirt-scheduler-proxy")
     ours = '[[plugins]]\ndirectory = "/usr/share/ovirt-placement/plugins"\n'
     write(
         "etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml", f'{ours}[[plugins]]\ndirectory = "{FOLDER}"\n'

@@ -6,8 +6,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.reading import plan_of
-from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import Random, StrategyName, strategy

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.plans.records import reason, remaining_record
+from ovirt_placement.answers.plans.plan import reason, remaining_record
 from ovirt_placement.answers.plans.text import rule_text
 from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.planning.planner import make_plan

@@ -20,6 +20,7 @@ from ovirt_service.errors import UserError
 if TYPE_CHECKING:
     from ovirt_placement.store.cycles import LastCycle
 
+
 #: Migrations are counted that ended within this time, in seconds.
 LATELY_SECONDS = 24 * 3600.0
 #: Where `[enforcer]` says nothing.

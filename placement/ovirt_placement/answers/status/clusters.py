@@ -17,7 +17,7 @@ from ovirt_placement.rules.failover.check import HaCheck, check, judge_lost
 from ovirt_placement.rules.failover.protection import is_lost
 from ovirt_placement.rules.violations import Violation, find_violations
 
-HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "groups", "violated rules", "HA")
+CLUSTER_HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "groups", "violated rules", "HA")
 
 #: How much work the check of an HA reservation may take: enough for each host of 500 with 10,000 VMs.
 _STEPS = 20_000
@@ -133,7 +133,7 @@ def _by_family(violations: Sequence[Violation]) -> Iterator[FamilyViolations]:
 # -- in words
 
 
-def rows(clusters: Iterable[ClusterStatus]) -> list[tuple[str, ...]]:
+def cluster_rows(clusters: Iterable[ClusterStatus]) -> list[tuple[str, ...]]:
     """Each cluster in numbers."""
     return [
         (

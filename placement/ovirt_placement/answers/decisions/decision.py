@@ -1,0 +1,332 @@
+"""One answer of the scheduler proxy with names and reasons, and the last ones about a VM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ovirt_placement.answers.decisions.record import BALANCE, FILTERS, WEIGHTS, LoggedDecision, about
+from ovirt_placement.answers.document import Document, listed
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.names import Named, group_name, host_name, named_host, named_hosts, vm_name
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.affinity.vm_filter import NEGATIVE_PEER_HERE
+from ovirt_placement.units.recorded_reasons import RecordedReason, RecordedReasons
+
+# -- Why hosts were dropped, from what units wrote into the record.
+
+
+class PastReason(Record, frozen=True, omit_defaults=False):
+    """Why a unit dropped a host."""
+
+    unit: str
+    #: Which reason it is, for programs; empty where the unit recorded none.
+    kind: str
+    #: The affinity group, or legacy label, and the VM that it is about.
+    group: Named | None
+    vm: Named | None
+    sentence: str
+
+
+class _Fields(NamedTuple):
+    kind: int
+    group: str | None
+    vm: str | None
+    host: str | None
+    number: float | None
+    unit: str | None
+    status: str | None
+
+
+def reasons_of(decision: LoggedDecision, snapshot: Snapshot) -> Mapping[str, tuple[PastReason, ...]]:
+    """By host, why it was dropped; `snapshot` has the names that the record lacks.
+
+    A unit that recorded no reason is named alone.
+    """
+    known = {unit: _read(said) for unit, said in decision.reasons.items()}
+    return {
+        host: tuple(reason for unit in units for reason in _of_unit(unit, host, known, decision, snapshot))
+        for host, units in decision.fallen.items()
+    }
+
+
+def _of_unit(
+    unit: str,
+    host: str,
+    known: Mapping[str, RecordedReasons | Mapping[str, Any]],
+    decision: LoggedDecision,
+    snapshot: Snapshot,
+) -> Iterator[PastReason]:
+    said = known.get(unit)
+    if isinstance(said, RecordedReasons) and said.hosts.get(host):
+        yield from (_reason(unit, said, one, snapshot) for one in said.hosts[host])
+    elif unit in decision.failure_sentences:
+        yield PastReason(unit, "", None, None, decision.failure_sentences[unit])
+    elif isinstance(said, dict) and said.get(host):
+        yield PastReason(unit, "", None, None, _plain(said[host]))
+    else:
+        yield PastReason(unit, "", None, None, "no reason is recorded")
+
+
+def _read(said: Any) -> RecordedReasons | Mapping[str, Any]:
+    """Ours in our form; those of other plugins as a map of hosts."""
+    try:
+        return msgspec.convert(said, RecordedReasons)
+    except msgspec.ValidationError:
+        return said if isinstance(said, dict) else {}
+
+
+def _reason(unit: str, said: RecordedReasons, one: RecordedReason, snapshot: Snapshot) -> PastReason:
+    fields = _Fields(*one)
+    if not 0 <= fields.kind < len(said.kinds):
+        return PastReason(unit, "", None, None, "its reason cannot be read")
+    kind, sentence = said.kinds[fields.kind]
+    vm, group = fields.vm or "", fields.group or ""
+    of_vm = Named(vm, said.vms.get(vm) or vm_name(vm, snapshot))
+    of_group = Named(group, said.groups.get(group) or group_name(group, snapshot))
+    try:
+        text = sentence.format(
+            vm=of_vm.name,
+            host=host_name(fields.host or "", snapshot),
+            group=of_group.name,
+            number=fields.number,
+            unit=fields.unit or "",
+            status=fields.status or "",
+        )
+    except (LookupError, ValueError, AttributeError, TypeError):
+        text = sentence  # of a release that says more
+    return PastReason(unit, kind, of_group if group else None, of_vm if vm else None, text)
+
+
+def _plain(said: Any) -> str:
+    return "; ".join(map(str, said)) if isinstance(said, list) else str(said)
+
+
+# -- One answer of the scheduler proxy with names, as data and in words.
+
+
+class HostInDecision(Record, frozen=True, omit_defaults=False):
+    """What the proxy's units said of one host."""
+
+    host: Named
+    #: Names of the units that dropped it.
+    dropped_by: tuple[str, ...]
+    #: Why they did.
+    reasons: tuple[PastReason, ...]
+    #: By unit; lower is better.
+    weights: Mapping[str, int]
+
+
+class PastDecision(Record, frozen=True, omit_defaults=False):
+    """One answer of the proxy."""
+
+    #: ISO 8601.
+    time: str
+    #: The id that the proxy's log knows the call by.
+    request: str
+    method: str
+    seconds: float
+    #: By unit: how old the state was that it decided on, in seconds, where it says so.
+    state_age_seconds: Mapping[str, float]
+    sentence: str
+    #: Of weights, the units that gave them.
+    weighed_by: tuple[str, ...]
+    hosts: tuple[HostInDecision, ...]
+    #: Of a balance, the hosts that the VM is to move to.
+    move_to: tuple[Named, ...]
+    #: What units that failed, or refused the VM, had to say.
+    failures: Mapping[str, str]
+
+
+def past(decision: LoggedDecision, snapshot: Snapshot, only: Host | None = None) -> PastDecision:
+    """A decision about one host, or all that the engine asked about; `snapshot` has the names."""
+    move_to = named_hosts(decision.balance[1], snapshot) if decision.balance else ()
+    reasons = reasons_of(decision, snapshot)
+    return PastDecision(
+        time=time_text(decision.time),
+        request=decision.request,
+        method=decision.method,
+        seconds=decision.seconds,
+        state_age_seconds=decision.state_age_seconds,
+        sentence=_outcome_text(decision, move_to),
+        weighed_by=tuple(decision.weights),
+        hosts=tuple(
+            HostInDecision(
+                named_host(host, snapshot),
+                decision.fallen.get(host, ()),
+                reasons.get(host, ()),
+                {unit: weights[at] for unit, weights in decision.weights.items()},
+            )
+            for at, host in enumerate(decision.hosts)
+            if only is None or host == only.id
+        ),
+        move_to=move_to,
+        failures=decision.failure_sentences,
+    )
+
+
+def time_text(seconds: float) -> str:
+    """Seconds since the epoch in the time of this machine's zone."""
+    return datetime.fromtimestamp(seconds).astimezone().isoformat(sep=" ", timespec="milliseconds")
+
+
+def _outcome_text(decision: LoggedDecision, move_to: Iterable[Named]) -> str:
+    if decision.method == FILTERS:
+        return f"{len(decision.hosts) - len(decision.fallen)} of {len(decision.hosts)} hosts passed"
+    if decision.balance is not None:
+        return "it is to move to " + " or ".join(host.name for host in move_to)
+    return "weights, of which the lowest is best"
+
+
+# -- in words
+
+
+def decision_lines(found: PastDecision) -> Iterator[str]:
+    """When it was answered, how long that took, what it came to, and what units had to say."""
+    oldest = max(found.state_age_seconds.values(), default=None)
+    age = "" if oldest is None else f", on a state {oldest:.1f} s old"
+    yield (
+        f"{found.time} {found.method} ({found.seconds * 1e3:.1f} ms{age}, request {found.request}):"
+        f" {found.sentence}"
+    )
+    for unit, sentence in found.failures.items():
+        yield f"{unit} {sentence}"
+
+
+def decision_headers(found: PastDecision) -> tuple[str, ...]:
+    """Of the table of its hosts; none, if it is not about hosts."""
+    if found.method == FILTERS:
+        return ("host", "verdict", "why", "by")
+    return ("host", *found.weighed_by) if found.method == WEIGHTS else ()
+
+
+def decision_rows(found: PastDecision) -> list[tuple[object, ...]]:
+    """What was said of each host."""
+    if found.method == WEIGHTS:
+        return [(one.host.name, *one.weights.values()) for one in found.hosts]
+    return [
+        (
+            one.host.name,
+            "dropped" if one.dropped_by else "passed",
+            "\n".join(reason.sentence for reason in one.reasons),
+            "\n".join(reason.unit for reason in one.reasons),
+        )
+        for one in found.hosts
+    ]
+
+
+# -- What would have let a VM start that was refused on every host, as far as the record says.
+
+
+#: How many ways a person reads, the simplest first.
+_MOST_REMEDIES = 5
+
+
+#: What stands in the way of a host, by id with its name; nothing where that cannot be had away.
+_Obstacles = Callable[[HostInDecision], Mapping[str, str]]
+
+
+class Way(Record, frozen=True, omit_defaults=False):
+    """One change with which hosts would have passed the proxy's filters, as things stood."""
+
+    #: `relax`: these rules were not hard, or not there; `move`: these VMs ran elsewhere.
+    kind: str
+    #: Ids of affinity groups, else names of policy units; ids of VMs.
+    what: tuple[str, ...]
+    hosts: tuple[Named, ...]
+    sentence: str
+
+
+def remedies(hosts: tuple[HostInDecision, ...]) -> tuple[Way, ...]:
+    """The smallest changes, those first that let most hosts pass; none where any host passed.
+
+    The engine asks the proxy about hosts that its own filters have let pass: what a way frees, it could take.
+    """
+    if any(not one.dropped_by for one in hosts):
+        return ()
+    found = (*_remedies_by(hosts, "move", _moves), *_remedies_by(hosts, "relax", _rules))
+    return tuple(sorted(found, key=lambda way: (len(way.what), -len(way.hosts)))[:_MOST_REMEDIES])
+
+
+def _remedies_by(hosts: tuple[HostInDecision, ...], kind: str, of: _Obstacles) -> Iterator[Way]:
+    """Hosts with the same obstacles together."""
+    alike: dict[tuple[str, ...], list[Named]] = {}
+    names: dict[str, str] = {}
+    for one in hosts:
+        obstacles = of(one)
+        if obstacles:
+            names |= obstacles
+            alike.setdefault(tuple(sorted(obstacles)), []).append(one.host)
+    for what, freed in alike.items():
+        yield Way(kind, what, tuple(freed), _remedy_sentence(kind, [names[one] for one in what], freed))
+
+
+def _remedy_sentence(kind: str, what: list[str], freed: list[Named]) -> str:
+    names = listed([host.name for host in freed])
+    hosts = f"host{'s' * (len(freed) > 1)} {names}"
+    if kind == "move":
+        return f"with {listed(what, ' and ')} on another host: {hosts}"
+    return f"without {listed(what, ' and ')}: {hosts}"
+
+
+def _moves(one: HostInDecision) -> Mapping[str, str]:
+    """The VMs whose presence alone refuses the host, by id with their names; none if anything else does."""
+    if all(reason.kind == NEGATIVE_PEER_HERE.name and reason.vm for reason in one.reasons):
+        return {reason.vm.id: f"VM {reason.vm.name}" for reason in one.reasons if reason.vm}
+    return {}
+
+
+def _rules(one: HostInDecision) -> Mapping[str, str]:
+    """The rules that refuse the host, by id with what they are called."""
+    return dict(map(_rule, one.reasons))
+
+
+def _rule(reason: PastReason) -> tuple[str, str]:
+    if reason.group is not None:
+        return reason.group.id, reason.group.name
+    return reason.unit, f"the rule of {reason.unit}"
+
+
+# -- What the scheduler proxy answered last about a VM, from its record of decisions.
+
+
+class LastDecisionsDocument(Document, frozen=True, kw_only=True, tag="last_decisions"):
+    """What the scheduler proxy answered last about a VM."""
+
+    vm: Named
+    decisions: tuple[PastDecision, ...]
+
+
+def last_decisions(
+    snapshot: Snapshot, vm: Vm, record: Path, only: Host | None = None, number: int = 1
+) -> LastDecisionsDocument:
+    """What came of the last times that the engine asked for a host: of one, or of all it asked about.
+
+    Of the last one the last answer of each method, of more also what lies between them, the oldest first.
+    Raises `NoRecord` if the record cannot be read.
+    """
+    found = list(about(vm.id, record))
+    chosen = _last(found) if number == 1 else _lately(found, number)
+    return LastDecisionsDocument(
+        vm=Named(vm.id, vm.name), decisions=tuple(past(one, snapshot, only) for one in chosen)
+    )
+
+
+def _last(found: Iterable[LoggedDecision]) -> list[LoggedDecision]:
+    """Weights that are older than the last filters are of another decision, and left out."""
+    last: dict[str, LoggedDecision] = {}
+    for decision in found:
+        last.pop(decision.method, None)
+        if decision.method == FILTERS:
+            last.pop(WEIGHTS, None)
+        last[decision.method] = decision
+    return list(last.values())
+
+
+def _lately(found: list[LoggedDecision], number: int) -> list[LoggedDecision]:
+    begins = [at for at, one in enumerate(found) if one.method in (FILTERS, BALANCE)]
+    return found[begins[-number] :] if len(begins) >= number else found

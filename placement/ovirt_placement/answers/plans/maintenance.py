@@ -1,0 +1,365 @@
+"""What it takes to empty hosts: the migrations, rolling maintenance in rounds, and what cannot leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from ovirt_placement.answers.document import duration_text, fewest_rounds_text, fewest_text
+from ovirt_placement.answers.plans.plan import NamedObstacle, kept_text, named_obstacles, step_record
+from ovirt_placement.answers.plans.text import after_text, migration_text
+from ovirt_placement.forecast.maintenance import Evacuation, Staying
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm, named_vms
+from ovirt_placement.model.record import Record
+from ovirt_placement.planning.maintenance.data import BlockedHost, MaintenancePlan, Relaxation, Round
+from ovirt_placement.planning.obstacles import ObstacleKind
+from ovirt_placement.planning.plan import Step
+
+# -- A migration that a change would cost: as data and as a line.
+
+
+class ForeseenMove(Record, frozen=True, omit_defaults=False):
+    """A migration that the change would cost."""
+
+    vms: tuple[Named, ...]
+    sources: tuple[Named, ...]
+    to: Named
+    #: What it is for, as a sentence.
+    reason: str
+    #: Places in the list, from 0, of the moves that must have ended before.
+    after: tuple[int, ...]
+    #: Whether the engine is asked to move all VMs of the positive group with the first one.
+    closure: bool
+
+
+class MovedByEngine(Record, frozen=True, omit_defaults=False):
+    """The hosted engine, which is moved when its host is deactivated; where it goes is not for sure."""
+
+    vm: Named
+    expected: Named
+
+
+def move_record(step: Step, snapshot: Snapshot) -> ForeseenMove:
+    """A step of a plan, with names."""
+    planned = step_record(step, snapshot)
+    return ForeseenMove(
+        vms=named_vms(step.vms, snapshot),
+        sources=tuple(vm.from_ for vm in planned.vms),
+        to=planned.to,
+        reason=planned.reason,
+        after=planned.after,
+        closure=planned.closure,
+    )
+
+
+def move_text(move: ForeseenMove) -> str:
+    """Which VMs go where, what for, and which moves they wait for."""
+    pairs = ((vm.name, source.name) for vm, source in zip(move.vms, move.sources, strict=True))
+    return migration_text(pairs, move.to.name, move.reason, closure=move.closure) + after_text(move.after)
+
+
+def moved_by_engine(expected: Iterable[tuple[str, str]], snapshot: Snapshot) -> tuple[MovedByEngine, ...]:
+    """VMs, each with the host that it is expected on, with names."""
+    return tuple(MovedByEngine(named_vm(vm, snapshot), named_host(host, snapshot)) for vm, host in expected)
+
+
+def moved_by_engine_text(moved: MovedByEngine) -> str:
+    return f"{moved.vm.name} is moved by the engine itself, probably to {moved.expected.name}"
+
+
+def migrations_text(count: int) -> str:
+    """A number of migrations, in words."""
+    return f"{count} migration{'s' * (count != 1)}"
+
+
+# -- What it takes to empty hosts for maintenance: the migrations, how long they take, and what cannot leave.
+
+
+class StayingVm(Record, frozen=True, omit_defaults=False):
+    """A VM that cannot leave its host, or for which no way to leave it was found."""
+
+    vm: Named
+    host: Named
+    #: Whether it surely cannot; else not all could be tried, as where the time ran out.
+    proven: bool
+    #: What stands in the way, as sentences.
+    because: tuple[str, ...]
+
+
+class EvacuationRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
+    """What it takes to empty hosts of a cluster."""
+
+    cluster: Named
+    hosts: tuple[Named, ...]
+    #: In their order, with those that each waits for.
+    moves: tuple[ForeseenMove, ...]
+    #: Whether fewer migrations surely do not take as many VMs off these hosts.
+    proven: bool
+    #: How long the migrations are thought to take.
+    seconds: float
+    #: VMs that the engine itself moves, with the host where each is expected.
+    moved_by_engine: tuple[MovedByEngine, ...]
+    #: VMs that do not leave; none if the hosts become empty.
+    staying: tuple[StayingVm, ...]
+
+
+def evacuation_record(found: Evacuation, snapshot: Snapshot) -> EvacuationRecord:
+    """Give it names."""
+    return EvacuationRecord(
+        cluster=named_cluster(found.cluster, snapshot),
+        hosts=named_hosts(found.hosts, snapshot),
+        moves=tuple(move_record(step, snapshot) for step in found.plan.steps),
+        proven=found.plan.proven,
+        seconds=found.plan.seconds,
+        moved_by_engine=moved_by_engine(found.by_engine, snapshot),
+        staying=tuple(_staying_vm(one, snapshot) for one in found.staying),
+    )
+
+
+def _staying_vm(one: Staying, snapshot: Snapshot) -> StayingVm:
+    because = tuple(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
+    proven = bool(one.obstacles) and all(
+        obstacle.kind is not ObstacleKind.NOT_FOUND for obstacle in one.obstacles
+    )
+    return StayingVm(named_vm(one.vm, snapshot), named_host(one.host, snapshot), proven, because)
+
+
+def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
+    """The answer as a person reads it."""
+    hosts = ", ".join(host.name for host in found.hosts)
+    yield f"Maintenance of {hosts} in cluster {found.cluster.name}: {_evacuation_summary(found)}"
+    for number, move in enumerate(found.moves, 1):
+        yield f"  {number}. {move_text(move)}"
+    yield from (f"  {moved_by_engine_text(moved)}" for moved in found.moved_by_engine)
+    for one in found.staying:
+        yield (
+            f"  {one.vm.name} cannot leave {one.host.name}:"
+            if one.proven
+            else f"  no way was found for {one.vm.name} to leave {one.host.name}:"
+        )
+        yield from (f"    - {reason}" for reason in one.because or ("it was not looked into why",))
+
+
+def _evacuation_summary(found: EvacuationRecord) -> str:
+    count = sum(len(move.vms) for move in found.moves)
+    fewest = fewest_text(found.proven, otherwise="fewer may do")
+    cost = (
+        f"{migrations_text(count)} ({fewest}), about {duration_text(found.seconds)}"
+        if count
+        else "no migrations"
+    )
+    if found.staying:
+        sure = sum(one.proven for one in found.staying)
+        parts = [f"{counted(sure, 'VM')} cannot leave"] if sure else []
+        if more := len(found.staying) - sure:
+            parts.append(f"for {counted(more, 'VM')} no way was found, and not all could be tried")
+        return "; ".join([*parts, f"the others need {cost}"])
+    if count or not found.moved_by_engine:
+        return f"empty after {cost}" if count else "empty already"
+    return "empty once the engine has moved its own VM"
+
+
+# -- A plan of rolling maintenance as data: rounds, each VM's moves, bounds, and why hosts get no round.
+
+
+#: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
+FORMAT: Literal[1] = 1
+
+
+class MaintenanceRound(Record, frozen=True, omit_defaults=False):
+    """Hosts that are out at the same time, and what happens before."""
+
+    #: In the order in which they are deactivated.
+    hosts: tuple[Named, ...]
+    #: The migrations that empty them, with those of this round that each waits for.
+    moves: tuple[ForeseenMove, ...]
+    #: VMs that are stopped before, and started again on their hosts afterwards.
+    stopped: tuple[Named, ...]
+    moved_by_engine: tuple[MovedByEngine, ...]
+    #: How long the migrations are thought to take, and then the maintenance.
+    migrating_seconds: float
+    maintenance_seconds: float
+
+
+class HostWithoutRound(Record, frozen=True, omit_defaults=False):
+    """A host that no round takes out."""
+
+    host: Named
+    #: VMs that cannot leave it.
+    vms: tuple[Named, ...]
+    #: What stands in the way: the smallest set that was found.
+    obstacles: tuple[NamedObstacle, ...]
+
+
+class RelaxedObstacle(Record, frozen=True, omit_defaults=False):
+    """What stands in the way, and the hosts that get a round as well where it alone is relaxed."""
+
+    obstacle: NamedObstacle
+    hosts: tuple[Named, ...]
+    #: Whether its VMs are held back by somebody, perhaps for a while only: after a migration, say.
+    held: bool
+
+
+class VmThatStays(Record, frozen=True, omit_defaults=False):
+    """A VM that was to be brought back, and why it is not."""
+
+    vm: Named
+    because: str
+
+
+class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The maintenance of hosts of one cluster."""
+
+    cluster: Named
+    #: How many hosts may be out at once.
+    at_once: int
+    rounds: tuple[MaintenanceRound, ...]
+    #: How many VMs are migrated before rounds; one that is migrated twice counts twice.
+    migrations: int
+    #: Rounds that any plan for these hosts has, and migrations that any plan has with this many rounds.
+    rounds_at_least: int
+    migrations_at_least: int
+    #: Whether no plan has fewer rounds, and none with as few fewer migrations.
+    proven: bool
+    #: How long all of it is thought to take.
+    seconds: float
+    without_round: tuple[HostWithoutRound, ...]
+    #: Migrations after the last round that bring VMs back, and how long they are thought to take.
+    back: tuple[ForeseenMove, ...]
+    back_seconds: float
+    not_back: tuple[VmThatStays, ...]
+    #: What relaxing each obstacle by itself comes to: a rule, the HA reservation, or by stopping VMs. As much
+    #: as there was time to try.
+    relaxed: tuple[RelaxedObstacle, ...]
+
+
+class MaintenancePlans(Record, frozen=True, omit_defaults=False):
+    """The maintenance of all hosts that were asked for."""
+
+    format: Literal[1]
+    clusters: tuple[ClusterMaintenance, ...]
+
+
+def maintenance_record(plan: MaintenancePlan, snapshot: Snapshot) -> ClusterMaintenance:
+    """A plan with names."""
+    return ClusterMaintenance(
+        cluster=named_cluster(plan.cluster, snapshot),
+        at_once=plan.at_once,
+        rounds=tuple(_round(one, snapshot) for one in plan.rounds),
+        migrations=plan.migrations,
+        rounds_at_least=plan.rounds_at_least,
+        migrations_at_least=plan.migrations_at_least,
+        proven=plan.proven,
+        seconds=plan.seconds,
+        without_round=tuple(_without_round(one, snapshot) for one in plan.blocked),
+        back=tuple(move_record(step, snapshot) for step in plan.back),
+        back_seconds=plan.back_seconds,
+        not_back=tuple(
+            VmThatStays(named_vm(vm, snapshot), kept_text(why, snapshot)) for vm, why in plan.kept
+        ),
+        relaxed=tuple(_relaxed(one, snapshot) for one in plan.relaxations),
+    )
+
+
+def _round(one: Round, snapshot: Snapshot) -> MaintenanceRound:
+    return MaintenanceRound(
+        hosts=named_hosts(one.hosts, snapshot),
+        moves=tuple(move_record(step, snapshot) for step in one.steps),
+        stopped=named_vms(one.stopped, snapshot),
+        moved_by_engine=moved_by_engine(one.by_engine, snapshot),
+        migrating_seconds=one.migrating_seconds,
+        maintenance_seconds=one.maintenance_seconds,
+    )
+
+
+def _without_round(one: BlockedHost, snapshot: Snapshot) -> HostWithoutRound:
+    return HostWithoutRound(
+        host=named_host(one.host, snapshot),
+        vms=named_vms(one.vms, snapshot),
+        obstacles=named_obstacles(one.obstacles, snapshot),
+    )
+
+
+def _relaxed(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:
+    (obstacle,) = named_obstacles((one.obstacle,), snapshot)
+    return RelaxedObstacle(obstacle, named_hosts(one.hosts, snapshot), held=bool(one.obstacle.words))
+
+
+# -- A plan of rolling maintenance as an administrator reads it: made from nothing but the record.
+
+
+def maintenance_text(found: ClusterMaintenance) -> Iterator[str]:
+    """Rounds with their moves, then hosts without one."""
+    yield f"Maintenance in cluster {found.cluster.name}: {summary_text(found)}"
+    for number, one in enumerate(found.rounds, 1):
+        yield from (f"  {line}" for line in _round_text(number, one))
+    yield from (f"  {line}" for line in rest_text(found))
+
+
+def rest_text(found: ClusterMaintenance) -> Iterator[str]:
+    """What stands after the rounds: the way back, hosts without a round, and what would help."""
+    yield from _back_text(found)
+    for left in found.without_round:
+        yield from _left_text(left)
+    yield from (_relaxed_text(one) for one in found.relaxed)
+
+
+def summary_text(found: ClusterMaintenance) -> str:
+    """How many hosts in how many rounds, what that costs, and how near it is to the best."""
+    if not found.rounds:
+        return "no host can be taken out now."
+    hosts = sum(len(one.hosts) for one in found.rounds)
+    rounds, count = len(found.rounds), found.migrations
+    out = f"{counted(hosts, 'host')} in {counted(rounds, 'round')}"
+    bound = "" if found.proven else f" (at least {found.rounds_at_least})"
+    cost = f"{migrations_text(count)} {fewest_rounds_text(found.proven, found.migrations_at_least)}"
+    return f"{out}{bound}, {cost}, about {duration_text(found.seconds)}."
+
+
+def _round_text(number: int, one: MaintenanceRound) -> Iterator[str]:
+    empty = "nothing to migrate"
+    if one.moves:
+        count = sum(len(move.vms) for move in one.moves)
+        empty = f"{migrations_text(count)}, about {duration_text(one.migrating_seconds)}"
+    out = f"then out for {duration_text(one.maintenance_seconds)}"
+    yield f"Round {number}: {_names(one.hosts)} ({empty}; {out})"
+    for place, move in enumerate(one.moves, 1):
+        yield f"  {place}. {move_text(move)}"
+    if one.stopped:
+        yield f"  stopped meanwhile, as you agreed to: {_names(one.stopped)}"
+    for moved in one.moved_by_engine:
+        yield f"  {moved_by_engine_text(moved)}"
+
+
+def _back_text(found: ClusterMaintenance) -> Iterator[str]:
+    if found.back:
+        count = sum(len(move.vms) for move in found.back)
+        yield f"Back: {migrations_text(count)}, about {duration_text(found.back_seconds)}"
+    for place, move in enumerate(found.back, 1):
+        yield f"  {place}. {move_text(move)}"
+    for one in found.not_back:
+        yield f"{one.vm.name} is not brought back: {one.because}"
+
+
+def _left_text(left: HostWithoutRound) -> Iterator[str]:
+    yield f"No round for {left.host.name}:"
+    yield from (f"  - {obstacle.text}" for obstacle in left.obstacles)
+
+
+def _relaxed_text(one: RelaxedObstacle) -> str:
+    groups = " and ".join(group.title for group in one.obstacle.groups)
+    stop = " ".join(f"--stop {vm.name}" for vm in one.obstacle.vms)
+    stays = f"Once {_names(one.obstacle.vms)} may be migrated, or with {stop}" if one.held else f"With {stop}"
+    relaxed = {
+        ObstacleKind.RULE: f"Without {groups}",
+        ObstacleKind.STAYS: stays,
+    }.get(ObstacleKind(one.obstacle.kind), "Without the HA reservation of the cluster")
+    if not one.hosts:
+        return f"{relaxed} alone, there is still no round for any of them."
+    return f"{relaxed}, there is a round for {_names(one.hosts)} as well."
+
+
+def _names(named: Iterable[Named]) -> str:
+    return ", ".join(one.name for one in named)
