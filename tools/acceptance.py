@@ -26,7 +26,7 @@ from typing import Any
 import ovirtsdk4
 from ovirtsdk4 import types
 
-from ovirt_placement.answers.policy_units import usual_units
+from ovirt_placement.answers.setup.units import usual_units
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.events import read_events

@@ -14,10 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.setup.choice import UnitChoice
-from ovirt_placement.answers.setup.former import made_like
 from ovirt_placement.answers.setup.plan import SetupPlan, plan
-from ovirt_placement.answers.setup.reading import read_overview, read_seen
+from ovirt_placement.answers.setup.previous import UnitChoice, made_like, read_overview, read_seen
 from ovirt_placement.answers.setup.undo import undo
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection

@@ -10,13 +10,12 @@ import msgspec
 from starlette.requests import Request
 
 from ovirt_placement.answers.conflicts import ConflictsDocument
-from ovirt_placement.answers.doctor.answer import DoctorDocument
+from ovirt_placement.answers.doctor.examination import DoctorDocument
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.listing import GroupsListDocument
 from ovirt_placement.answers.ha_check import HaCheckDocument, all_together
+from ovirt_placement.answers.keys.compiled import KeysOfHostDocument, KeysOfVmDocument
 from ovirt_placement.answers.keys.listing import KeysListDocument
-from ovirt_placement.answers.keys.of_host import KeysOfHostDocument
-from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument
 from ovirt_placement.answers.placement import ViolationsDocument, WhereDocument, WhyDocument
 from ovirt_placement.answers.status.health import StatusDocument
 from ovirt_placement.model import Cluster

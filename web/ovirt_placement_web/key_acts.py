@@ -11,11 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ovirt_placement.answers.document import listed
-from ovirt_placement.answers.keys.change import keys_change
-from ovirt_placement.answers.keys.change import lines as change_lines
-from ovirt_placement.answers.keys.changing import objections
-from ovirt_placement.answers.keys.reading import read_named, read_records, read_with
-from ovirt_placement.answers.keys.sentences import key_title, written, written_weight
+from ovirt_placement.answers.keys.change import key_change_lines as change_lines
+from ovirt_placement.answers.keys.change import keys_change, objections, read_named, read_records, read_with
+from ovirt_placement.answers.keys.key import key_title, written, written_weight
 from ovirt_placement.answers.what_if import lines as foreseen_lines
 from ovirt_placement.inventory.client.keys import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot

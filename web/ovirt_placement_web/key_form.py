@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from ovirt_placement.answers.keys.changing import SETTERS, hosts_of, to_define, to_set, to_unset
-from ovirt_placement.answers.keys.sentences import written, written_weight
+from ovirt_placement.answers.keys.change import SETTERS, hosts_of, to_define, to_set, to_unset
+from ovirt_placement.answers.keys.key import written, written_weight
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot
 from ovirt_placement.model.key_levels import NODE, SERVER, SETTABLE
 from ovirt_placement.model.key_resources import clusters_of, find_place, find_resource, resource_word

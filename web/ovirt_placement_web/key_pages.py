@@ -7,9 +7,9 @@ from typing import Any
 from starlette.requests import Request
 
 from ovirt_placement.answers.keys import listing
-from ovirt_placement.answers.keys.hierarchy import key_levels
+from ovirt_placement.answers.keys.compiled import key_levels
+from ovirt_placement.answers.keys.key import written, written_weight
 from ovirt_placement.answers.keys.listing import SetKey
-from ovirt_placement.answers.keys.sentences import written, written_weight
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_levels import NODE, SETTABLE
 from ovirt_placement.store.keys import KeyStore
@@ -46,8 +46,8 @@ def keys(site: Site, request: Request, view: View) -> Shown:
     listed = () if answer is None else answer.keys
     may = _may(site, request, view)
     return "keys.html", {
-        "headers": listing.headers(answer) if answer else (),
-        "rows": list(zip(listing.rows(answer) if answer else (), map(_address, listed), strict=True)),
+        "headers": listing.key_headers(answer) if answer else (),
+        "rows": list(zip(listing.key_rows(answer) if answer else (), map(_address, listed), strict=True)),
         "error": error,
         "editable": [one for one in view.snapshot.clusters if one.id in may],
         "cluster_of": _cluster_of(view.snapshot, listed),

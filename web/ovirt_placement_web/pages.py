@@ -21,7 +21,7 @@ from ovirt_enforcer.history import (
 from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound
 from ovirt_placement.answers.decisions import decision
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.keys import of_host, of_vm
+from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.placement import Restart, after_text, not_asked_text, restart_text
 from ovirt_placement.answers.status.health import status_lines
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
@@ -152,9 +152,9 @@ def vm(site: Site, request: Request, view: View) -> Shown:
         ],
         "groups": questions.groups(view, vm=one.id).groups,
         "violations": questions.violations(view, vm=one.id).violations,
-        "keys_headers": of_vm.HEADERS,
-        "keys": of_vm.rows(keys),
-        "keys_ignored": list(of_vm.ignored(keys)),
+        "keys_headers": compiled.VM_HEADERS,
+        "keys": compiled.vm_rows(keys),
+        "keys_ignored": list(compiled.ignored_lines(keys)),
         "coming_to": [host_of(view.snapshot, each) for each in view.snapshot.pending_hosts.get(one.id, ())],
         "restart": [] if why.restart is None else _restart(one.name, why.restart),
         **_decided(site, view, one),
@@ -172,9 +172,9 @@ def host(site: Site, request: Request, view: View) -> Shown:
         "vms": sorted(view.snapshot.vms_of_host.get(one.id, ()), key=lambda vm: vm.name),
         "groups": site.questions.groups(view, host=one.id).groups,
         "violations": site.questions.violations(view, host=one.id).violations,
-        "keys_headers": of_host.HEADERS,
-        "keys": of_host.rows(keys),
-        "ratios": of_host.ratios_text(keys),
+        "keys_headers": compiled.HOST_HEADERS,
+        "keys": compiled.host_rows(keys),
+        "ratios": compiled.ratios_text(keys),
     }
 
 

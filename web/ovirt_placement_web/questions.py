@@ -16,13 +16,17 @@ from ovirt_placement.answers.conflicts import ConflictsDocument, conflicts
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, Moment, decisions_at
 from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, last_decisions
 from ovirt_placement.answers.decisions.record import record_of
-from ovirt_placement.answers.doctor.answer import DoctorDocument, doctor
+from ovirt_placement.answers.doctor.examination import DoctorDocument, doctor
 from ovirt_placement.answers.document import dated
 from ovirt_placement.answers.groups.listing import GroupsListDocument, groups_list
 from ovirt_placement.answers.ha_check import Domains, HaCheckDocument, ha_check
+from ovirt_placement.answers.keys.compiled import (
+    KeysOfHostDocument,
+    KeysOfVmDocument,
+    keys_of_host,
+    keys_of_vm,
+)
 from ovirt_placement.answers.keys.listing import KeysListDocument, keys_list
-from ovirt_placement.answers.keys.of_host import KeysOfHostDocument, keys_of_host
-from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument, keys_of_vm
 from ovirt_placement.answers.placement import (
     ViolationsDocument,
     WhereDocument,

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ovirt_enforcer.retry_state import RetryState
-from ovirt_placement.answers.keys.sentences import code_sentence
+from ovirt_placement.answers.keys.key import code_sentence
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.client.keys import with_keys
 from ovirt_placement.model import Snapshot, Vm

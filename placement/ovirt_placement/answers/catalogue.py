@@ -12,7 +12,7 @@ from ovirt_placement.answers.conflicts import ConflictsDocument
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument
 from ovirt_placement.answers.decisions.decision import LastDecisionsDocument
 from ovirt_placement.answers.decisions.refused import RefusedPlacementsDocument
-from ovirt_placement.answers.doctor.answer import DoctorDocument
+from ovirt_placement.answers.doctor.examination import DoctorDocument
 from ovirt_placement.answers.groups.change import (
     GroupChangeDocument,
     GroupsChangeDocument,
@@ -22,11 +22,8 @@ from ovirt_placement.answers.groups.change import (
 from ovirt_placement.answers.groups.listing import GroupsListDocument
 from ovirt_placement.answers.ha_check import HaCheckDocument
 from ovirt_placement.answers.keys.change import KeysChangeDocument
-from ovirt_placement.answers.keys.check import KeysCheckDocument
-from ovirt_placement.answers.keys.explain import KeysExplainDocument
-from ovirt_placement.answers.keys.listing import KeysListDocument
-from ovirt_placement.answers.keys.of_host import KeysOfHostDocument
-from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument
+from ovirt_placement.answers.keys.compiled import KeysExplainDocument, KeysOfHostDocument, KeysOfVmDocument
+from ovirt_placement.answers.keys.listing import KeysCheckDocument, KeysListDocument
 from ovirt_placement.answers.orders import (
     ApprovalChangeDocument,
     MaintenanceChangeDocument,

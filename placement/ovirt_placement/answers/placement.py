@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document, Said, listed, said
-from ovirt_placement.answers.keys.scores import HostKeys, host_keys
+from ovirt_placement.answers.keys.key import HostKeys, host_keys
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.names import (
     Named,

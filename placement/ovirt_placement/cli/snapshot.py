@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from ovirt_placement import config
-from ovirt_placement.answers.keys.reading import read_records
+from ovirt_placement.answers.keys.change import read_records
 from ovirt_placement.cli.arguments import add_command, add_config
 from ovirt_placement.cli.keys.state import opened_store
 from ovirt_placement.inventory.client.keys import with_keys

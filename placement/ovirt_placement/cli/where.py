@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from ovirt_placement.answers.document import find, unit_names
-from ovirt_placement.answers.keys import scores
+from ovirt_placement.answers.keys import key
 from ovirt_placement.answers.placement import JudgedHost, RankedHost, WhereDocument, where
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
@@ -58,7 +58,7 @@ def _show_ranked(hosts: Sequence[RankedHost], *, whole: bool) -> None:
     ranking = [unit for at, unit in enumerate(units) if any(host.weights[at].rank for host in hosts)]
     shown = units if whole else ranking or units
     keyed = any(one.placement_keys for one in hosts)
-    headers = ("host", "points", *shown, "why", *(scores.HEADERS if keyed else ()))
+    headers = ("host", "points", *shown, "why", *(key.SCORE_HEADERS if keyed else ()))
     show([_row(host, shown) for host in hosts], headers, whole=whole)
     if left_out := [unit for unit in units if unit not in shown]:
         tables.show_lines(["", f"0 for every host (--all shows them): {', '.join(left_out)}"])
@@ -67,7 +67,7 @@ def _show_ranked(hosts: Sequence[RankedHost], *, whole: bool) -> None:
 def _row(host: RankedHost, units: Collection[str]) -> tuple[object, ...]:
     reasons = (reason.sentence for weight in host.weights for reason in weight.reasons)
     ranks = (weight.rank for weight in host.weights if weight.unit in units)
-    keys = scores.cells(host.placement_keys) if host.placement_keys else ()
+    keys = key.score_cells(host.placement_keys) if host.placement_keys else ()
     return host.host.name, host.points, *ranks, "\n".join(dict.fromkeys(reasons)), *keys
 
 

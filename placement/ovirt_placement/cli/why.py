@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement.answers.document import find, listed, unit_names
-from ovirt_placement.answers.keys import scores
+from ovirt_placement.answers.keys import key
 from ovirt_placement.answers.placement import (
     JudgedHost,
     Restart,
@@ -83,7 +83,7 @@ def _measured(args: argparse.Namespace) -> Measured:
 
 def _show(answer: WhyDocument, *, whole: bool) -> None:
     keyed = any(one.placement_keys for one in answer.hosts)
-    headers = ("host", "verdict", "why", "by", *(scores.HEADERS if keyed else ()))
+    headers = ("host", "verdict", "why", "by", *(key.SCORE_HEADERS if keyed else ()))
     if whole or not too_many(answer.hosts):
         show([_row(host) for host in answer.hosts], headers)
     else:
@@ -114,5 +114,5 @@ def _show_of_many(answer: WhyDocument, headers: tuple[str, ...]) -> None:
 def _row(host: JudgedHost) -> tuple[str, ...]:
     why_so = "\n".join(reason.sentence for reason in host.reasons)
     whose = "\n".join(unit_names(reason.by) for reason in host.reasons)
-    keys = scores.cells(host.placement_keys) if host.placement_keys else ()
+    keys = key.score_cells(host.placement_keys) if host.placement_keys else ()
     return host.host.name, "accepted" if host.accepted else "refused", why_so, whose, *keys

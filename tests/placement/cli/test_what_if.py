@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.answers.setup.choice import UnitChoice
 from ovirt_placement.answers.setup.plan import plan
-from ovirt_placement.answers.setup.reading import read_overview, read_seen
+from ovirt_placement.answers.setup.previous import UnitChoice, read_overview, read_seen
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection

@@ -1,27 +1,14 @@
-"""Looks at engine, proxy, policies and machine one after another, and gathers what is not right."""
+"""Examines engine, proxy, policies and machine one after another, and reports what is not right."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from ovirt_placement.answers.doctor import (
-    at_work,
-    clock,
-    engine,
-    hardening,
-    keys,
-    machine,
-    names,
-    placement_rules,
-    platform,
-    policies,
-    proxy_record,
-    services,
-    units,
-)
+from ovirt_placement.answers.doctor import engine, machine, platform, policies
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse
+from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.status.enforcement import enforcement
 from ovirt_placement.answers.status.proxy import configuration_of, discovery_answered_at, url_of
 from ovirt_placement.config import Config
@@ -35,8 +22,13 @@ from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.engine.writing import policies as engine_policies
 from ovirt_placement.engine.writing.events import add_event, custom_id
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.names import Named
+from ovirt_placement.model.record import Record
 from ovirt_service import identity
 from ovirt_service.errors import UserError
+
+# -- Looks at engine, proxy, policies and machine one after another, and gathers what is not right.
+
 
 _NEWEST_EVENTS = 1000
 _SIMULATE = (
@@ -72,8 +64,8 @@ def examine(configuration: Config, proxy: str | None = None, *, report: bool = F
     """
     examination, as_caller = Examination(), Examination()
     as_caller.add("the system", lambda: platform.examine_platform(configuration, platform.ROOT))
-    as_caller.add("hardening", lambda: hardening.examine_hardening(configuration, platform.ROOT))
-    as_caller.add("the services' users", lambda: services.examine_services(configuration))
+    as_caller.add("hardening", lambda: platform.examine_hardening(configuration, platform.ROOT))
+    as_caller.add("the services' users", lambda: platform.examine_services(configuration))
     identity.become_owner(configuration.folders, configuration.files)
     with connect(configuration.engine) as connection:
         examination.findings.extend(machine.examine_sections(configuration))
@@ -104,28 +96,28 @@ def _examine_engine(
     def read_root() -> Root:
         return users.root(connection.get(""))
 
-    root, clocks = clock.read(read_root)
+    root, clocks = engine.read_clocks(read_root)
     now = clocks.engine
     examination.findings.extend(engine.examine_version(root))
     if clocks.differs:
-        _examine_clock(clocks, clock.read_again(read_root, clocks), examination)
+        _examine_clock(clocks, engine.read_clocks_again(read_root, clocks), examination)
     snapshot = machine.with_stored_keys(topology.read_snapshot(connection), configuration)
     known = engine_policies.read_units(connection)
     events: Sequence[EngineEvent] = engine_events.read_events(connection, at_most=_NEWEST_EVENTS)
     answered = _discovery_answered(configuration, proxy)
-    examination.findings.extend(units.examine_units(known, events, answered))
-    examination.findings.extend(units.examine_connection(events, now))
+    examination.findings.extend(engine.examine_units(known, events, answered))
+    examination.findings.extend(engine.examine_connection(events, now))
     _examine_proxy(configuration, proxy, known, examination)
     policy_of: dict[str, InUse] = {}
     examination.add("scheduling policies", lambda: _examine_policies(connection, snapshot, known, policy_of))
     if (there := machine.default_keys(configuration)) is not None:
-        examination.hints.extend(keys.without_special_keys(snapshot, policy_of, there))
-    examination.not_in_use.extend(at_work.unused_units(snapshot, policy_of))
+        examination.hints.extend(policies.without_special_keys(snapshot, policy_of, there))
+    examination.not_in_use.extend(policies.unused_units(snapshot, policy_of))
     enforcer = enforcement(configuration, snapshot)
-    examination.not_in_use.extend(at_work.idle_enforcer(enforcer, configuration.unit("ovirt-enforcer")))
-    examination.findings.extend(keys.examine_mistakes(snapshot))
-    examination.add("names", lambda: names.examine_names(connection, configuration, snapshot))
-    examination.add("placement rules", lambda: placement_rules.examine_rules(connection, snapshot))
+    examination.not_in_use.extend(policies.idle_enforcer(enforcer, configuration.unit("ovirt-enforcer")))
+    examination.findings.extend(policies.examine_mistakes(snapshot))
+    examination.add("names", lambda: machine.examine_names(connection, configuration, snapshot))
+    examination.add("placement rules", lambda: machine.examine_rules(connection, snapshot))
     enforcing = "enforce" in {enforcer.mode, enforcer.configured_mode}
     examination.findings.extend(engine.examine_enforcement(enforcing, events, now))
     if enforcing:
@@ -137,11 +129,11 @@ def _examine_engine(
         examination.findings.extend(_report(connection, examination.findings, root))
 
 
-def _examine_clock(first: clock.Reading, second: clock.Reading, examination: Examination) -> None:
-    if clock.is_simulated(first, second):
-        examination.hints.append(clock.reported_as_hint(first, second))
+def _examine_clock(first: engine.ClockReading, second: engine.ClockReading, examination: Examination) -> None:
+    if engine.is_simulated(first, second):
+        examination.hints.append(engine.simulated_hint(first, second))
     else:
-        examination.findings.append(clock.finding(first))
+        examination.findings.append(engine.clock_finding(first))
 
 
 def _discovery_answered(configuration: Config, named: str | None) -> float | None:
@@ -166,11 +158,11 @@ def _examine_proxy(
         file = configuration_of(configuration.engine.name)
         examination.not_examined.append(f"the proxy: there is no {file} here; name it with --proxy URL")
         return
-    examination.add("the proxy", lambda: units.examine_proxy(url, known))
+    examination.add("the proxy", lambda: engine.examine_proxy(url, known))
     if named is None:
         name = configuration.engine.name
-        examination.add("the proxy's record of decisions", lambda: proxy_record.examine_record(name))
-        examination.not_in_use.extend(proxy_record.unrecorded(name))
+        examination.add("the proxy's record of decisions", lambda: machine.examine_record(name))
+        examination.not_in_use.extend(machine.unrecorded(name))
 
 
 def _examine_policies(
@@ -196,10 +188,10 @@ def _examine_policies(
             policy_of[cluster.id] = examined[user.policy]
             yield from policies.examine_rules(snapshot, cluster, examined[user.policy])
             yield from policies.examine_admission(cluster, examined[user.policy])
-            yield from keys.examine_keys(snapshot, cluster, examined[user.policy])
-            if keys.weighs_by_keys(examined[user.policy]):
+            yield from policies.examine_keys(snapshot, cluster, examined[user.policy])
+            if policies.weighs_by_keys(examined[user.policy]):
                 by_keys.append(cluster)
-    yield from keys.examine_property(connection, by_keys)
+    yield from policies.examine_property(connection, by_keys)
 
 
 def _report(connection: EngineConnection, findings: Sequence[Finding], root: Root) -> Iterator[Finding]:
@@ -225,3 +217,70 @@ def _report(connection: EngineConnection, findings: Sequence[Finding], root: Roo
                 what=f"no event was sent to the engine: {error}",
                 remedy="give the user that role",
             )
+
+
+# -- What is not right with engine, proxy, policies and machine.
+
+
+class FoundProblem(Record, frozen=True, omit_defaults=False):
+    """One thing that is not right, and what would repair it."""
+
+    kind: str
+    sentence: str
+    remedy: str
+    #: The cluster that it concerns.
+    cluster: Named | None
+    #: Whether a rule means nothing for it: `--event` reports such findings to the engine.
+    rule: bool
+
+
+class DoctorDocument(Document, frozen=True, kw_only=True, tag="doctor"):
+    """What is not right with engine, proxy, policies and machine."""
+
+    findings: tuple[FoundProblem, ...]
+    #: What could not be looked at, and why.
+    not_examined: tuple[str, ...]
+    #: Parts of the product that are not at work here, though nothing is wrong with them.
+    not_in_use: tuple[str, ...]
+    #: What is worth a look, though nothing is known to be wrong.
+    hints: tuple[str, ...]
+
+
+def doctor(configuration: Config, proxy: str | None = None, *, report: bool = False) -> DoctorDocument:
+    """Examine all; the units of the `proxy` at this URL, too.
+
+    With `report`, the engine gets an event for rules that mean nothing. Raises `UserError` if the
+    configuration does not say where the engine is.
+    """
+    found = examine(configuration, proxy, report=report)
+    return DoctorDocument(
+        findings=tuple(
+            FoundProblem(one.kind, one.what, one.remedy, one.cluster, one.rule) for one in found.findings
+        ),
+        not_examined=tuple(found.not_examined),
+        not_in_use=tuple(found.not_in_use),
+        hints=tuple(found.hints),
+    )
+
+
+# -- in words
+
+
+def doctor_lines(answer: DoctorDocument) -> Iterator[str]:
+    """Each finding with its remedy, what could not be looked at, and hints."""
+    for finding in answer.findings:
+        yield f"- {finding.sentence}"
+        yield f"  -> {finding.remedy}"
+    yield from (f"- not examined: {text}" for text in answer.not_examined)
+    yield from (f"- not in use: {text}" for text in answer.not_in_use)
+    if not answer.findings:
+        yield _nothing_found(answer)
+    yield from (f"Hint: {text}." for text in answer.hints)
+
+
+def _nothing_found(answer: DoctorDocument) -> str:
+    """What may be concluded where there is no finding: no more than was looked at."""
+    if answer.not_examined:
+        return "No problem was found in what was examined."
+    looked_at = "engine, scheduling policies, proxy, inventory, store, configuration and this machine"
+    return f"No problem was found: {looked_at} were examined."

@@ -1,4 +1,4 @@
-"""What can be wrong on this machine: the inventory that nobody publishes, the store that nobody reaches."""
+"""What can be wrong on this machine, in its configuration and in placement rules."""
 
 from __future__ import annotations
 
@@ -11,16 +11,30 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ovirt_placement.answers import configured
+from ovirt_placement.answers.configured import configured_names, unmatched_names
+from ovirt_placement.answers.conflicts import sentence
+from ovirt_placement.answers.decisions.record import exists, record_of, records
 from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.rules import rules_check_together
+from ovirt_placement.answers.status.proxy import configuration_of
 from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.reading.tagged import tagged_ids
+from ovirt_placement.engine.reading.topology import read_hosts, read_snapshot
+from ovirt_placement.inventory.on_demand.searches import read_searches, searches_of
 from ovirt_placement.inventory.published import protocol
 from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, NotAllowed
 from ovirt_placement.inventory.published.publication import Moments, age, now
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.admission.domains import listed_tags
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
     from ovirt_placement.store.default_keys import DefaultKeys
+
+
+# -- What can be wrong on this machine: the inventory that nobody publishes, the store that nobody reaches.
+
 
 #: What is published and older is stale, or older than three times the interval of reading.
 _STALE_SECONDS = 60.0
@@ -157,3 +171,88 @@ def default_keys(config: Config) -> DefaultKeys | None:
 
 def _can_be_made(path: Path) -> bool:
     return path.parent.is_dir() and os.access(path.parent, os.W_OK)
+
+
+# -- Examines names that match nothing in the engine; those of placement rules are mistakes of these.
+
+
+def examine_names(
+    connection: EngineConnection, configuration: Config, snapshot: Snapshot
+) -> Iterator[Finding]:
+    """A finding for each; the engine is asked for tags where the configuration has any."""
+    configured = configured_names(configuration)
+    words = [one.word for one in configured if one.kind == "tag" and one.word]
+    tagged = frozenset[str]().union(*(tagged_ids(connection, word) for word in words)) if words else None
+    policies = any(listed_tags(cluster.scheduling_properties) for cluster in snapshot.clusters)
+    if policies or any(one.kind == "host tag" for one in configured):
+        snapshot = replace(snapshot, hosts=read_hosts(connection, devices=True))
+    for one in unmatched_names(snapshot, configured, tagged):
+        if not one.in_rule:
+            yield Finding(
+                kind="name_matches_nothing",
+                what=one.sentence,
+                remedy="correct the name, or remove it: what it is to protect or to ask for is not heeded",
+            )
+
+
+# -- Examines placement rules: not in force, about what is not there, or not to be satisfied with all others.
+
+
+def examine_rules(connection: EngineConnection, snapshot: Snapshot) -> Iterator[Finding]:
+    """A finding for each mistake; tags are read, and searches asked, where a rule goes by them."""
+    rules = snapshot.placement_rules
+    if any(rule.names_vm_tags or rule.names_host_tags for rule in rules):
+        snapshot = replace(read_snapshot(connection, devices=True), placement_rules=rules)
+    snapshot = replace(snapshot, member_searches=read_searches(connection, searches_of(rules)))
+    check = rules_check_together(snapshot)
+    for one in check.problems:
+        yield Finding(
+            kind="placement_rule_mistaken",
+            what=f"{one.rule.title}: {one.sentence}",
+            remedy=f'ovirt-placement rules edit "{one.rule.name}", or what it names in the engine',
+        )
+    for each in check.contradictions:
+        yield Finding(
+            kind="placement_rules_contradict",
+            what=sentence(each, whole=False),
+            remedy="change or remove one of them: ovirt-placement rules edit",
+        )
+
+
+# -- What can be wrong with the proxy's record of decisions, by which questions about the past are answered.
+
+
+#: A decision about 500 hosts takes up to 100 KB.
+_LEAST_FREE = 1 << 20
+
+
+def examine_record(engine: str) -> Iterator[Finding]:
+    """Look whether decisions are recorded, and have room. Raises `NoRecord` if the record cannot be read."""
+    if not records(engine):
+        return
+    record = record_of(engine)
+    if not exists(record):
+        yield Finding(
+            kind="no_record",
+            what=f"the proxy's record of decisions is not there: {record}: nobody can say later why a VM did"
+            " not start",
+            remedy="restart the proxy, which makes it; if it cannot, its log says why (may its user write"
+            f" to {record.parent}?)",
+        )
+        return
+    place = os.statvfs(record.parent)
+    if place.f_bavail * place.f_frsize < _LEAST_FREE:
+        yield Finding(
+            kind="record_disk_full",
+            what=f"the disk is full on which the proxy records its decisions: {record}",
+            remedy="make room; until then decisions are made, and not recorded",
+        )
+
+
+def unrecorded(engine: str) -> Iterator[str]:
+    """Say so where the proxy of this machine is not to record."""
+    if not records(engine):
+        yield (
+            "the proxy records no decisions, so that nobody can say later why a VM did not start"
+            f" (record in section [decisions] of {configuration_of(engine)})"
+        )

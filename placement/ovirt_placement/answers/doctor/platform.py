@@ -1,16 +1,27 @@
-"""What can be wrong with the system: an old SQLite, a Python without updates, a socket not enabled."""
+"""What can be wrong with the system: old parts, hardening, files that services cannot read."""
 
 from __future__ import annotations
 
+import grp
+import os
+import pwd
 import re
 import sqlite3
+import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from ovirt_placement.answers.doctor.finding import Finding
-from ovirt_placement.config import Config
+from ovirt_placement.answers.status import proxy
+from ovirt_placement.config import DEFAULT_PATH, Config
+from ovirt_placement.engine.connection.password import refusal
+from ovirt_service.errors import UserError
+
+# -- What can be wrong with the system: an old SQLite, a Python without updates, a socket not enabled.
+
 
 #: Where the files of the system are.
 ROOT = Path("/")
@@ -84,3 +95,198 @@ def _platform(root: Path) -> str:
 
 def _dotted(version: _Version) -> str:
     return ".".join(map(str, version))
+
+
+# -- What a hardened host refuses, or does not reach: plugins under fapolicyd, wheels in FIPS mode.
+
+
+_DAEMON = "fapolicyd"
+#: What is in force: all that stands in rules.d, once it is loaded.
+_RULES = Path("etc/fapolicyd/compiled.rules")
+_ALLOWED = re.compile(r"^allow\S* .*:.*\bdir=(/\S*)", re.MULTILINE)
+#: Wheels that bring an OpenSSL, by the folder of their libraries.
+_PYCURL, _PSYCOPG = "pycurl.libs", "psycopg_binary.libs"
+
+
+def examine_hardening(config: Config, root: Path) -> Iterator[Finding]:
+    """Look at the system whose files are below `root`. Raises `UserError` if we may not look at a file."""
+    yield from examine_fips(config, root, map(Path, sys.path))
+    yield from examine_fapolicyd(config.engine.name, root)
+
+
+def examine_fips(config: Config, root: Path, packages: Iterable[Path]) -> Iterator[Finding]:
+    """Look whether what speaks TLS does it by the system's OpenSSL, which alone knows of FIPS mode."""
+    if _read(root / "proc/sys/crypto/fips_enabled").strip() != "1":
+        return
+    used = (_PYCURL, _PSYCOPG) if config.store.url.startswith("postgresql") else (_PYCURL,)
+    folders = tuple(packages)
+    wheels = [wheel for wheel in used if any(any((each / wheel).glob("libcrypto*")) for each in folders)]
+    if wheels:
+        names = " and ".join(wheel.removesuffix(".libs").replace("_", "-") for wheel in wheels)
+        yield Finding(
+            kind="fips_not_reached",
+            what=f"the system is in FIPS mode, and {names} has an OpenSSL of its own, which is not",
+            remedy="build it against the system's libraries: docs/hardened-hosts.md shows how",
+        )
+
+
+def examine_fapolicyd(engine: str, root: Path) -> Iterator[Finding]:
+    """Look whether the proxy's workers may read plugins that no package has installed."""
+    if not _runs(root):
+        return
+    allowed = [Path(found) for found in _ALLOWED.findall(_read(root / _RULES))]
+    for folder in proxy.others_plugins(engine):
+        plugins = any((root / folder.relative_to("/")).glob("*.py"))
+        if plugins and not any(folder.is_relative_to(each) for each in allowed):
+            yield Finding(
+                kind="fapolicyd_refuses",
+                what=f"fapolicyd is in force, and no rule of it lets the proxy read {folder}: plugins there"
+                " that no package has installed do not load",
+                remedy="add the rule that docs/hardened-hosts.md shows to /etc/fapolicyd/rules.d, then"
+                " fagenrules --load && systemctl restart fapolicyd",
+            )
+
+
+def _runs(root: Path) -> bool:
+    return any(_read(comm).strip() == _DAEMON for comm in (root / "proc").glob("[0-9]*/comm"))
+
+
+def _read(file: Path) -> str:
+    """What is in a file; nothing if there is none, as of a process that has just ended."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror}; run doctor as root") from None
+
+
+# -- Whether the services' users can read what root can: the configuration, the password, the CA.
+
+
+#: The users of the systemd units, and what runs as each.
+SERVICES = {"ovirt-placement": "inventory and enforcer", "ovirt-scheduler-proxy": "the proxy's workers"}
+#: The group that all of them are in.
+GROUP = "ovirt-placement"
+_READ, _ENTER = 4, 1
+
+
+class User(NamedTuple):
+    """Whom the kernel asks for: the groups are all that the user is in."""
+
+    name: str
+    uid: int
+    gids: frozenset[int]
+
+
+class Found(NamedTuple):
+    """A file that services read, as it stands, and the directories that lead to it."""
+
+    path: Path
+    status: os.stat_result
+    directories: tuple[tuple[Path, os.stat_result], ...]
+    is_password: bool = False
+
+
+def examine_services(config: Config) -> Iterator[Finding]:
+    """Ask for each user of a service that this machine has; of a configuration of one's own nothing is asked.
+
+    Raises `UserError` if we may not look at a file.
+    """
+    if Path(config.source).parent != DEFAULT_PATH.parent:
+        return
+    users = _users()
+    if users:
+        yield from examine_files(tuple(_files(config)), users, _group())
+
+
+def examine_files(files: Iterable[Found], users: Iterable[User], group: int | None) -> Iterator[Finding]:
+    """Ask by owner, groups and mode; `group` is the number of the services' group."""
+    everyone = tuple(users)
+    for file in files:
+        for user in everyone:
+            hindrance = (
+                _closed_directory(user, file) or _unreadable(user, file, group) or _refused(user, file)
+            )
+            if hindrance:
+                what, remedy = hindrance
+                yield Finding(
+                    kind="unreadable_by_service",
+                    what=f"{SERVICES.get(user.name, 'a service')} (user {user.name}): {what}",
+                    remedy=remedy,
+                )
+
+
+def _closed_directory(user: User, file: Found) -> tuple[str, str] | None:
+    for path, status in file.directories:
+        if not _may(user, status, _ENTER):
+            return (
+                f"cannot read {file.path}, since it may not enter {path}",
+                f"chmod a+x {path}, or keep the file in {DEFAULT_PATH.parent}",
+            )
+    return None
+
+
+def _unreadable(user: User, file: Found, group: int | None) -> tuple[str, str] | None:
+    if _may(user, file.status, _READ):
+        return None
+    if file.status.st_gid == group and group not in user.gids and file.status.st_mode & stat.S_IRGRP:
+        remedy = f"usermod -aG {GROUP} {user.name}, and restart its service"
+    else:
+        remedy = _share(file.path)
+    return f"cannot read {file.path}", remedy
+
+
+def _refused(user: User, file: Found) -> tuple[str, str] | None:
+    reason = refusal(file.status, user.uid, str(file.path)) if file.is_password else None
+    return None if reason is None else (f"refuses {reason}", _share(file.path))
+
+
+def _share(path: Path) -> str:
+    return f"chown root:{GROUP} {path} && chmod 640 {path}"
+
+
+def _may(user: User, status: os.stat_result, right: int) -> bool:
+    """Answer as the kernel does: the first of owner, group and others that fits decides."""
+    if user.uid == status.st_uid:
+        bits = status.st_mode >> 6
+    elif status.st_gid in user.gids:
+        bits = status.st_mode >> 3
+    else:
+        bits = status.st_mode
+    return bool(bits & right)
+
+
+def _files(config: Config) -> Iterator[Found]:
+    """Look at what there is; the reader of a missing file reports it."""
+    engine = config.engine
+    for path in (Path(config.source), engine.password_file, engine.ca_file):
+        if path is None:
+            continue
+        try:
+            real = path.resolve()
+            on_the_way = sorted({*path.absolute().parents, *real.parents})
+            directories = tuple((each, each.stat()) for each in on_the_way)
+            yield Found(path, path.stat(), directories, is_password=path == engine.password_file)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}; run doctor as root") from None
+
+
+def _users() -> tuple[User, ...]:
+    found = []
+    for name in SERVICES:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        found.append(User(name, entry.pw_uid, frozenset(os.getgrouplist(name, entry.pw_gid))))
+    return tuple(found)
+
+
+def _group() -> int | None:
+    try:
+        return grp.getgrnam(GROUP).gr_gid
+    except KeyError:
+        return None

@@ -1,20 +1,34 @@
-"""What can be wrong with scheduling policies: rules that no unit looks at, and traps of the engine."""
+"""What can be wrong with scheduling policies: rules and placement keys that no unit regards."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.setup import units
+from ovirt_placement.answers.setup.default_keys import DEFAULT_WEIGHTS, weighing
+from ovirt_placement.answers.setup.units import ADMISSION_UNITS, MANDATORY, twins
+from ovirt_placement.answers.status.enforcement import EnforcementRecord
+from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
+from ovirt_placement.engine.parsing import options
 from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER
 from ovirt_placement.model.names import Named
 from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
+from ovirt_placement.rules.placement_keys.parameters import read_settings
+from ovirt_placement.rules.placement_keys.property import NAME, PATTERN
 from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.store.default_keys import DefaultKeys
+
+# -- What can be wrong with scheduling policies: rules that no unit looks at, and traps of the engine.
+
 
 _SETUP = "run ovirt-placement setup --policy {policy}"
 
@@ -61,7 +75,7 @@ def in_use(content: PolicyContent, units: Mapping[str, PolicyUnit]) -> InUse:
         properties=frozenset(
             key
             for unit in units
-            if unit in content.units or units[unit].name in ours.MANDATORY
+            if unit in content.units or units[unit].name in MANDATORY
             for key in units[unit].properties
         ),
         repeated=tuple(_name(unit, units) for unit, times in Counter(content.units).items() if times > 1),
@@ -83,7 +97,7 @@ def examine_policy(policy: InUse) -> Iterator[Finding]:
             what=f"the policy {policy.name} has no balance: that stops the load balancing of all clusters",
             remedy=f"{setup}, or give it the balance None",
         )
-    for own, internal in ours.twins(UnitKind.FILTER).items():
+    for own, internal in twins(UnitKind.FILTER).items():
         if own in policy.our_filters and internal not in policy.internal_filters:
             yield Finding(
                 kind="no_filter_alongside",
@@ -91,7 +105,7 @@ def examine_policy(policy: InUse) -> Iterator[Finding]:
                 " groups are moved VM by VM, and rules fall when the proxy is away",
                 remedy=setup,
             )
-    for own, internal in ours.twins(UnitKind.WEIGHT).items():
+    for own, internal in twins(UnitKind.WEIGHT).items():
         factor = policy.our_weights.get(own, 0)
         if factor > 0 and internal not in policy.internal_weights:
             yield Finding(
@@ -141,7 +155,7 @@ def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterat
 
 def examine_admission(cluster: Cluster, policy: InUse) -> Iterator[Finding]:
     """Look for admission control in a cluster that reserves nothing."""
-    units = [name for name in ours.ADMISSION_UNITS.values() if name in policy.attached]
+    units = [name for name in ADMISSION_UNITS.values() if name in policy.attached]
     if units and not cluster.ha_reservation:
         yield Finding(
             kind="admission_without_reservation",
@@ -197,3 +211,196 @@ def remedy(policy: InUse, cluster: Cluster | None = None) -> str:
 
 def _name(unit: str, units: Mapping[str, PolicyUnit]) -> str:
     return units[unit].name if unit in units else unit
+
+
+# -- What can be wrong with placement keys: units, parameters and factors that defeat them, a VM property.
+
+
+_OPTION = "UserDefinedVMProperties"
+
+
+def examine_keys(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Finding]:
+    """Look at what the policy of a cluster makes of placement keys."""
+    filters = units.KEY_FILTER in policy.our_filters
+    weighs = policy.our_weights.get(units.KEY_WEIGHT, 0) > 0
+    if not (filters and weighs) and _has_keys(snapshot, cluster):
+        lacking = [
+            unit for unit, enabled in ((units.KEY_FILTER, filters), (units.KEY_WEIGHT, weighs)) if not enabled
+        ]
+        yield Finding(
+            kind="keys_do_not_count",
+            what=f"cluster {cluster.name}: not all of its placement keys count when VMs are placed: its"
+            f" policy {policy.name} has no {' and no '.join(lacking)} in effect",
+            remedy=f"{remedy(policy, cluster)} --placement-keys",
+            cluster=Named(cluster.id, cluster.name),
+            rule=True,
+        )
+    if filters or weighs:
+        yield from _parameters(cluster)
+    if weighs:
+        yield from _factor(snapshot, cluster, policy)
+
+
+def examine_mistakes(snapshot: Snapshot) -> Iterator[Finding]:
+    """Look for keys that are ignored, in all clusters."""
+    if mistakes := find_mistakes(snapshot):
+        yield Finding(
+            kind="mistaken_keys",
+            what=f"{len(mistakes)} {'mistake' if len(mistakes) == 1 else 'mistakes'} in placement keys, which"
+            " are ignored where they are wrong",
+            remedy="ovirt-placement keys check lists them",
+        )
+
+
+def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) -> Iterator[Finding]:
+    """Look whether users can set keys on their VMs, where the policies of these clusters weigh keys.
+
+    Raises what `EngineConnection.get` raises; engines before 4.3 do not report it.
+    """
+    try:
+        declared = options.by_version(connection.get(f"/options/{_OPTION}"))
+    except EngineFault as fault:
+        if fault.code == 404:
+            return
+        raise
+    for version in sorted({cluster.compatibility for cluster in clusters} & declared.keys()):
+        entries = [entry for entry in declared[version].split(";") if entry]
+        others = [entry for entry in entries if not entry.startswith(f"{NAME}=")]
+        own = [entry.partition("=")[2] for entry in entries if entry not in others]
+        if own and own[0].removeprefix("^").removesuffix("$") in {PATTERN, f"({PATTERN})?"}:
+            continue
+        wanted = ";".join((*others, f"{NAME}={PATTERN}"))
+        state = "is declared with another pattern than that of keys" if own else "is not declared"
+        yield Finding(
+            kind="property_of_keys",
+            what=f"the VM custom property {NAME} {state} for clusters of version {version}: users cannot set"
+            " keys on their VMs, or set what is ignored",
+            remedy=f"engine-config -s {_OPTION}='{wanted}' --cver={version}, then systemctl restart"
+            " ovirt-engine",
+        )
+
+
+def without_special_keys(
+    snapshot: Snapshot, policy_of: Mapping[str, InUse], there: DefaultKeys
+) -> Iterator[str]:
+    """Clusters whose policies weigh keys, and which nobody has given special keys; policies by cluster."""
+    settled = weighing(there)
+    for cluster in snapshot.clusters:
+        policy = policy_of.get(cluster.id)
+        if policy is not None and weighs_by_keys(policy) and cluster.id not in settled:
+            weights = ", ".join(f"{name} ({weight:g})" for name, weight in DEFAULT_WEIGHTS.items())
+            yield (
+                f"cluster {cluster.name} places by keys, and has no special keys: to give it {weights},"
+                f" {remedy(policy, cluster)} --placement-keys"
+            )
+
+
+def weighs_by_keys(policy: InUse) -> bool:
+    return policy.our_weights.get(units.KEY_WEIGHT, 0) > 0
+
+
+def _has_keys(snapshot: Snapshot, cluster: Cluster) -> bool:
+    """Whether there are keys on the cluster, its hosts or its VMs, by whomever."""
+    vms = [vm for vm in snapshot.vms if vm.cluster == cluster.id]
+    objects = {
+        CLUSTER: {cluster.id},
+        NODE: {host.id for host in snapshot.hosts_of_cluster.get(cluster.id, ())},
+        SERVER: {vm.id for vm in vms},
+    }
+    stored = any(key.resource in objects.get(key.level, ()) for key in snapshot.placement_keys)
+    return stored or any(vm.custom_properties.get(NAME) for vm in vms)
+
+
+def _parameters(cluster: Cluster) -> Iterator[Finding]:
+    try:
+        settings = read_settings(cluster.scheduling_properties)
+    except ValueError as error:
+        yield Finding(
+            kind="mistaken_parameters",
+            what=f"cluster {cluster.name}: the parameters of placement keys cannot be together, and the"
+            f" defaults count: {error}",
+            remedy="correct them by ovirt-placement setup --property (docs/rules.md lists them)",
+            cluster=Named(cluster.id, cluster.name),
+        )
+        return
+    if settings.refuses_keyless_vms:
+        yield Finding(
+            kind="keyless_vms_refused",
+            what=f"cluster {cluster.name}: placement_final is {float(settings.final):g}, and VMs without"
+            " placement keys find no host: they score 0, which is not above it",
+            remedy="ovirt-placement setup --property placement_final=-10",
+            cluster=Named(cluster.id, cluster.name),
+        )
+
+
+#: A weight that usually has such a factor is meant to count before others.
+_LEADING = 100_000
+
+
+def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Finding]:
+    """The worst rank that all other weights can give together must not outweigh one rank by keys.
+
+    Those that are meant to count before others are left out.
+    """
+    factor = policy.our_weights[units.KEY_WEIGHT]
+    modest = (
+        weight
+        for name, weight in policy.our_weights.items()
+        if name not in UNITS or (UNITS[name].usual_factor or 0) < _LEADING
+    )
+    others = sum(policy.internal_weights.values()) + sum(modest)
+    hosts = len(snapshot.hosts_of_cluster.get(cluster.id, ()))
+    needed = others * max(0, hosts - 1)
+    if factor <= needed:
+        yield Finding(
+            kind="keys_outvoted",
+            what=f"cluster {cluster.name}: the other weights of its policy {policy.name} can outvote"
+            f" placement keys: {units.KEY_WEIGHT} has the factor {factor}, and with {counted(hosts, 'host')}"
+            f" it takes {needed + 1}",
+            remedy=f"{remedy(policy, cluster)} --factor {units.KEY_WEIGHT}={needed + 1}",
+            cluster=Named(cluster.id, cluster.name),
+        )
+
+
+# -- Parts of the product that are not at work here: nothing is wrong with them, and nothing comes of them.
+
+
+def unused_units(snapshot: Snapshot, policy_of: Mapping[str, InUse]) -> Iterator[str]:
+    """Clusters whose scheduling policy has none of our units; `policy_of` is by cluster."""
+    without = [
+        cluster.name
+        for cluster in snapshot.clusters
+        if cluster.id not in policy_of or not policy_of[cluster.id].attached
+    ]
+    if without and len(without) == len(snapshot.clusters):
+        yield (
+            "no cluster's scheduling policy has our units: VMs start by the engine's rules alone"
+            " (ovirt-placement setup --cluster CLUSTER)"
+        )
+    elif without:
+        yield (
+            f"the scheduling policies of these clusters have none of our units: {', '.join(without)}"
+            " (ovirt-placement setup --cluster CLUSTER)"
+        )
+
+
+def idle_enforcer(found: EnforcementRecord, unit: str) -> Iterator[str]:
+    """An enforcer that does not run, or not as it is configured, or migrates nothing; `unit` is systemd's.
+
+    A store that does not answer, or that nobody can write, is reported elsewhere.
+    """
+    if found.error is not None or (found.leader is None and found.unwritable is not None):
+        return
+    if found.leader is None:
+        yield (
+            "no enforcer runs: violated rules are not repaired, and HA reservations not watched"
+            f" (systemctl enable --now {unit})"
+        )
+    elif not found.acts:
+        yield "ovirt-enforcer is in observe mode: it reports, and migrates nothing ([enforcer] mode)"
+    if found.configured_mode not in {None, found.mode}:
+        yield (
+            f"[enforcer] mode {found.configured_mode}: the enforcer that leads was started with {found.mode}"
+            f" (systemctl restart {unit})"
+        )
+    yield from (f"migrations are paused: {sentence}" for sentence in found.paused)

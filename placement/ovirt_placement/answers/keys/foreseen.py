@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ovirt_placement.answers.keys.sentences import without_effect
+from ovirt_placement.answers.keys.key import without_effect
 from ovirt_placement.answers.what_if import WhatIfDocument, what_if
 from ovirt_placement.forecast.changes import with_keys
 from ovirt_placement.forecast.outlook import foresee

@@ -1,17 +1,119 @@
-"""A placement key, and what it is set on."""
+"""Placement keys with names: in sentences, as data, and what they say of a host."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import msgspec
 
-from ovirt_placement.answers.keys.sentences import key_place, key_title
-from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.model import Cluster, PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import resource_name
-from ovirt_placement.model.names import Named
+from ovirt_placement.model.names import Named, host_name, vm_name
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_keys.keys import KeyKind, key_kind
+from ovirt_placement.rules.placement_keys import key_filter, key_weight
+from ovirt_placement.rules.placement_keys.capacity import Shortage
+from ovirt_placement.rules.placement_keys.compile import MistakenKey
+from ovirt_placement.rules.placement_keys.judgement import HostDecision
+from ovirt_placement.rules.placement_keys.keys import Code, KeyKind, key_kind
+from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Mistake
+from ovirt_placement.rules.placement_keys.property import NAME
+from ovirt_placement.rules.placement_keys.score import Score
+
+# -- Says what placement keys are and what is wrong with them, with names in place of ids.
+
+
+#: What keys do not do without one of our units.
+_WITHOUT = {
+    key_filter.RULE.name: "no host is refused by placement keys",
+    key_weight.RULE.name: "hosts are not ranked by placement keys",
+}
+#: From here on a whole number is written with its first digits.
+_MANY = 10**15
+
+_SENTENCES = {
+    Code.NAME_EMPTY: "it has no name",
+    Code.VALUE_NOT_NUMERIC: "its value is no number",
+    Code.WEIGHT_ZERO: "it has no weight, so it is no placement key",
+    Code.RESERVED_AS_SYSTEM: "names that start with _ are for billing entities and customers to weigh",
+    Code.SPECIAL_UNKNOWN: "of the names that start with #, there are only #RAM, #CPU and #LOAD, and on hosts"
+    " #RAM_RATIO and #CPU_RATIO",
+    Code.SPECIAL_NOT_SYSTEM: "only the operator weighs #RAM, #CPU and #LOAD",
+    Code.SPECIAL_ON_NODE: "names that start with # are computed for hosts and cannot be set there, but for"
+    " #RAM_RATIO and #CPU_RATIO",
+    Code.RATIO_OUT_OF_RANGE: "a contention ratio is greater than 0 and less than 1000",
+    Code.SPECIAL_CLUSTER_VALUE_NOT_0: "on a cluster its value must be 0; only its weight is yours to choose",
+    Code.CUSTOMER_KEY_NOT_ALLOWED_HERE: "the user who set it may not set keys on this level",
+    Code.STICKY_NOT_ON_NODE: "only keys of hosts can be sticky",
+    Code.STICKY_WITHOUT_WEIGHT: "a sticky key needs a weight",
+    Code.STICKY_AND_RESERVED: "a sticky key cannot be one that starts with _ or #",
+    Code.NODE_KEY_SET_DIFFERS: "other hosts of its cluster have keys that it lacks",
+    Code.PROPERTY_UNREADABLE: "it is not of the form NAME:VALUE:WEIGHT,... and all of it is ignored",
+}
+
+
+def code_sentence(code: Code) -> str:
+    return _SENTENCES[code]
+
+
+def mistake_place(mistake: Mistake, snapshot: Snapshot) -> str:
+    """Where to look for what is wrong."""
+    if isinstance(mistake, MistakenKey):
+        return key_title(mistake.key, snapshot)
+    if isinstance(mistake, MissingNodeKeys):
+        return f"host {host_name(mistake.host, snapshot)}"
+    return f"VM {vm_name(mistake.vm, snapshot)}: custom property {NAME}"
+
+
+def mistake_sentence(mistake: Mistake) -> str:
+    if isinstance(mistake, MistakenKey):
+        return "; ".join(map(code_sentence, mistake.codes))
+    if isinstance(mistake, MissingNodeKeys):
+        return f"{code_sentence(Code.NODE_KEY_SET_DIFFERS)}: {', '.join(mistake.names)}"
+    return f"{code_sentence(Code.PROPERTY_UNREADABLE)}: {mistake.text}"
+
+
+def without_effect(clusters: Iterable[Cluster]) -> Iterator[str]:
+    """What comes of keys in clusters whose policies are known to lack units of ours, in a sentence each."""
+    for cluster in clusters:
+        policy = cluster.scheduling_policy
+        lacking = [rule.name for rule in (key_filter.RULE, key_weight.RULE) if not rule.enabled_in(cluster)]
+        if policy is not None and lacking:
+            what = "no effect" if len(lacking) > 1 else _WITHOUT[lacking[0]]
+            yield (
+                f"{what}: the policy of cluster {cluster.name} has no {' and no '.join(lacking)}"
+                " (ovirt-placement setup --placement-keys)"
+            )
+
+
+def key_place(key: PlacementKey, snapshot: Snapshot) -> str:
+    """The level of a key and what it is set on, as in `node north`, `vdc 00000002`."""
+    return f"{key.level} {resource_name(key.level, key.resource, snapshot)}"
+
+
+def key_title(key: PlacementKey, snapshot: Snapshot) -> str:
+    """Which key it is: what it is set on, whose it is, its name."""
+    return f"{key_place(key, snapshot)}: {key.key_class} key {key.name or '(no name)'}"
+
+
+def written(value: float | str) -> str:
+    """A key's value as its author would write it, with all digits."""
+    return value if isinstance(value, str) else repr(value).removesuffix(".0")
+
+
+def written_weight(weight: float | None) -> str:
+    """A key's weight likewise; nothing for one without."""
+    return "" if weight is None else written(weight)
+
+
+def figure(number: Fraction | float) -> str:
+    """A number as people write it: whole ones in full, others with six digits at most."""
+    whole = -_MANY < number < _MANY and number == int(number)
+    return str(int(number)) if whole else f"{float(number):g}"
+
+
+# -- A placement key, and what it is set on.
 
 
 class KeyRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
@@ -50,3 +152,97 @@ def key_fields(key: PlacementKey, snapshot: Snapshot) -> dict[str, Any]:
         "weight": key.weight,
         "sticky": key.sticky,
     }
+
+
+# -- What placement keys say of a host.
+
+
+#: The units of placement keys, which count where a policy enables them, or where that is asked for.
+KEY_UNITS = frozenset({key_filter.RULE.name, key_weight.RULE.name})
+
+SCORE_HEADERS = ("system keys", "score", "round", "customer keys", "score")
+
+
+class KeyMatch(Record, frozen=True, omit_defaults=False):
+    """A key that counts, and how near the host comes to its value."""
+
+    name: str
+    value: float
+    weight: float
+    found: float
+    #: How many VMs bring this value to the host.
+    count: int
+    proximity: float
+    points: float
+
+
+class KeyScore(Record, frozen=True, omit_defaults=False):
+    total: float
+    matches: tuple[KeyMatch, ...]
+
+
+class HostKeys(Record, frozen=True, omit_defaults=False):
+    """How far a host comes: without room it has no system score, without a round no customer's score."""
+
+    shortages: tuple[Shortage, ...]
+    uncontended_mb: float
+    uncontended_need_mb: int
+    contended_mb: float | None
+    contended_need_mb: int
+    round: int | None
+    system: KeyScore | None
+    customer: KeyScore | None
+
+
+def host_keys(one: HostDecision) -> HostKeys:
+    return HostKeys(
+        shortages=tuple(one.room.shortages),
+        uncontended_mb=float(one.room.uncontended_mb),
+        uncontended_need_mb=one.room.uncontended_need_mb,
+        contended_mb=one.room.contended_mb,
+        contended_need_mb=one.room.contended_need_mb,
+        round=one.round,
+        system=_score(one.system),
+        customer=_score(one.customer),
+    )
+
+
+def _score(score: Score | None) -> KeyScore | None:
+    if score is None:
+        return None
+    matches = (
+        KeyMatch(
+            name=match.key.name,
+            value=float(match.key.value),
+            weight=float(match.key.weight),
+            found=float(match.found),
+            count=match.count,
+            proximity=float(match.proximity),
+            points=float(match.points),
+        )
+        for match in score.matches
+    )
+    return KeyScore(float(score.total), tuple(matches))
+
+
+# -- in words
+
+
+def score_cells(one: HostKeys) -> tuple[str, ...]:
+    """What stands below `HEADERS`; all empty for a host without room."""
+    return (
+        _sum(one.system) if one.system else "",
+        figure(one.system.total) if one.system else "",
+        str(one.round or ""),
+        _sum(one.customer) if one.customer else "",
+        figure(one.customer.total) if one.customer else "",
+    )
+
+
+def _sum(score: KeyScore) -> str:
+    """The names that count, as in `GEN: 80 x 0.5`; of several VMs that bring the same value, each counts."""
+    return "\n".join(
+        f"{match.name}: {figure(match.weight)} x {figure(match.proximity)}"
+        + (f" x {match.count}" if match.count > 1 else "")
+        for match in score.matches
+    )

@@ -1,17 +1,133 @@
-"""The placement keys that are set, by whom and when."""
+"""The placement keys that are set, by whom and when, and what is wrong with them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.keys.key import KeyRecord, key_fields
-from ovirt_placement.answers.keys.sentences import written, written_weight
+from ovirt_placement.answers.keys.key import (
+    KeyRecord,
+    key_fields,
+    key_record,
+    key_title,
+    mistake_place,
+    mistake_sentence,
+    without_effect,
+    written,
+    written_weight,
+)
+from ovirt_placement.lookups.called import UnmatchedName, unmatched
 from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.model.key_resources import find_place
+from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, SYSTEM
+from ovirt_placement.model.key_resources import LISTED, clusters_of, find_place, gone_keys
+from ovirt_placement.model.names import Named, named_host, named_vm
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.placement_keys.compile import MistakenKey
+from ovirt_placement.rules.placement_keys.keys import KeyKind, key_kind
+from ovirt_placement.rules.placement_keys.mistakes import (
+    MissingNodeKeys,
+    Mistake,
+    UnreadableProperty,
+    find_mistakes,
+)
 from ovirt_placement.store import keys as store
 from ovirt_placement.store.keys import KeyPlace
+
+# -- What is wrong with the placement keys that are set.
+
+
+MISTAKE_HEADERS = ("where", "what is wrong")
+
+_GONE = "resource-gone"
+_GONE_SENTENCE = "the engine has no such object any more; keys prune removes it"
+
+
+class KeyMistake(Record, frozen=True, omit_defaults=False, kw_only=True):
+    """Something that is wrong; which of key, host and VM are not null depends on the codes."""
+
+    codes: tuple[str, ...]
+    where: str
+    sentence: str
+    key: KeyRecord | None = None
+    host: Named | None = None
+    vm: Named | None = None
+
+
+class KeysCheckDocument(Document, frozen=True, kw_only=True, tag="keys_check"):
+    """What is wrong with the keys that are set."""
+
+    mistakes: tuple[KeyMistake, ...]
+    #: Why keys without a mistake count for less, or for nothing, in sentences.
+    notes: tuple[str, ...]
+
+
+def keys_check(snapshot: Snapshot, stored: Iterable[PlacementKey] = ()) -> KeysCheckDocument:
+    """The mistakes of a state, and of the `stored` keys those whose objects are gone."""
+    mistakes = (_mistake(one, snapshot) for one in find_mistakes(snapshot))
+    gone = (_gone(key, snapshot) for key in gone_keys(stored, snapshot, LISTED))
+    return KeysCheckDocument(mistakes=(*mistakes, *gone), notes=tuple(_notes(snapshot)))
+
+
+def _mistake(mistake: Mistake, snapshot: Snapshot) -> KeyMistake:
+    return KeyMistake(
+        codes=tuple(mistake.codes),
+        where=mistake_place(mistake, snapshot),
+        sentence=mistake_sentence(mistake),
+        key=key_record(mistake.key, snapshot) if isinstance(mistake, MistakenKey) else None,
+        host=named_host(mistake.host, snapshot) if isinstance(mistake, MissingNodeKeys) else None,
+        vm=named_vm(mistake.vm, snapshot) if isinstance(mistake, UnreadableProperty) else None,
+    )
+
+
+def _gone(key: PlacementKey, snapshot: Snapshot) -> KeyMistake:
+    return KeyMistake(
+        codes=(_GONE,), where=key_title(key, snapshot), sentence=_GONE_SENTENCE, key=key_record(key, snapshot)
+    )
+
+
+def _notes(snapshot: Snapshot) -> Iterator[str]:
+    """Clusters whose policies do not heed the keys there, and keys of VMs that no host has."""
+    places = dict.fromkeys((key.level, key.resource) for key in snapshot.placement_keys)
+    having = {one.id for place in places for one in clusters_of(*place, snapshot)}
+    yield from without_effect(cluster for cluster in snapshot.clusters if cluster.id in having)
+    yield from (one.sentence for one in unmatched_keys(snapshot))
+
+
+def unmatched_keys(snapshot: Snapshot) -> Iterator[UnmatchedName]:
+    """Keys that operators have set for VMs and that no host has: they place nothing."""
+    carried: defaultdict[str | None, set[str]] = defaultdict(set)
+    for key in snapshot.placement_keys:
+        if key.level == NODE and key.resource in snapshot.host_by_id:
+            carried[snapshot.host_by_id[key.resource].cluster].add(key.name)
+            carried[None].add(key.name)
+    for key in snapshot.placement_keys:
+        if key.key_class != SYSTEM or key_kind(key) is not KeyKind.PLACEMENT or key.level == NODE:
+            continue  # those of customers are held against one another, too
+        there = carried[_cluster_of(key, snapshot)]
+        if key.name not in there:
+            yield unmatched(key_title(key, snapshot), "host with the key", key.name, there)
+
+
+def _cluster_of(key: PlacementKey, snapshot: Snapshot) -> str | None:
+    """The cluster whose hosts a key is held against; None where that may be any."""
+    vm = snapshot.vm_by_id.get(key.resource)
+    if key.level == SERVER and vm is not None:
+        return vm.cluster
+    return key.resource if key.level == CLUSTER else None
+
+
+# -- in words
+
+
+def mistake_rows(answer: KeysCheckDocument) -> list[tuple[str, ...]]:
+    """Where something is wrong, and what."""
+    return [(one.where, one.sentence) for one in answer.mistakes]
+
+
+# -- The placement keys that are set, by whom and when.
+
 
 _HEADERS = ("on", "class", "name", "value", "weight", "kind")
 _AUTHORS = ("set by", "set at")
@@ -63,12 +179,12 @@ def _set_key(key: PlacementKey, author: store.SetKey | None, snapshot: Snapshot)
 # -- in words
 
 
-def headers(answer: KeysListDocument) -> tuple[str, ...]:
+def key_headers(answer: KeysListDocument) -> tuple[str, ...]:
     """Who set the keys stands there where it is known."""
     return (*_HEADERS, *_AUTHORS) if _authored(answer) else _HEADERS
 
 
-def rows(answer: KeysListDocument) -> list[tuple[str | None, ...]]:
+def key_rows(answer: KeysListDocument) -> list[tuple[str | None, ...]]:
     """What each key is set on, whose it is, its name, value and weight."""
     authored = _authored(answer)
     return [

@@ -7,33 +7,36 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers import policy_units as ours
-from ovirt_placement.answers.setup import bodies
-from ovirt_placement.answers.setup.choice import Seen, UnitChoice, policy_at_first
-from ovirt_placement.answers.setup.factors import (
+from ovirt_placement.answers.setup.desired import (
+    ClusterProperties,
+    DesiredUnits,
+    check_unlocked,
+    check_unspoilt,
+    cluster_properties,
+    desired_properties,
+    desired_units,
+    is_own,
+    known_properties,
+    numbers,
     parameters_away,
     put_aside,
     set_factor,
     with_returned,
     without,
 )
-from ovirt_placement.answers.setup.former import (
+from ovirt_placement.answers.setup.previous import (
     Former,
     FormerCluster,
     FormerUnits,
+    Seen,
+    UnitChoice,
+    policy_at_first,
     remembered,
     with_all_back,
     with_former,
 )
-from ovirt_placement.answers.setup.properties import (
-    ClusterProperties,
-    cluster_properties,
-    known_properties,
-    wanted_properties,
-)
-from ovirt_placement.answers.setup.refusals import check_unlocked, check_unspoilt
-from ovirt_placement.answers.setup.requests import assign, attach, describe, detach, exchange
-from ovirt_placement.answers.setup.wanted import WantedUnits, is_own, numbers, wanted_units
+from ovirt_placement.answers.setup.requests import assign, attach, describe, detach, exchange, new_policy
+from ovirt_placement.answers.setup.units import BALANCE, attached, twins, unit_id, weight_twins
 from ovirt_placement.engine.reading.policies import Policy, policy_of
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest
 from ovirt_placement.rules.rule import UnitKind
@@ -42,7 +45,7 @@ from ovirt_placement.rules.rule import UnitKind
 def description_to_be(
     seen: Seen,
     policy: PolicyContent,
-    wanted: WantedUnits,
+    wanted: DesiredUnits,
     properties: Mapping[str, str],
     clusters: Sequence[ClusterProperties],
     away: Mapping[str, str],
@@ -60,10 +63,10 @@ def description_to_be(
 
 
 def _units(
-    seen: Seen, policy: PolicyContent, wanted: WantedUnits, properties: Mapping[str, str]
+    seen: Seen, policy: PolicyContent, wanted: DesiredUnits, properties: Mapping[str, str]
 ) -> FormerUnits | None:
     """None if it has units of ours, and nothing of it goes: which of the engine's it had is not known."""
-    fresh = not ours.attached(seen.units, policy.units)
+    fresh = not attached(seen.units, policy.units)
     balances = [entry.unit for entry in policy.balances if entry.unit != wanted.balance]
     found = FormerUnits(
         filters_lacked=_lacked(seen, policy, UnitKind.FILTER) if fresh else (),
@@ -77,17 +80,17 @@ def _units(
 def _lacked(seen: Seen, policy: PolicyContent, kind: UnitKind) -> tuple[str, ...]:
     return tuple(
         name
-        for name in ours.twins(kind).values()
-        if ours.unit_id(seen.units, kind, name, internal=True) not in policy.units
+        for name in twins(kind).values()
+        if unit_id(seen.units, kind, name, internal=True) not in policy.units
     )
 
 
-def _factors(seen: Seen, policy: PolicyContent, wanted: WantedUnits, former: FormerUnits) -> dict[str, int]:
+def _factors(seen: Seen, policy: PolicyContent, wanted: DesiredUnits, former: FormerUnits) -> dict[str, int]:
     """The factors of the engine's weights that change."""
     present = numbers(policy.weights)
     before = {
         twin: present.get(twin, wanted.weights[twin])
-        for twin in ours.weight_twins(seen.units).values()
+        for twin in weight_twins(seen.units).values()
         if seen.name(twin) not in former.weights_lacked
     }
     return {seen.name(unit): factor for unit, factor in before.items() if factor != wanted.weights[unit]}
@@ -108,7 +111,7 @@ def _clusters(
     return found
 
 
-def resulting_policy(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Policy:
+def resulting_policy(seen: Seen, policy: PolicyContent, wanted: DesiredUnits) -> Policy:
     """What is there and what comes in, as it will be read from the engine."""
     filters = (*numbers(policy.filters), *wanted.filters)
     weights = {**numbers(policy.weights), **wanted.weights}
@@ -135,11 +138,11 @@ def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
     policy = policy_at_first(seen, choice)
     check_unlocked(policy)
     check_unspoilt(seen.units, policy)
-    wanted = wanted_units(seen, policy, choice)
+    wanted = desired_units(seen, policy, choice)
     known = known_properties(seen, policy, wanted)
     away = parameters_away(seen.units, policy, wanted.weights)
     whole = with_returned(policy, remembered(policy.head.description).away)
-    properties = wanted_properties(seen, whole, choice, known)
+    properties = desired_properties(seen, whole, choice, known)
     clusters = [cluster_properties(cluster, properties, choice, known) for cluster in seen.clusters]
     description = description_to_be(seen, whole, wanted, properties, clusters, away)
     requests = (
@@ -162,14 +165,12 @@ def _creation(seen: Seen, policy: PolicyContent, description: str) -> Iterator[P
     """What was before is remembered before anything else."""
     if seen.target is None:
         what = f"make the policy {policy.head.name}"
-        yield PolicyRequest(
-            what, "POST", "/schedulingpolicies", bodies.new_policy(policy.head.name, description)
-        )
+        yield PolicyRequest(what, "POST", "/schedulingpolicies", new_policy(policy.head.name, description))
     elif description != policy.head.description:
         yield describe(policy, description, "remember in the policy's description what was before")
 
 
-def _filters(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator[PolicyRequest]:
+def _filters(seen: Seen, policy: PolicyContent, wanted: DesiredUnits) -> Iterator[PolicyRequest]:
     present = numbers(policy.filters)
     taken = set(present.values())
     for unit, position in wanted.filters.items():
@@ -180,13 +181,13 @@ def _filters(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator
             yield attach(policy, "filters", unit, f"add the filter {seen.name(unit)}", position=free)
 
 
-def _weights(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator[PolicyRequest]:
+def _weights(seen: Seen, policy: PolicyContent, wanted: DesiredUnits) -> Iterator[PolicyRequest]:
     for unit, factor in wanted.weights.items():
         coming = f"add the weight {seen.name(unit)} x {factor}"
         yield from set_factor(seen.units, policy, unit, factor, coming)
 
 
-def _replaced(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator[PolicyRequest]:
+def _replaced(seen: Seen, policy: PolicyContent, wanted: DesiredUnits) -> Iterator[PolicyRequest]:
     """Last: until then one of the two is there, and knows the parameters of both."""
     for collection, entries in (("filters", policy.filters), ("weights", policy.weights)):
         for entry in entries:
@@ -195,7 +196,7 @@ def _replaced(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterato
                 yield detach(policy, collection, entry.unit, what)
 
 
-def _balance(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> PolicyRequest | None:
+def _balance(seen: Seen, policy: PolicyContent, wanted: DesiredUnits) -> PolicyRequest | None:
     if wanted.balance in numbers(policy.balances):
         return None
     return attach(policy, "balances", wanted.balance, f"set the balance {seen.name(wanted.balance)}")
@@ -216,9 +217,9 @@ def _assignments(
             yield assign(cluster, policy.head.id, choice.properties, what)
 
 
-def _kept_balance(seen: Seen, wanted: WantedUnits) -> Iterator[str]:
-    name = ours.BALANCE.name
-    if wanted.balance != ours.unit_id(seen.units, UnitKind.BALANCE, name):
+def _kept_balance(seen: Seen, wanted: DesiredUnits) -> Iterator[str]:
+    name = BALANCE.name
+    if wanted.balance != unit_id(seen.units, UnitKind.BALANCE, name):
         yield f"the policy keeps its balance {seen.name(wanted.balance)}; {name} would have to take its place"
 
 

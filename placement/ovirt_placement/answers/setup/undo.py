@@ -7,35 +7,29 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers import policy_units as ours
-from ovirt_placement.answers.setup.factors import (
+from ovirt_placement.answers.setup.desired import (
+    check_unspoilt,
+    numbers,
     parameters_away,
     put_aside,
     set_factor,
     with_returned,
     without,
 )
-from ovirt_placement.answers.setup.former import (
+from ovirt_placement.answers.setup.plan import SetupPlan
+from ovirt_placement.answers.setup.previous import (
     NOTHING,
     Former,
     FormerUnits,
+    Overview,
     forgotten,
     origin_of,
     remembered,
+    restore_policies,
     with_former,
 )
-from ovirt_placement.answers.setup.plan import SetupPlan
-from ovirt_placement.answers.setup.refusals import check_unspoilt
-from ovirt_placement.answers.setup.requests import (
-    assign,
-    attach,
-    describe,
-    detach,
-    exchange,
-    policy_path,
-)
-from ovirt_placement.answers.setup.returning import Overview, returning
-from ovirt_placement.answers.setup.wanted import numbers
+from ovirt_placement.answers.setup.requests import assign, attach, describe, detach, exchange, policy_path
+from ovirt_placement.answers.setup.units import MANDATORY, attached, unit_id, weight_twins
 from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest
 from ovirt_placement.rules.rule import UnitKind
@@ -72,11 +66,11 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     """
     head = policy.head
     if origin_of(head.description) is not None:
-        returned = returning(overview, head, going | {head.id}, all_users=True)
+        returned = restore_policies(overview, head, going | {head.id}, all_users=True)
         removal = PolicyRequest(f"remove the policy {head.name}", "DELETE", policy_path(policy))
         return SetupPlan((*returned, removal), ())
     former = remembered(head.description)
-    own = ours.attached(overview.units, policy.units)
+    own = attached(overview.units, policy.units)
     if not own and former == NOTHING:
         return SetupPlan((), ())
     check_unspoilt(overview.units, policy)
@@ -84,7 +78,7 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     left = _left(overview.units, whole, own, former.units or FormerUnits())
     away = parameters_away(overview.units, policy, left.weights)
     requests = (
-        *returning(overview, head, going, all_users=False),
+        *restore_policies(overview, head, going, all_users=False),
         *_remembered(policy, former, away),
         *put_aside(policy, away),
         *_weights(overview.units, policy, left),
@@ -99,7 +93,7 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
 
 def _left(units: Mapping[str, PolicyUnit], policy: PolicyContent, own: set[str], former: FormerUnits) -> Left:
     came = {
-        ours.unit_id(units, kind, name, internal=True)
+        unit_id(units, kind, name, internal=True)
         for kind, names in (
             (UnitKind.FILTER, former.filters_lacked),
             (UnitKind.WEIGHT, former.weights_lacked),
@@ -110,7 +104,7 @@ def _left(units: Mapping[str, PolicyUnit], policy: PolicyContent, own: set[str],
     balance = _former_balance(units, former) if own & set(numbers(policy.balances)) else None
     gone = tuple(unit for unit in policy.units if unit in own or unit in came)
     staying = {*policy.units, *weights, *([balance] if balance else [])} - set(gone)
-    staying |= {i for i, unit in units.items() if unit.name in ours.MANDATORY}
+    staying |= {i for i, unit in units.items() if unit.name in MANDATORY}
     known = {name for unit in staying if unit in units for name in units[unit].properties}
     every = {**former.properties, **policy.head.properties}
     return Left(
@@ -127,7 +121,7 @@ def _former_weights(
 ) -> Iterator[tuple[str, int]]:
     """The engine's weights that the policy had, with their factors."""
     present = numbers(policy.weights)
-    for twin in ours.weight_twins(units).values():
+    for twin in weight_twins(units).values():
         name = units[twin].name
         factor = former.factors.get(name, present.get(twin))
         if factor is not None and name not in former.weights_lacked:
@@ -135,8 +129,8 @@ def _former_weights(
 
 
 def _former_balance(units: Mapping[str, PolicyUnit], former: FormerUnits) -> str | None:
-    found = ours.unit_id(units, UnitKind.BALANCE, former.balance or _NO_BALANCE, internal=True)
-    return found or ours.unit_id(units, UnitKind.BALANCE, _NO_BALANCE, internal=True)
+    found = unit_id(units, UnitKind.BALANCE, former.balance or _NO_BALANCE, internal=True)
+    return found or unit_id(units, UnitKind.BALANCE, _NO_BALANCE, internal=True)
 
 
 def _remembered(policy: PolicyContent, former: Former, away: Mapping[str, str]) -> Iterator[PolicyRequest]:

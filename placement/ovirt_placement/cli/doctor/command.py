@@ -39,11 +39,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
 
 def run(args: argparse.Namespace) -> int:
     # The SDK and SQLAlchemy take long to load: not for `--help`.
-    from ovirt_placement.answers.doctor.answer import doctor, lines
+    from ovirt_placement.answers.doctor.examination import doctor, doctor_lines
 
     answer = doctor(config.load(args.config), args.proxy, report=args.event)
     if args.json:
         show_json(answer)
     else:
-        print("\n".join(lines(answer)))
+        print("\n".join(doctor_lines(answer)))
     return int(bool(answer.findings))

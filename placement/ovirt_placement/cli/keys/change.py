@@ -8,10 +8,17 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.keys.change import keys_change
-from ovirt_placement.answers.keys.changing import SETTERS, hosts_of, objections, to_define, to_set, to_unset
-from ovirt_placement.answers.keys.reading import read_records
-from ovirt_placement.answers.keys.sentences import key_title
+from ovirt_placement.answers.keys.change import (
+    SETTERS,
+    hosts_of,
+    keys_change,
+    objections,
+    read_records,
+    to_define,
+    to_set,
+    to_unset,
+)
+from ovirt_placement.answers.keys.key import key_title
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.keys.foreseen import foreseen
 from ovirt_placement.cli.keys.report import report

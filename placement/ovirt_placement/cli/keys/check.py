@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers.keys.check import HEADERS, keys_check, rows
+from ovirt_placement.answers.keys.listing import MISTAKE_HEADERS, keys_check, mistake_rows
 from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import show, show_answer
 
@@ -16,7 +16,7 @@ def run(args: argparse.Namespace) -> int:
         show_answer(args, answer)
     else:
         if answer.mistakes:
-            show(rows(answer), HEADERS, whole=args.all)
+            show(mistake_rows(answer), MISTAKE_HEADERS, whole=args.all)
         for line in answer.notes or (() if answer.mistakes else ("No mistakes.",)):
             print(line)
     return int(bool(answer.mistakes))

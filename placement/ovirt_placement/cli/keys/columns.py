@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers.keys.scores import KEY_UNITS
+from ovirt_placement.answers.keys.key import KEY_UNITS
 
 
 def add_placement_keys(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ovirt_placement.answers.keys.changing import SETTERS
+from ovirt_placement.answers.keys.change import SETTERS
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.foresight import add_foresight
 from ovirt_placement.cli.keys import change, check, explain, listing, prune, show

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.keys.explain import HEADERS, keys_explain, rows
+from ovirt_placement.answers.keys.compiled import EXPLAIN_HEADERS, explain_rows, keys_explain
 from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import show, show_answer
 
@@ -18,7 +18,7 @@ def run(args: argparse.Namespace) -> int:
         show_answer(args, answer)
         return 0
     if answer.hosts:
-        show(rows(answer), HEADERS, whole=args.all)
+        show(explain_rows(answer), EXPLAIN_HEADERS, whole=args.all)
         print()
     print("\n".join((answer.sentence, *answer.notes)))
     return 0

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ovirt_placement.answers.keys.reading import read_records
+from ovirt_placement.answers.keys.change import read_records
 from ovirt_placement.cli.foresight import planning
 from ovirt_placement.cli.keys.state import opened_store, read_engine
 from ovirt_placement.inventory.client.keys import with_keys

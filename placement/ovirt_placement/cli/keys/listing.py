@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers.keys.listing import headers, keys_list, rows
+from ovirt_placement.answers.keys.listing import key_headers, key_rows, keys_list
 from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import show, show_answer
 
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         show_answer(args, answer)
     elif answer.keys:
-        show(rows(answer), headers(answer), whole=args.all)
+        show(key_rows(answer), key_headers(answer), whole=args.all)
     else:
         print("No keys.")
     return 0

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from ovirt_placement.answers.keys.change import keys_change
-from ovirt_placement.answers.keys.sentences import key_title
+from ovirt_placement.answers.keys.key import key_title
 from ovirt_placement.cli.keys.report import report
 from ovirt_placement.cli.keys.state import opened_store, read_engine
 from ovirt_placement.cli.login import login_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers.keys.change import KeysChangeDocument, lines
+from ovirt_placement.answers.keys.change import KeysChangeDocument, key_change_lines
 from ovirt_placement.cli.question import show_json
 
 #: How much of a change is printed for a person.
@@ -15,7 +15,7 @@ def report(args: argparse.Namespace, answer: KeysChangeDocument) -> None:
     if args.json:
         show_json(answer)
         return
-    shown = list(lines(answer))
+    shown = list(key_change_lines(answer))
     if len(shown) > _MOST_LINES:
         more = f"... and {len(shown) - _MOST_LINES} more: ovirt-placement keys list --all shows all keys"
         shown = [*shown[:_MOST_LINES], more]

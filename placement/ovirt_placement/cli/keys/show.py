@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.keys import of_host, of_vm
-from ovirt_placement.answers.keys.of_host import KeysOfHostDocument, keys_of_host
-from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument, keys_of_vm
+from ovirt_placement.answers.keys import compiled
+from ovirt_placement.answers.keys.compiled import (
+    KeysOfHostDocument,
+    KeysOfVmDocument,
+    keys_of_host,
+    keys_of_vm,
+)
 from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import show, show_answer
 from ovirt_placement.model import Host, Vm
@@ -28,14 +32,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show_vm(answer: KeysOfVmDocument) -> None:
-    if found := of_vm.rows(answer):
-        show(found, of_vm.HEADERS)
+    if found := compiled.vm_rows(answer):
+        show(found, compiled.VM_HEADERS)
     else:
         print(f"No keys have a say about VM {answer.vm.name}.")
-    for line in of_vm.ignored(answer):
+    for line in compiled.ignored_lines(answer):
         print(f"\n{line}")
 
 
 def _show_host(answer: KeysOfHostDocument) -> None:
-    show(of_host.rows(answer), of_host.HEADERS)
-    print(f"\n{of_host.ratios_text(answer)}")
+    show(compiled.host_rows(answer), compiled.HOST_HEADERS)
+    print(f"\n{compiled.ratios_text(answer)}")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement import config
-from ovirt_placement.answers.keys import reading
-from ovirt_placement.answers.keys.reading import read_records, with_details
+from ovirt_placement.answers.keys import change
+from ovirt_placement.answers.keys.change import read_records, with_details
 from ovirt_placement.cli.question import PATIENCE_SECONDS, add_question, read_state
 from ovirt_placement.cli.store import opened
 from ovirt_placement.engine.reading.detail import ALL_DETAILS
@@ -60,11 +60,11 @@ def read_keys(args: argparse.Namespace) -> KeyState:
 
 
 def read_named(args: argparse.Namespace, level: str, *words: str) -> Snapshot:
-    return reading.read_named(config.load(args.config), PATIENCE_SECONDS, level, *words)
+    return change.read_named(config.load(args.config), PATIENCE_SECONDS, level, *words)
 
 
 def read_engine(args: argparse.Namespace, levels: Iterable[str] = SETTABLE) -> Snapshot:
-    return reading.read_engine(config.load(args.config), levels)
+    return change.read_engine(config.load(args.config), levels)
 
 
 def _connected(args: argparse.Namespace) -> EngineConnection:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from ovirt_placement.answers.setup.answer import SetupOutcome
+from ovirt_placement.answers.setup.answer import SetupOutcome, after_requests, policy_state
 from ovirt_placement.answers.setup.plan import SetupPlan
-from ovirt_placement.answers.setup.reading import read_overview
-from ovirt_placement.answers.setup.returning import Overview
-from ovirt_placement.answers.setup.state import after_requests, policy_state
+from ovirt_placement.answers.setup.previous import Overview, read_overview
 from ovirt_placement.cli.recorded import recorded
 from ovirt_placement.cli.setup.default_keys import KeyPlan, planned_keys, write_keys
 from ovirt_placement.cli.setup.tasks import SetupTask

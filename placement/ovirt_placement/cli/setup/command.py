@@ -76,8 +76,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
 def run(args: argparse.Namespace) -> int:
     _check_options(args)
     # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.answers.setup.answer import lines, setup
-    from ovirt_placement.answers.setup.reading import read_overview
+    from ovirt_placement.answers.setup.answer import setup, setup_lines
+    from ovirt_placement.answers.setup.previous import read_overview
     from ovirt_placement.cli.setup.carrying_out import carry_out
     from ovirt_placement.cli.setup.foreseen import foreseen
     from ovirt_placement.cli.setup.tasks import left_alone, tasks
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         show_json(answer)
     else:
-        for line in lines(answer, undo=args.undo, named=args.all_policies):
+        for line in setup_lines(answer, undo=args.undo, named=args.all_policies):
             print(line)
     if failed := [one for one in answer.policies if one.error is not None]:
         reported = "; ".join(f"{one.policy}: {one.error}" for one in failed)

@@ -11,10 +11,8 @@ from ovirt_placement.answers.document import find
 from ovirt_placement.cli.setup.default_keys import policies_given_for
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.setup.choice import UnitChoice
     from ovirt_placement.answers.setup.plan import SetupPlan
-    from ovirt_placement.answers.setup.returning import Overview
-    from ovirt_placement.answers.setup.targets import Target
+    from ovirt_placement.answers.setup.previous import Overview, Target, UnitChoice
     from ovirt_placement.engine.connection.client import EngineConnection
     from ovirt_placement.engine.writing.policies import PolicyUser
 
@@ -40,7 +38,7 @@ def tasks(connection: EngineConnection, overview: Overview, args: argparse.Names
 
 def left_alone(overview: Overview, args: argparse.Namespace) -> Iterator[str]:
     """What is not done about clusters, although all policies are meant."""
-    from ovirt_placement.answers.setup.targets import upgrading
+    from ovirt_placement.answers.setup.previous import upgrading
 
     if args.all_policies and not args.undo:
         for name in upgrading(overview):
@@ -48,7 +46,7 @@ def left_alone(overview: Overview, args: argparse.Namespace) -> Iterator[str]:
 
 
 def _targets(args: argparse.Namespace, overview: Overview) -> tuple[Target, ...]:
-    from ovirt_placement.answers.setup.targets import DEFAULT, Target, targets
+    from ovirt_placement.answers.setup.previous import DEFAULT, Target, targets
 
     if args.all_policies:
         return targets(overview, for_users=bool(args.property))
@@ -60,7 +58,7 @@ def _setting_up(
     connection: EngineConnection, args: argparse.Namespace, target: Target
 ) -> Callable[[], SetupPlan]:
     from ovirt_placement.answers.setup.plan import plan
-    from ovirt_placement.answers.setup.reading import read_overview, read_seen
+    from ovirt_placement.answers.setup.previous import read_overview, read_seen
 
     choice = _choice(args, target.policy)
     clusters = {cluster.id for cluster in target.clusters}
@@ -81,8 +79,8 @@ def _setting_up(
 
 
 def _choice(args: argparse.Namespace, policy: str) -> UnitChoice:
-    from ovirt_placement.answers.policy_units import Admission
-    from ovirt_placement.answers.setup.choice import UnitChoice
+    from ovirt_placement.answers.setup.previous import UnitChoice
+    from ovirt_placement.answers.setup.units import Admission
 
     admission = None if args.ha_admission is None else Admission(args.ha_admission)
     return UnitChoice(policy, dict(args.factor), dict(args.property), args.placement_keys, admission)
@@ -91,8 +89,7 @@ def _choice(args: argparse.Namespace, policy: str) -> UnitChoice:
 def _undoings(
     connection: EngineConnection, args: argparse.Namespace, overview: Overview
 ) -> Iterator[SetupTask]:
-    from ovirt_placement.answers.setup.former import origin_of
-    from ovirt_placement.answers.setup.targets import DEFAULT, changed
+    from ovirt_placement.answers.setup.previous import DEFAULT, changed, origin_of
 
     if not args.all_policies:
         name = args.policy or DEFAULT
@@ -109,7 +106,7 @@ def _undoings(
 
 def _undoing(connection: EngineConnection, name: str, going: frozenset[str]) -> Callable[[], SetupPlan]:
     from ovirt_placement.answers.setup.plan import SetupPlan
-    from ovirt_placement.answers.setup.reading import read_overview
+    from ovirt_placement.answers.setup.previous import read_overview
     from ovirt_placement.answers.setup.undo import undo
     from ovirt_placement.engine.writing.policies import read_content
 

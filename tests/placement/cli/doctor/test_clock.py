@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ovirt_placement.answers.doctor.clock import Reading, is_simulated
+from ovirt_placement.answers.doctor.engine import ClockReading, is_simulated
 from ovirt_simulator.core.engine import Engine
 from tests.placement.cli.doctor.examining import EMPTY
 from tests.placement.cli.live_engine import Starting
@@ -42,6 +42,6 @@ def test_a_simulated_engine_s_fast_clock_is_reported_and_no_fault(starting: Star
 
 def test_a_slow_answer_makes_no_clock_fast() -> None:
     """The engine's time may be of any moment between request and answer."""
-    first, second = Reading(100.0, 10.0, unsure=3.0), Reading(106.0, 11.0, unsure=3.0)
+    first, second = ClockReading(100.0, 10.0, unsure=3.0), ClockReading(106.0, 11.0, unsure=3.0)
     assert not is_simulated(first, second)
-    assert is_simulated(Reading(100.0, 10.0, unsure=0.1), Reading(120.0, 11.0, unsure=0.1))
+    assert is_simulated(ClockReading(100.0, 10.0, unsure=0.1), ClockReading(120.0, 11.0, unsure=0.1))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.answers.doctor import keys
+from ovirt_placement.answers.doctor import policies
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import PlacementKey, Snapshot
@@ -136,7 +136,7 @@ def property_findings(declared: dict[str, str] | None, *versions: str) -> list[t
         settings = EngineSettings(url=server.url, username="admin@internal")
         with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
             clusters = [cluster(f"c{version}", compatibility=version) for version in versions]
-            found = keys.examine_property(connection, clusters)
+            found = policies.examine_property(connection, clusters)
             return [(each.what, each.remedy) for each in found]
 
 

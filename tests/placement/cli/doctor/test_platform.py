@@ -12,8 +12,13 @@ import pytest
 
 from ovirt_placement.answers.doctor import platform
 from ovirt_placement.answers.doctor.finding import Finding
-from ovirt_placement.answers.doctor.hardening import examine_fapolicyd, examine_fips
-from ovirt_placement.answers.doctor.platform import examine_python, examine_socket, examine_sqlite
+from ovirt_placement.answers.doctor.platform import (
+    examine_fapolicyd,
+    examine_fips,
+    examine_python,
+    examine_socket,
+    examine_sqlite,
+)
 from ovirt_placement.answers.status import proxy
 from ovirt_placement.config import Config
 from ovirt_service.errors import UserError

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ovirt_placement.answers.setup.refusals import check_value, matches
+from ovirt_placement.answers.setup.desired import check_value, matches
 from ovirt_service.errors import UserError
 
 #: Python tries each way to share out the letters before it says no.

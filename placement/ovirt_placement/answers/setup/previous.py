@@ -1,0 +1,346 @@
+"""What the engine has before setup, what is remembered of it, and which policies setup works on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import msgspec
+
+from ovirt_placement.answers.setup import units
+from ovirt_placement.answers.setup.requests import assign
+from ovirt_placement.answers.setup.units import Admission
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.parsing.policies import PolicyHead, PolicyUnit
+from ovirt_placement.engine.writing import policies
+from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyRequest, PolicyUser
+from ovirt_placement.model.amounts import counted
+from ovirt_service.errors import UserError
+
+# -- What was before setup, remembered in the description of the policy: the engine keeps it, all can see it.
+
+
+#: The description of a policy that we made; of another's policy we change no more than we must.
+_MADE = "As the policy {origin}, with the units of ovirt-placement"
+_ORIGIN = re.compile(re.escape(_MADE).replace(r"\{origin\}", "(.+?)"))
+
+_OPENING, _CLOSING = "[before ovirt-placement: ", "]"
+#: As long as the engine lets a description be.
+_LONGEST = 4000
+
+
+class FormerUnits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What of another's policy was otherwise than after setup."""
+
+    #: The engine's units that it did not have, by name.
+    filters_lacked: tuple[str, ...] = ()
+    weights_lacked: tuple[str, ...] = ()
+    #: The name of the balance that ours took the place of.
+    balance: str | None = None
+    #: Factors of the engine's weights that setup has changed since, by name.
+    factors: dict[str, int] = {}
+    #: Those that no unit of it knows any more.
+    properties: dict[str, str] = {}
+
+
+class FormerCluster(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The policy that a cluster had, by id, and its properties that no unit of the new one knows."""
+
+    policy: str | None = None
+    properties: dict[str, str] = {}
+
+
+class Former(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was before setup, as far as it is remembered."""
+
+    #: None of a policy that we made, or that had our units before anything was remembered.
+    units: FormerUnits | None = None
+    #: By id; of a policy that we made, only those that did not come from the policy that it is like.
+    clusters: dict[str, FormerCluster] = {}
+    #: Parameters of the policy that are not there until a weight whose factor changes is back.
+    away: dict[str, str] = {}
+
+
+NOTHING = Former()
+
+
+def made_like(origin: str) -> str:
+    """The description of a policy that we make like one of the engine's own."""
+    return _MADE.format(origin=origin)
+
+
+def origin_of(description: str) -> str | None:
+    """The name of the policy that we made this one like; None if we did not make it."""
+    found = _ORIGIN.match(description)
+    return None if found is None else found[1]
+
+
+def remembered(description: str) -> Former:
+    """What a description remembers; nothing, if somebody has made it unreadable."""
+    _, opening, text = description.rpartition(_OPENING)
+    if not opening:
+        return NOTHING
+    try:
+        return msgspec.json.decode(text.removesuffix(_CLOSING), type=Former)
+    except msgspec.DecodeError:
+        return NOTHING
+
+
+def forgotten(description: str) -> str:
+    """The description without what it remembers, as it was."""
+    if remembered(description) == NOTHING:
+        return description
+    return description.rpartition(_OPENING)[0].removesuffix(" ")
+
+
+def with_all_back(description: str) -> str:
+    """The description that no parameter is away by."""
+    return with_former(description, msgspec.structs.replace(remembered(description), away={}))
+
+
+def with_former(description: str, former: Former) -> str:
+    """The description with what it is to remember. Raises `UserError` if the engine has no room for it."""
+    own = forgotten(description)
+    if former == NOTHING:
+        return own
+    text = f"{_OPENING}{msgspec.json.encode(former).decode()}{_CLOSING}"
+    found = f"{own} {text}" if own else text
+    if len(found) > _LONGEST:
+        raise UserError(
+            "the description of the policy has no room to remember what"
+            f" {counted(len(former.clusters), 'cluster')} had before:"
+            " give some of them another policy by --policy"
+        )
+    return found
+
+
+# -- What the administrator asks for of a policy, and what the engine has.
+
+
+@dataclass(frozen=True)
+class UnitChoice:
+    """What the administrator asks for."""
+
+    policy: str
+    factors: Mapping[str, int] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    placement_keys: bool = False
+    ha_admission: Admission | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the engine has."""
+
+    units: Mapping[str, PolicyUnit]
+    #: The engine's own policy that ours is made like: usually `none`.
+    base: PolicyContent
+    #: The policy of the name asked for, if there is one.
+    target: PolicyContent | None
+    #: The clusters that are to use it.
+    clusters: tuple[PolicyUser, ...]
+
+    def name(self, unit: str) -> str:
+        return self.units[unit].name if unit in self.units else unit
+
+
+def policy_at_first(seen: Seen, choice: UnitChoice) -> PolicyContent:
+    """Return the policy before any unit is added: as it is, or as we make it."""
+    description = made_like(seen.base.head.name)
+    made = PolicyHead(id=NEW, name=choice.policy, description=description, locked=False, properties={})
+    return seen.target or PolicyContent(made, filters=(), weights=(), balances=())
+
+
+# -- Which policy each cluster had before setup gave it another, and the requests that give it back.
+
+
+#: The engine's policy that ours is made like if it is made like no other.
+BASE = "none"
+
+_UNREMEMBERED = FormerCluster()
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All policies of the engine without their units, the clusters that use them, and all units."""
+
+    units: Mapping[str, PolicyUnit]
+    heads: tuple[PolicyHead, ...]
+    users: tuple[PolicyUser, ...]
+
+    @cached_property
+    def head_by_id(self) -> Mapping[str, PolicyHead]:
+        return {head.id: head for head in self.heads}
+
+    def named(self, name: str) -> PolicyHead | None:
+        return next((head for head in self.heads if head.name == name), None)
+
+
+def restore_policies(
+    overview: Overview, head: PolicyHead, going: frozenset[str], *, all_users: bool
+) -> Iterator[PolicyRequest]:
+    """Give the clusters that use a policy what they had: all of them, or those that it remembers."""
+    former = remembered(head.description).clusters
+    for user in overview.users:
+        if user.policy != head.id or not (all_users or user.id in former):
+            continue
+        before = _before(overview, head, user.id, going)
+        properties = former.get(user.id, _UNREMEMBERED).properties
+        what = f"let the cluster {user.name} use the policy {before.name} again"
+        yield assign(user, before.id, properties, what)
+
+
+def in_removal_order(heads: tuple[PolicyHead, ...]) -> Iterator[PolicyHead]:
+    """So that none is removed while another still says that its clusters came from there."""
+    left = list(heads)
+    while left:
+        chosen = next((one for one in left if not any(_mentions(other, one) for other in left)), left[0])
+        left.remove(chosen)
+        yield chosen
+
+
+def _mentions(head: PolicyHead, other: PolicyHead) -> bool:
+    return any(one.policy == other.id for one in remembered(head.description).clusters.values())
+
+
+def _before(overview: Overview, head: PolicyHead, cluster: str, going: frozenset[str]) -> PolicyHead:
+    """The policy that a cluster had before this one; of those that go, what it had before them."""
+    passed = set()
+    found = head
+    while found.id not in passed and (found is head or found.id in going):
+        passed.add(found.id)
+        entry = remembered(found.description).clusters.get(cluster, _UNREMEMBERED)
+        found = overview.head_by_id.get(entry.policy or "") or _origin(overview, found)
+    return _origin(overview, found) if found.id in passed else found
+
+
+def _origin(overview: Overview, head: PolicyHead) -> PolicyHead:
+    """The policy that this one was made like: the engine's own, which always stay."""
+    name = origin_of(head.description) or BASE
+    found = overview.named(name)
+    if found is None:
+        raise UserError(f"the engine has no policy {name} any more to give the clusters of {head.name}")
+    return found
+
+
+# -- Reads from the engine what setup and its undoing begin with.
+
+
+_BASE_ID = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
+
+
+def read_overview(connection: EngineConnection) -> Overview:
+    """Read all policies and who uses them. Raises what `EngineConnection.get` raises, as all here do."""
+    return Overview(
+        units=policies.read_units(connection),
+        heads=policies.read_heads(connection),
+        users=policies.read_users(connection),
+    )
+
+
+def read_seen(
+    connection: EngineConnection,
+    overview: Overview,
+    policy: str,
+    clusters: Iterable[PolicyUser],
+    origin: str = BASE,
+) -> Seen:
+    """Read a policy that is to have our units, and the one that it is like: `origin`, if it must be made."""
+    head = overview.named(policy)
+    base = _base(overview, origin if head is None else origin_of(head.description) or BASE)
+    return Seen(
+        units=overview.units,
+        base=policies.read_content(connection, base),
+        target=None if head is None else policies.read_content(connection, head),
+        clusters=tuple(clusters),
+    )
+
+
+def _base(overview: Overview, name: str) -> PolicyHead:
+    by_id = overview.head_by_id.get(_BASE_ID) if name == BASE else None
+    found = by_id or overview.named(name)
+    if found is None:
+        raise UserError(
+            f"the engine has no policy {name} to begin with: is it an oVirt engine of 4.0 or later?"
+        )
+    return found
+
+
+# -- Which policies setup works on when it is asked for all: those that clusters use, or that it has changed.
+
+
+#: The policy that setup makes if it is asked for no other. A copy of another than `none` adds its name.
+DEFAULT = "ovirt-placement"
+
+#: A cluster has one of these while it is upgraded, and gets back what it had before: not ours to change.
+_UPGRADING = frozenset({"7677771e-5eab-422e-83fa-dc04080d21b7", "8d5d7bec-68de-4a67-b53e-0ac54686d586"})
+
+
+@dataclass(frozen=True)
+class Target:
+    """A policy that is to have our units, and the clusters that are to use it from now on."""
+
+    policy: str
+    clusters: tuple[PolicyUser, ...] = ()
+    #: The engine's policy that it is made like, if it must be made.
+    origin: str = BASE
+
+
+def targets(overview: Overview, *, for_users: bool) -> tuple[Target, ...]:
+    """Every policy that some cluster uses; in place of one that is locked, a copy of it.
+
+    With `for_users`, clusters are named that use theirs already: they are to have its parameters. Raises
+    `UserError` if the name of a copy is taken.
+    """
+    users = _users(overview)
+    named = {
+        head.name: Target(head.name, users[head.id] if for_users else ())
+        for head in overview.heads
+        if head.id in users and not head.locked
+    }
+    for head in overview.heads:
+        if head.id in users and head.locked:
+            copy = _copy(overview, head)
+            clusters = (*named.get(copy, Target(copy)).clusters, *users[head.id])
+            named[copy] = Target(copy, clusters, head.name)
+    return tuple(named.values())
+
+
+def upgrading(overview: Overview) -> tuple[str, ...]:
+    """The names of clusters that are left alone."""
+    return tuple(user.name for user in overview.users if user.policy in _UPGRADING)
+
+
+def changed(connection: EngineConnection, overview: Overview) -> Iterator[PolicyHead]:
+    """The policies in which setup has left a trace, those first that refer to others."""
+    for head in in_removal_order(tuple(head for head in overview.heads if not head.locked)):
+        if (
+            origin_of(head.description) is not None
+            or remembered(head.description) != NOTHING
+            or units.attached(overview.units, policies.read_content(connection, head).units)
+        ):
+            yield head
+
+
+def _users(overview: Overview) -> dict[str, tuple[PolicyUser, ...]]:
+    """Clusters by the id of the policy that they use."""
+    found: dict[str, tuple[PolicyUser, ...]] = {}
+    for user in overview.users:
+        if user.policy is not None and user.policy not in _UPGRADING:
+            found[user.policy] = (*found.get(user.policy, ()), user)
+    return found
+
+
+def _copy(overview: Overview, head: PolicyHead) -> str:
+    """The name of the copy of a locked policy: one that is there, or a new one's."""
+    usual = DEFAULT if head.name == BASE else f"{DEFAULT}-{head.name}"
+    copies = [one.name for one in overview.heads if origin_of(one.description) == head.name]
+    if copies:
+        return usual if usual in copies else copies[0]
+    if overview.named(usual) is not None:
+        raise UserError(
+            f"setup would name its copy of {head.name} {usual}, but another policy has that name: rename it"
+        )
+    return usual
