@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 import msgspec
 
-from ovirt_placement.answers.keys.listing import unmatched_keys
+from ovirt_placement.answers.keys.key import unmatched_keys
 from ovirt_placement.config import NAMES, Config
 from ovirt_placement.lookups.called import WILDCARD, Identified, UnmatchedName, begins, called, unmatched
 from ovirt_placement.model import Snapshot

@@ -1,4 +1,4 @@
-"""What the enforcer and the store were told: approvals, pauses, maintenance runs, a store made again."""
+"""Orders: approvals, pauses and maintenance runs of the enforcer, and a store that was made again."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -32,7 +33,10 @@ from ovirt_placement.rules.placement_rules.kind import PlacementConstraint
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
 from ovirt_placement.rules.placement_rules.restart_order import not_waiting, why_circular
 from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
-from ovirt_placement.store.placement_rules import RuleChange, SetRule
+
+if TYPE_CHECKING:
+    from ovirt_placement.store.placement_rules import RuleChange, SetRule
+
 
 # -- A placement rule as data: what it asks of whom, and how things stand.
 

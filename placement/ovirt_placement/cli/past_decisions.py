@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ovirt_placement import config
-from ovirt_placement.answers.decisions import at_time
 from ovirt_placement.answers.decisions.decision import (
     PastDecision,
     decision_headers,
@@ -23,7 +22,7 @@ from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.decisions.at_time import Attempt, DecisionsAtDocument
+    from ovirt_placement.answers.decisions.at_time import Attempt, DecisionsAtDocument, Moment
     from ovirt_placement.engine.reading.events import LatestEvents
 
 _WEEK = "7d"
@@ -198,9 +197,12 @@ def _events(args: argparse.Namespace) -> tuple[LatestEvents, str | None]:
         return LatestEvents((), None), str(error)
 
 
-def _moment(text: str) -> at_time.Moment:
+def _moment(text: str) -> Moment:
+    # The engine's events take long to load: not for `--help`.
+    from ovirt_placement.answers.decisions.at_time import read_moment
+
     try:
-        return at_time.read_moment(text, time.time())
+        return read_moment(text, time.time())
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

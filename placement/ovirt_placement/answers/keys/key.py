@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
 import msgspec
 
+from ovirt_placement.lookups.called import UnmatchedName, unmatched
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot
+from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.model.key_resources import resource_name
 from ovirt_placement.model.names import Named, host_name, vm_name
 from ovirt_placement.model.record import Record
@@ -246,3 +249,26 @@ def _sum(score: KeyScore) -> str:
         + (f" x {match.count}" if match.count > 1 else "")
         for match in score.matches
     )
+
+
+def unmatched_keys(snapshot: Snapshot) -> Iterator[UnmatchedName]:
+    """Keys that operators have set for VMs and that no host has: they place nothing."""
+    carried: defaultdict[str | None, set[str]] = defaultdict(set)
+    for key in snapshot.placement_keys:
+        if key.level == NODE and key.resource in snapshot.host_by_id:
+            carried[snapshot.host_by_id[key.resource].cluster].add(key.name)
+            carried[None].add(key.name)
+    for key in snapshot.placement_keys:
+        if key.key_class != SYSTEM or key_kind(key) is not KeyKind.PLACEMENT or key.level == NODE:
+            continue  # those of customers are held against one another, too
+        there = carried[_cluster_of(key, snapshot)]
+        if key.name not in there:
+            yield unmatched(key_title(key, snapshot), "host with the key", key.name, there)
+
+
+def _cluster_of(key: PlacementKey, snapshot: Snapshot) -> str | None:
+    """The cluster whose hosts a key is held against; None where that may be any."""
+    vm = snapshot.vm_by_id.get(key.resource)
+    if key.level == SERVER and vm is not None:
+        return vm.cluster
+    return key.resource if key.level == CLUSTER else None

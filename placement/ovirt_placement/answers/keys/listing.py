@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -14,18 +13,16 @@ from ovirt_placement.answers.keys.key import (
     key_title,
     mistake_place,
     mistake_sentence,
+    unmatched_keys,
     without_effect,
     written,
     written_weight,
 )
-from ovirt_placement.lookups.called import UnmatchedName, unmatched
 from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.model.key_resources import LISTED, clusters_of, find_place, gone_keys
 from ovirt_placement.model.names import Named, named_host, named_vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.compile import MistakenKey
-from ovirt_placement.rules.placement_keys.keys import KeyKind, key_kind
 from ovirt_placement.rules.placement_keys.mistakes import (
     MissingNodeKeys,
     Mistake,
@@ -93,29 +90,6 @@ def _notes(snapshot: Snapshot) -> Iterator[str]:
     having = {one.id for place in places for one in clusters_of(*place, snapshot)}
     yield from without_effect(cluster for cluster in snapshot.clusters if cluster.id in having)
     yield from (one.sentence for one in unmatched_keys(snapshot))
-
-
-def unmatched_keys(snapshot: Snapshot) -> Iterator[UnmatchedName]:
-    """Keys that operators have set for VMs and that no host has: they place nothing."""
-    carried: defaultdict[str | None, set[str]] = defaultdict(set)
-    for key in snapshot.placement_keys:
-        if key.level == NODE and key.resource in snapshot.host_by_id:
-            carried[snapshot.host_by_id[key.resource].cluster].add(key.name)
-            carried[None].add(key.name)
-    for key in snapshot.placement_keys:
-        if key.key_class != SYSTEM or key_kind(key) is not KeyKind.PLACEMENT or key.level == NODE:
-            continue  # those of customers are held against one another, too
-        there = carried[_cluster_of(key, snapshot)]
-        if key.name not in there:
-            yield unmatched(key_title(key, snapshot), "host with the key", key.name, there)
-
-
-def _cluster_of(key: PlacementKey, snapshot: Snapshot) -> str | None:
-    """The cluster whose hosts a key is held against; None where that may be any."""
-    vm = snapshot.vm_by_id.get(key.resource)
-    if key.level == SERVER and vm is not None:
-        return vm.cluster
-    return key.resource if key.level == CLUSTER else None
 
 
 # -- in words
