@@ -6,7 +6,7 @@ import argparse
 import re
 
 from ovirt_placement.config import DEFAULT_PATH, PATH_VARIABLE, InventorySettings
-from ovirt_placement.inventory.published.name_list import FILE_NAME
+from ovirt_placement.inventory.publication import NAMES_FILE as FILE_NAME
 from tests.docs.parsers import subcommands
 
 #: By how arguments show their values: the completing function's ending, the kinds of names, or their list.

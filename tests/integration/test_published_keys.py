@@ -15,7 +15,7 @@ import pytest
 from demo.processes import Processes, address
 
 from ovirt_placement import config, inventory
-from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, ask_moments
+from ovirt_placement.inventory.protocol import NoAnswer, NoService, ask_moments
 from ovirt_placement.model import PlacementKey, state_file
 from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.store.keys import KeyStore, Run

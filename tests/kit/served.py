@@ -11,12 +11,11 @@ from typing import Any
 
 from ovirt_placement import config
 from ovirt_placement.inventory.accepted import Accepted
-from ovirt_placement.inventory.published.publication import Moments, now
+from ovirt_placement.inventory.publication import Moments, now
+from ovirt_placement.inventory.service.answering import Readers, ServedState
 from ovirt_placement.inventory.service.attempts import Attempts
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.publisher import Publisher, Version
-from ovirt_placement.inventory.service.readers import Readers
-from ovirt_placement.inventory.service.served_state import ServedState
 from ovirt_placement.model import Snapshot
 from ovirt_placement.units.decisions import Decider
 from tests.kit.serving import SERVED

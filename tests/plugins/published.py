@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ovirt_placement.inventory.published import publication
-from ovirt_placement.inventory.published.publication import Moments
+from ovirt_placement.inventory import publication
+from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.model import Snapshot
 from tests.kit.served import ServedInventory
 

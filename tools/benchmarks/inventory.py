@@ -24,8 +24,8 @@ from ovirtsdk4.xml import XmlReader
 from ovirt_placement import config, inventory
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, vms
-from ovirt_placement.inventory.published.protocol import ask_moments
-from ovirt_placement.inventory.published.publication import Moments, age
+from ovirt_placement.inventory.protocol import ask_moments
+from ovirt_placement.inventory.publication import Moments, age
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_service.tables import table

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import psutil
 
 from ovirt_placement.config import InventorySettings
-from ovirt_placement.inventory.published.protocol import Wake, ask, ask_moments
-from ovirt_placement.inventory.published.publication import Moments, now
+from ovirt_placement.inventory.protocol import Wake, ask, ask_moments
+from ovirt_placement.inventory.publication import Moments, now
 from ovirt_service.tables import table
 from tools.benchmarks.tables import of_records
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from ovirt_placement.inventory.published.protocol import Wake, ask
+from ovirt_placement.inventory.protocol import Wake, ask
 from ovirt_placement.store.keys import KeyStore
 from tests.plugins.proxy_process import PLUGINS, proxy_url
 from tools.benchmarks.tables import of_records

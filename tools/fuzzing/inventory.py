@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from ovirt_placement.inventory.published import saved
-from ovirt_placement.inventory.published.protocol import Decide, Refresh, Wake, question_decoder
-from ovirt_placement.inventory.published.publication import Moments, now
-from ovirt_placement.inventory.published.sections import Encoder
+from ovirt_placement.inventory import publication
+from ovirt_placement.inventory.protocol import Decide, Refresh, Wake, question_decoder
+from ovirt_placement.inventory.publication import Moments, now
+from ovirt_placement.inventory.sections import Encoder
 from tests.placement.model.full_state import full_state, loaded
 from tools.fuzzing.damage import damaged
 
@@ -33,8 +33,8 @@ _SNAPSHOT = loaded(full_state())
 
 def _saved() -> bytes:
     folder = Path(_FOLDER.name)
-    saved.save(folder, 7, Moments(now(), store_asked_at=now()), Encoder().encode(_SNAPSHOT, 7))
-    return (folder / saved.FILE_NAME).read_bytes()
+    publication.save_state(folder, 7, Moments(now(), store_asked_at=now()), Encoder().encode(_SNAPSHOT, 7))
+    return (folder / publication.STATE_FILE).read_bytes()
 
 
 _STATE = _saved()
@@ -44,6 +44,6 @@ def attempt(chance: random.Random) -> None:
     """What is spoilt is refused in words, or is none the worse."""
     with contextlib.suppress(msgspec.MsgspecError, ValueError):
         msgspec.msgpack.encode(question_decoder.decode(damaged(chance.choice(_QUESTIONS), _TOKENS, chance)))
-    (Path(_FOLDER.name) / saved.FILE_NAME).write_bytes(damaged(_STATE, _TOKENS, chance))
-    found = saved.restore(Path(_FOLDER.name), 0.0)
+    (Path(_FOLDER.name) / publication.STATE_FILE).write_bytes(damaged(_STATE, _TOKENS, chance))
+    found = publication.restore_state(Path(_FOLDER.name), 0.0)
     assert found is None or found.snapshot == _SNAPSHOT

@@ -15,7 +15,7 @@ from ovirt_placement.answers.keys.change import key_change_lines as change_lines
 from ovirt_placement.answers.keys.change import keys_change, objections, read_named, read_records, read_with
 from ovirt_placement.answers.keys.key import key_title, written, written_weight
 from ovirt_placement.answers.what_if import lines as foreseen_lines
-from ovirt_placement.inventory.client.keys import with_keys
+from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_text import check_text
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey

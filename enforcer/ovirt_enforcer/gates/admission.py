@@ -30,7 +30,7 @@ from ovirt_enforcer.gates.state import (
     MovementGate,
 )
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.inventory.client.intents import with_intents
+from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.rules.memory import promised_mb

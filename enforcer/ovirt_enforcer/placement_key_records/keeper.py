@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ovirt_enforcer.retry_state import RetryState
 from ovirt_placement.answers.keys.key import code_sentence
 from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.inventory.client.keys import with_keys
+from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.key_levels import NODE
 from ovirt_placement.model.names import vm_name

@@ -17,8 +17,8 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.reading.events import MIGRATION_CODES, VM_STARTED, EngineEvent, read_events
-from ovirt_placement.inventory.on_demand.details import referred
-from ovirt_placement.inventory.service.feed import Feed, FeedInterrupted
+from ovirt_placement.inventory.on_demand import referred
+from ovirt_placement.inventory.service.follower import Feed, FeedInterrupted
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.statistics import UNMEASURED
 

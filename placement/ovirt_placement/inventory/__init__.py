@@ -9,23 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ovirt_placement.inventory.client.current import (
-        Known,
-        close,
-        known,
-        snapshot,
-        using,
-        wait_for_change,
-    )
+    from ovirt_placement.inventory.client import Known, close, known, snapshot, using, wait_for_change
     from ovirt_placement.inventory.decision import NoSnapshot
-    from ovirt_placement.inventory.on_demand.statistics import Measured
-    from ovirt_placement.inventory.published.protocol import NoService
+    from ovirt_placement.inventory.on_demand import Measured
+    from ovirt_placement.inventory.protocol import NoService
 
 _MODULES = {
-    **dict.fromkeys(("Known", "close", "known", "snapshot", "using", "wait_for_change"), "client.current"),
+    **dict.fromkeys(("Known", "close", "known", "snapshot", "using", "wait_for_change"), "client"),
     "NoSnapshot": "decision",
-    "Measured": "on_demand.statistics",
-    "NoService": "published.protocol",
+    "Measured": "on_demand",
+    "NoService": "protocol",
 }
 
 __all__ = [

@@ -14,7 +14,7 @@ from heapq import nlargest, nsmallest
 from operator import add
 from typing import NamedTuple
 
-from ovirt_placement.inventory.published.publication import Outcomes
+from ovirt_placement.inventory.publication import Outcomes
 from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.statuses import RESTING_STATUSES

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.accepted import Accepted
-from ovirt_placement.inventory.published.publication import now
+from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from ovirt_placement import config
-from ovirt_placement.inventory.client.asking import Services
-from ovirt_placement.inventory.published.protocol import Decide, Decided, Hangs, Method, NoAnswer, NoService
+from ovirt_placement.inventory.protocol import Decide, Decided, Hangs, Method, NoAnswer, NoService, Services
 
 #: The cluster's scheduling properties, as the engine hands them to every unit; None for none at all.
 Properties = Mapping[str, str] | None

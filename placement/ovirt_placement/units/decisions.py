@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ovirt_placement.inventory.decision import Decision, Decisions
-from ovirt_placement.inventory.published.protocol import Decide, Decided
-from ovirt_placement.inventory.published.publication import now
+from ovirt_placement.inventory.protocol import Decide, Decided
+from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.expected_order import with_order
@@ -21,8 +21,7 @@ from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
 from ovirt_placement.units.bursts import doubtful_peers
 from ovirt_placement.units.overload import Overload
-from ovirt_placement.units.recorded_reasons import recorded
-from ovirt_placement.units.reporting import Report, Reporting
+from ovirt_placement.units.reporting import Report, Reporting, recorded
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Few
 

@@ -8,9 +8,9 @@ from functools import cache
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.client.current import DEFAULT_DEADLINE_SECONDS, configured
+from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS, configured
 from ovirt_placement.inventory.decision import Base, Decisions
-from ovirt_placement.inventory.published.protocol import Decide, Decided
+from ovirt_placement.inventory.protocol import Decide, Decided
 from ovirt_placement.units.decisions import Decider
 
 _MS = 1000.0

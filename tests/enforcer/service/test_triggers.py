@@ -17,7 +17,7 @@ from ovirt_enforcer.service.daemon import Pace
 from ovirt_enforcer.service.triggers import Changed, Changes, StateReading
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.inventory.client.current import DEFAULT_DEADLINE_SECONDS
+from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, ask_moments
-from ovirt_placement.inventory.published.publication import Moments, now
+from ovirt_placement.inventory.protocol import NoAnswer, NoService, ask_moments
+from ovirt_placement.inventory.publication import Moments, now
 from tests.integration.storms.clients import Burst
 from tests.integration.storms.cluster import Storm
 from tests.integration.storms.stage import PROXY, Stage

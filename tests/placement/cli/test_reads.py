@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_enforcer.cli.plan import REPAIRS_ALL
-from ovirt_placement.inventory.published.publication import Moments, now
+from ovirt_placement.inventory.publication import Moments, now
 from ovirt_simulator.http.application import Application
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import APART, cluster, group, host, snapshot, vm

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.inventory.published.publication import Moments, now
+from ovirt_placement.inventory.publication import Moments, now
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy, state_file
 from tests.builders import APART, SOFT_APART, TOGETHER, group, host, snapshot, vm
 from tests.kit.served import ServedInventory

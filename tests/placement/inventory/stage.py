@@ -14,10 +14,9 @@ from msgspec.structs import replace
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
+from ovirt_placement.inventory.on_demand import NOTHING, Needs
 from ovirt_placement.inventory.service.follower import Follower
-from ovirt_placement.inventory.service.larger_readings import read
-from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
+from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, read
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit

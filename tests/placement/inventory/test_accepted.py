@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ovirt_placement.inventory.accepted import Accepted
-from ovirt_placement.inventory.published.publication import Outcomes
+from ovirt_placement.inventory.publication import Outcomes
 from ovirt_placement.model import Snapshot
 from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.decision import Awaited, Base, Decision, Decisions, NoSnapshot
-from ovirt_placement.inventory.published.publication import now
+from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
 from tests.builders import host, snapshot, vm
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.engine.reading.consistency import consistent
-from ovirt_placement.inventory.published.sections import Decoded, Encoder, decode
+from ovirt_placement.inventory.sections import Decoded, Encoder, decode
 from ovirt_placement.lookups.index import prepare, share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.rules.affinity.membership import groups_of, members

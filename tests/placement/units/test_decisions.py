@@ -9,8 +9,8 @@ import pytest
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.decision import Base, Decisions
-from ovirt_placement.inventory.published.protocol import Decide, Method
-from ovirt_placement.inventory.published.publication import now
+from ovirt_placement.inventory.protocol import Decide, Method
+from ovirt_placement.inventory.publication import now
 from ovirt_placement.units.decisions import Decider
 from tests.builders import APART, group, host, snapshot, vm
 

@@ -15,7 +15,7 @@ from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, group_name, host_name, named_host, named_hosts, vm_name
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.vm_filter import NEGATIVE_PEER_HERE
-from ovirt_placement.units.recorded_reasons import RecordedReason, RecordedReasons
+from ovirt_placement.units.reporting import RecordedReason, RecordedReasons
 
 # -- Why hosts were dropped, from what units wrote into the record.
 

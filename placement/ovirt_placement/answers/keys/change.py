@@ -22,7 +22,7 @@ from ovirt_placement.answers.keys.key import (
 )
 from ovirt_placement.config import Config
 from ovirt_placement.engine.reading.consistency import consistent
-from ovirt_placement.inventory.on_demand.details import referred
+from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
 from ovirt_placement.model.key_levels import (
     BILLING_ENTITY,

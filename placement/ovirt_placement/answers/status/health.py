@@ -14,8 +14,8 @@ from ovirt_placement.answers.status.clusters import ClusterStatus, cluster_statu
 from ovirt_placement.answers.status.enforcement import EnforcementRecord, degraded_by, enforcement_text
 from ovirt_placement.answers.status.proxy import NOT_THIS_USER, ProxyRecord
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.on_demand.details import referred
-from ovirt_placement.inventory.published.publication import Outcomes
+from ovirt_placement.inventory.on_demand import referred
+from ovirt_placement.inventory.publication import Outcomes
 from ovirt_placement.lookups.called import UnmatchedName
 from ovirt_placement.model import Cluster, Snapshot, Struct, state_file
 from ovirt_placement.model.amounts import be, counted

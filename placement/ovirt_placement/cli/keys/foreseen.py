@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ovirt_placement.answers.keys.change import read_records
 from ovirt_placement.cli.foresight import planning
 from ovirt_placement.cli.keys.state import opened_store, read_engine
-from ovirt_placement.inventory.client.keys import with_keys
+from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.keys import KeyChange
 

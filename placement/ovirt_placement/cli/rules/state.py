@@ -12,7 +12,7 @@ from ovirt_placement import config, inventory
 from ovirt_placement.cli.question import PATIENCE_SECONDS, read_state
 from ovirt_placement.cli.store import stored
 from ovirt_placement.inventory import Measured
-from ovirt_placement.inventory.on_demand.searches import read_searches, searches_of
+from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.store.placement_rules import RuleStore, SetRule
 

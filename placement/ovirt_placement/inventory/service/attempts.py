@@ -1,16 +1,26 @@
-"""What the service asks again and again: when it was last asked, what became of it, when to ask again."""
+"""Asks the engine again and again, in threads; a failure is reported once, until it answers again."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from ovirt_placement.inventory.published.publication import now
+from prometheus_client import Counter
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.inventory.publication import now
+from ovirt_placement.inventory.service.metrics import CountedConnection
 from ovirt_service.back_off import BackOff
+from ovirt_service.errors import UserError
 from ovirt_service.exhaustion import guarded
+from ovirt_service.saying import Said
+from ovirt_service.systemd import Notifier
 from ovirt_service.threads import BackgroundThread
 
 #: However many ask for it, an engine that is away is not asked more often than this.
@@ -77,3 +87,73 @@ async def in_thread(work: Callable[[], _Result]) -> _Result:
 
     BackgroundThread(target=run).start()
     return await result
+
+
+_log = logging.getLogger(__name__)
+
+
+class Asking:
+    """Asks for all loops of the service."""
+
+    def __init__(self, notifier: Notifier, has_published: Callable[[], bool]) -> None:
+        self._notifier = notifier
+        self._has_published = has_published
+        self._said = Said()
+        self._failing: set[Attempts] = set()
+
+    async def attempt(self, attempts: Attempts, ask: Callable[[], _Result]) -> _Result | None:
+        """Ask in a thread; None if that failed. Raises what no waiting can heal at the start."""
+        try:
+            result = await in_thread(ask)
+        except UserError as error:
+            if not self._has_published() and not isinstance(error, EngineAway):
+                raise
+            self._failed(attempts, str(error))
+        except Exception as error:
+            _log.exception("reading the engine failed")
+            self._failed(attempts, f"reading the engine failed: {error}")
+        else:
+            attempts.failures = 0
+            self._failing.discard(attempts)
+            if not self._failing and self._said.is_over("engine"):
+                _log.info("the engine answers again")
+            return result
+        return None
+
+    def _failed(self, attempts: Attempts, text: str) -> None:
+        if self._said.is_news("engine"):
+            _log.warning("%s; asking again until it answers", text)
+        attempts.error = text
+        attempts.failures += 1
+        self._failing.add(attempts)
+        self._notifier.ready()  # it serves and tries: more cannot be expected of it now
+
+
+#: For log-outs, all at once; an engine that hangs forgets the sessions by itself.
+_LAST_SECONDS = 1.5
+
+
+class Connections(NamedTuple):
+    #: Follows the events.
+    feed: EngineConnection
+    #: Makes the larger readings.
+    bulk: EngineConnection
+    #: Reads details of VMs, which take long.
+    slow: EngineConnection
+
+
+@contextmanager
+def connections(settings: EngineSettings, requests: Counter) -> Iterator[Connections]:
+    """Give the connections, and log out at the end, unless the engine keeps us waiting."""
+    made = Connections(*(CountedConnection(settings, requests) for _ in Connections._fields))
+    try:
+        yield made
+    finally:
+        until = time.monotonic() + _LAST_SECONDS
+        for connection in made:
+            connection.end()
+        closing = [BackgroundThread(target=connection.close) for connection in made]
+        for thread in closing:
+            thread.start()
+        for thread in closing:
+            thread.join(max(0.0, until - time.monotonic()))

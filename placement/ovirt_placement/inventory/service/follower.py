@@ -3,39 +3,156 @@
 from __future__ import annotations
 
 import logging
+import re
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from types import MappingProxyType
 
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.engine.reading.events import EngineEvent, read_events
-from ovirt_placement.inventory.on_demand.details import referred
-from ovirt_placement.inventory.on_demand.needs import Needs
-from ovirt_placement.inventory.on_demand.searches import NO_SEARCHES
-from ovirt_placement.inventory.on_demand.statistics import NO_STATISTICS
-from ovirt_placement.inventory.published.publication import Moments
-from ovirt_placement.inventory.service.effects import (
+from ovirt_placement.inventory.on_demand import NO_SEARCHES, NO_STATISTICS, Needs, referred
+from ovirt_placement.inventory.publication import Moments
+from ovirt_placement.inventory.service.events import (
     ENGINE_STARTED,
     HOST_TAGS_CHANGED,
     TAGS_CHANGED,
+    Heard,
     Reported,
     reported_by,
+    reported_start,
     vms_named,
 )
-from ovirt_placement.inventory.service.feed import Feed, FeedInterrupted
 from ovirt_placement.inventory.service.rereading import PATIENCE_SECONDS, Rereading
 from ovirt_placement.inventory.service.rereads import Rereads, Subject, SubjectKind, places
-from ovirt_placement.inventory.service.starts import Heard, reported_start
-from ovirt_placement.inventory.service.unknown_vms import UnknownVms
 from ovirt_placement.inventory.service.view import Reading, View
 from ovirt_placement.model import MemberSearch, Snapshot
 from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_DETAILS, VM_STATISTICS, Part
+
+#: An event may appear so much later than one with a higher id; what appears later still is left to the
+#: reconciliation.
+LATEST_SECONDS = 5.0
+
+_Mark = tuple[int, float]
+
+
+class FeedInterrupted(Exception):
+    """Events were missed, or the engine has not the history any more that it had: all must be read again."""
+
+
+class Feed:
+    """Follows the event log from a first page on.
+
+    Each page is asked for from `after` on, which lies a little before the last id, so that it must hold at
+    least one event that is known: if it does not, the log was replaced or more happened than a page holds.
+    """
+
+    def __init__(self, page: Sequence[EngineEvent], now: float) -> None:
+        """Start after this page, oldest event first: what is in it has happened before."""
+        self._seen = {event.id: (now, _mark(event)) for event in page}
+        self._anchor = 0
+        if page:
+            # By the engine's clock: what is that much older than the newest has no successors to come.
+            old = [event.id for event in page if event.time <= page[-1].time - LATEST_SECONDS]
+            self._anchor = max(old, default=0)
+
+    @property
+    def after(self) -> int:
+        """Ask for events with higher ids than this."""
+        return max(0, self._anchor - 1)
+
+    @property
+    def known(self) -> Set[int]:
+        """Events that a page need not hold, wherever they are asked for: they were given out."""
+        return self._seen.keys() - {self._anchor}
+
+    def take(self, page: Sequence[EngineEvent], now: float) -> tuple[EngineEvent, ...]:
+        """Return the events of a page that are new, lowest id first.
+
+        Raises `FeedInterrupted` if the page does not follow on what is known.
+        """
+        if self._anchor:
+            known = self._seen[self._anchor][1]
+            if not any(event.id == self._anchor and _mark(event) == known for event in page):
+                raise FeedInterrupted(
+                    "the engine's events do not go on where they ended: its log was replaced, or too"
+                    " much happened at once"
+                )
+        new = tuple(event for event in page if event.id not in self._seen)
+        self._seen.update((event.id, (now, _mark(event))) for event in new)
+        self._advance(now)
+        return new
+
+    def _advance(self, now: float) -> None:
+        """Move on to the highest id after which no lower one is to be expected any more."""
+        settled = [number for number, (seen, _) in self._seen.items() if seen <= now - LATEST_SECONDS]
+        anchor = max(settled, default=0)
+        if anchor > self._anchor:
+            self._anchor = anchor
+            self._seen = {number: seen for number, seen in self._seen.items() if number >= anchor}
+
+
+def _mark(event: EngineEvent) -> _Mark:
+    """What distinguishes events with the same id, in a log that was restored from a backup."""
+    return event.code, event.time
+
+
+#: This many are looked for at once, by one search; the others with the next.
+MOST_AT_ONCE = 80
+#: A VM that the engine did not have is not looked for again so soon.
+REMEMBERED_SECONDS = 2.0
+#: More than this many wait for their turn without success: somebody makes them up.
+_MOST_WAITING = 1_000
+#: What the engine's ids, and those of a state file, are made of. Anything else would mean more in a search.
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
+
+_NEVER = float("-inf")
+
+
+class UnknownVms:
+    """Who is to be looked for, and when who was; for any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted: dict[str, None] = {}
+        #: Those that are being looked for.
+        self._taken: tuple[str, ...] = ()
+        self._looked: Mapping[str, float] = MappingProxyType({})
+
+    def want(self, vm: str) -> None:
+        """Have a VM looked for that is not known."""
+        with self._lock:
+            if vm not in self._taken:
+                self._wanted[vm] = None
+
+    def take(self) -> tuple[str, ...]:
+        """Take those that are to be looked for now, the longest wanted first."""
+        with self._lock:
+            self._taken = tuple(self._wanted)[:MOST_AT_ONCE]
+            for vm in self._taken:
+                del self._wanted[vm]
+            return self._taken
+
+    def looked(self, vms: tuple[str, ...], now: float) -> None:
+        """Remember that these were looked for, and that what was found is known."""
+        before = self._looked
+        recent = {vm: at for vm, at in before.items() if at > now - REMEMBERED_SECONDS}
+        self._looked = {**recent, **dict.fromkeys(vms, now)}
+        with self._lock:
+            self._taken = ()
+
+    def is_known(self, vm: str, not_before: float) -> bool:
+        """Whether the VM was looked for at about this moment, or is none to look for."""
+        if _ID.fullmatch(vm) is None or len(self._wanted) >= _MOST_WAITING:
+            return True
+        return self._looked.get(vm, _NEVER) > not_before - REMEMBERED_SECONDS
+
 
 #: This many events are asked for at a time; if more have happened, all is read again.
 PAGE = 1000
 #: After such a silence the engine may have been started again, or replaced.
 _LONGEST_SILENCE_SECONDS = 10.0
-_NEVER = float("-inf")
 
 _log = logging.getLogger(__name__)
 

@@ -1,18 +1,150 @@
-"""Makes the larger readings: everything, all hosts, statistics, details of all VMs, searches."""
+"""When the engine is asked again, and what is read whole though events report what changes."""
 
 from __future__ import annotations
 
+from enum import Enum, auto
+
+from ovirt_placement.config import InventorySettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.doubts import Doubts, kinds_of
 from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.requests import whole_answers
 from ovirt_placement.engine.reading.topology import read_as_reported, read_hosts
-from ovirt_placement.inventory.on_demand.details import read_details
-from ovirt_placement.inventory.on_demand.needs import Needs
-from ovirt_placement.inventory.on_demand.searches import read_searches
-from ovirt_placement.inventory.on_demand.statistics import read_statistics
-from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
+from ovirt_placement.inventory.on_demand import Needs, read_details, read_searches, read_statistics
 from ovirt_placement.inventory.service.view import Reading
+
+#: Decisions come in bursts: so long after one that asked for something newer, more are expected.
+BURST_SECONDS = 10.0
+
+
+#: A turn takes some of the time, too.
+_SHARE = 0.8
+
+
+class ReconciliationPace:
+    """Pure, given when decisions are made; who asks for something newer is answered at once."""
+
+    def __init__(self, interval: float, max_age: float) -> None:
+        """`interval` is the time between two questions to the engine at rest.
+
+        In a burst it is asked so often that a decision, which goes by nothing older than `max_age`, need not
+        wait for it.
+        """
+        self._interval = interval
+        self._burst_interval = min(interval, _SHARE * max_age)
+        self._asked_at = float("-inf")
+
+    def asked(self, now: float) -> None:
+        """Take note of a decision, or of a reader that asks for a newer snapshot; from any thread."""
+        self._asked_at = now
+
+    def interval(self, now: float) -> float:
+        """Say how long after the last question to the engine the next one is due."""
+        return self._burst_interval if now < self._asked_at + BURST_SECONDS else self._interval
+
+
+class ReconciliationScope(Enum):
+    """How much one larger reading takes in."""
+
+    WHOLE = auto()
+    HOSTS = auto()  # memory and CPU, which no event reports
+    STATISTICS = auto()
+    DETAILS = auto()  # disks, network interfaces and owners of VMs
+    SEARCHES = auto()  # who the searches of placement rules find
+
+
+_NEVER = float("-inf")
+#: How long to wait for the first demand before looking again.
+_IDLE_SECONDS = 60.0
+
+
+class Reconciliation:
+    """Larger readings, each at its own interval; the first of them must be demanded, and sooner if it is."""
+
+    def __init__(
+        self, settings: InventorySettings, *scopes: ReconciliationScope, patience: float = 1.0
+    ) -> None:
+        """Name the scopes that are read one after another, the most needed first.
+
+        Statistics cost the engine the most: `patience` times as long as usual they wait for a reader.
+        """
+        intervals = {
+            ReconciliationScope.WHOLE: settings.vms_interval_seconds,
+            ReconciliationScope.HOSTS: settings.hosts_interval_seconds,
+            ReconciliationScope.STATISTICS: settings.statistics_interval_seconds,
+            ReconciliationScope.DETAILS: settings.details_interval_seconds,
+            ReconciliationScope.SEARCHES: settings.vms_interval_seconds,
+        }
+        self._intervals = {scope: intervals[scope] for scope in scopes}
+        self._first = scopes[0]
+        self._patience = patience
+        #: When the last successful reading of each scope began.
+        self._began = dict.fromkeys(scopes, _NEVER)
+        self._demanded = self._asked_at = _NEVER
+        #: Since when a reading of a scope must have begun.
+        self._required: dict[ReconciliationScope, float] = {}
+
+    def asked(self, now: float) -> None:
+        """Take note of a reader that asks for a newer snapshot: what waited for one is due."""
+        self._asked_at = now
+
+    def demand(self, not_before: float) -> bool:
+        """Ask for a first reading that begins at this moment or later; false if it was asked for."""
+        if not_before <= self._demanded:
+            return False
+        self._demanded = not_before
+        return True
+
+    def require(self, scope: ReconciliationScope, since: float) -> bool:
+        """Have a scope read that was not read since this moment; false if that was asked for."""
+        if since <= self._required.get(scope, _NEVER):
+            return False
+        self._required[scope] = since
+        return True
+
+    def next_reading(self, now: float, needs: Needs) -> ReconciliationScope | None:
+        """Say what to read now; nothing before the first demand."""
+        due = self._due(needs)
+        if self._first in due and self._demanded > self._began[self._first]:
+            return self._first
+        return next((scope for scope, moment in due.items() if moment <= now), None)
+
+    def done(self, scope: ReconciliationScope, began: float) -> None:
+        """Take note of a reading that was successful; its interval counts from its beginning."""
+        self._began[scope] = began
+        if scope is ReconciliationScope.WHOLE:
+            self._began[ReconciliationScope.HOSTS] = began
+
+    def pause(self, now: float, needs: Needs) -> float:
+        """Say for how many seconds nothing is due unless it is demanded."""
+        if self.next_reading(now, needs) is not None:
+            return 0.0
+        return max(0.0, min(self._due(needs).values(), default=now + _IDLE_SECONDS) - now)
+
+    def _due(self, needs: Needs) -> dict[ReconciliationScope, float]:
+        """When each scope is due that is needed."""
+        if self._began[self._first] == _NEVER:
+            return {self._first: _NEVER} if self._demanded > _NEVER and _needed(self._first, needs) else {}
+        return {
+            scope: _NEVER
+            if began < self._required.get(scope, _NEVER)
+            else began + self._interval(scope, began)
+            for scope, began in self._began.items()
+            if _needed(scope, needs)
+        }
+
+    def _interval(self, scope: ReconciliationScope, began: float) -> float:
+        waits = scope is ReconciliationScope.STATISTICS and self._asked_at < began
+        return self._intervals[scope] * (self._patience if waits else 1.0)
+
+
+def _needed(scope: ReconciliationScope, needs: Needs) -> bool:
+    """Whether there is anything to read; of the topology always."""
+    if scope is ReconciliationScope.STATISTICS:
+        return bool(needs.statistics)
+    if scope is ReconciliationScope.SEARCHES:
+        return bool(needs.searches)
+    return scope is not ReconciliationScope.DETAILS or bool(needs.details)
 
 
 class LargerReadings:

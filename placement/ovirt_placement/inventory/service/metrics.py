@@ -9,7 +9,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
-from ovirt_placement.inventory.published.publication import Outcomes
+from ovirt_placement.inventory.publication import Outcomes
 from ovirt_placement.model import Snapshot
 from ovirt_service.metrics import new_registry
 

@@ -16,16 +16,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.client.keys import as_recorded, levels, names_host_tags, searches
-from ovirt_placement.inventory.on_demand.details import referred
-from ovirt_placement.inventory.on_demand.needs import Needs
-from ovirt_placement.inventory.published import saved, sections
-from ovirt_placement.inventory.published.name_list import NameList
-from ovirt_placement.inventory.published.publication import Moments, now
-from ovirt_placement.inventory.published.sections import Section
+from ovirt_placement.inventory import publication, sections
+from ovirt_placement.inventory.on_demand import Needs, referred
+from ovirt_placement.inventory.publication import Moments, NameList, now
+from ovirt_placement.inventory.sections import Section
 from ovirt_placement.inventory.service.attempts import in_thread
-from ovirt_placement.inventory.service.key_watch import WatchedKeys
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
+from ovirt_placement.inventory.stored import WatchedKeys, as_recorded, levels, names_host_tags, searches
 from ovirt_placement.lookups.index import prepare, share
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.snapshot import HOST_TAGS, STORED, VM_DETAILS, Part
@@ -107,7 +104,7 @@ class Publisher:
 
     def restore(self, longest_age_seconds: float) -> None:
         """Begin with the state that was saved before, if that is not older."""
-        found = saved.restore(self._directory, now() - longest_age_seconds)
+        found = publication.restore_state(self._directory, now() - longest_age_seconds)
         if found is not None:
             self.version = Version(found.version, found.snapshot, found.moments)
             _log.info("answers by the state that was saved %.0f s ago until it has read", found.age_seconds)
@@ -147,7 +144,7 @@ class Publisher:
         if version is None or not self.has_read:
             return
         try:
-            saved.save(self._directory, version.number, version.moments, self.encoded(version))
+            publication.save_state(self._directory, version.number, version.moments, self.encoded(version))
         except OSError as error:
             self._complaint.say(f"{self._directory}: {error.strerror}")
         else:

@@ -10,17 +10,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
 
 from ovirt_placement.engine.connection import waiting
-from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
-from ovirt_placement.engine.reading.by_id import LONGEST_SEARCH, find_vms, reread_cluster, reread_hosts
+from ovirt_placement.engine.reading.by_id import (
+    LONGEST_SEARCH,
+    find_vms,
+    reread_cluster,
+    reread_hosts,
+    reread_vms,
+)
+from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.requests import whole_answers
 from ovirt_placement.engine.reading.topology import read_labels
 from ovirt_placement.engine.reading.vm_details import read_networks
-from ovirt_placement.inventory.service.reading_vms import read_vms
+from ovirt_placement.inventory.on_demand import Span
 from ovirt_placement.inventory.service.rereads import (
     BRIEFLY,
     LATER_SECONDS,
@@ -33,10 +41,26 @@ from ovirt_placement.inventory.service.rereads import (
     places,
 )
 from ovirt_placement.inventory.service.view import View
-from ovirt_placement.inventory.span import Span
 from ovirt_placement.model import Host, Vm
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
+
+_log = logging.getLogger(__name__)
+
+
+def read_vms(connection: EngineConnection, ids: Sequence[str], wanted: Detail) -> tuple[dict[str, Vm], bool]:
+    """Read VMs by their ids; whether that was with the details that are wanted.
+
+    A disk that is removed at this moment is enough for the engine to fail on all that it is to follow.
+    """
+    try:
+        return reread_vms(connection, ids, wanted), True
+    except EngineFault as fault:
+        if not wanted or fault.code != HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise
+        _log.info("reads VMs without what hangs on them, for now: %s", fault)
+    return reread_vms(connection, ids), False
+
 
 #: So long a turn waits for an answer; one that comes later is taken in when it is there.
 PATIENCE_SECONDS = 1.0
@@ -49,8 +73,6 @@ _MEMORY_SECONDS, _LONGEST_MEMORY_SECONDS = 1.5, 3.0
 _NEVER = float("-inf")
 
 _Answer = TypeVar("_Answer")
-
-_log = logging.getLogger(__name__)
 
 
 class _Asked(NamedTuple):

@@ -3,40 +3,88 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
+import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.inventory.client.keys import levels, names_host_tags, searches
+from ovirt_placement.inventory import direct as turns
 from ovirt_placement.inventory.decision import Decisions
-from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
-from ovirt_placement.inventory.published.protocol import Decide, Decided, Refresh
-from ovirt_placement.inventory.published.publication import now
-from ovirt_placement.inventory.service.asking import Asking
-from ovirt_placement.inventory.service.attempts import LONGEST_PAUSE_SECONDS, Attempts, in_thread
-from ovirt_placement.inventory.service.connections import Connections, connections
-from ovirt_placement.inventory.service.directory import owned
+from ovirt_placement.inventory.on_demand import NOTHING, Needs
+from ovirt_placement.inventory.protocol import SOCKET_NAME, Decide, Decided, Refresh
+from ovirt_placement.inventory.publication import now
+from ovirt_placement.inventory.service.answering import Readers, ServedState
+from ovirt_placement.inventory.service.attempts import (
+    LONGEST_PAUSE_SECONDS,
+    Asking,
+    Attempts,
+    Connections,
+    connections,
+    in_thread,
+)
 from ovirt_placement.inventory.service.follower import Follower
-from ovirt_placement.inventory.service.key_watch import KeyWatch
-from ovirt_placement.inventory.service.larger_readings import LargerReadings
+from ovirt_placement.inventory.service.larger_readings import (
+    LargerReadings,
+    Reconciliation,
+    ReconciliationPace,
+    ReconciliationScope,
+)
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
-from ovirt_placement.inventory.service.pace import ReconciliationPace
 from ovirt_placement.inventory.service.publisher import PublicationState, Publisher
-from ovirt_placement.inventory.service.readers import Readers
-from ovirt_placement.inventory.service.reconciliation import Reconciliation, ReconciliationScope
-from ovirt_placement.inventory.service.served_state import ServedState
+from ovirt_placement.inventory.stored import KeyWatch, levels, names_host_tags, searches
+from ovirt_service import identity
 from ovirt_service import metrics as metrics_page
+from ovirt_service.errors import UserError
 from ovirt_service.garbage import Garbage
 from ovirt_service.progress import Progress
 from ovirt_service.systemd import Notifier
 
 if TYPE_CHECKING:
     from ovirt_placement.store.keys import KeyRecords
+
+_LOCK = "lock"
+
+
+@contextmanager
+def owned(directory: Path) -> Iterator[None]:
+    """Own the directory, and leave no socket there. Raises `UserError` if it cannot be used or is taken."""
+    owner = _lock(directory)
+    try:
+        (directory / SOCKET_NAME).unlink(missing_ok=True)
+        yield
+    finally:
+        (directory / SOCKET_NAME).unlink(missing_ok=True)
+        os.close(owner)
+
+
+def _lock(directory: Path) -> int:
+    """Make the directory if need be, and lock it: the lock ends with this process, however that ends."""
+    if identity.is_others(directory):
+        raise UserError(f"[inventory] directory: {directory}: root publishes in none that others may write")
+    try:
+        directory.mkdir(exist_ok=True)
+        turns.make(turns.next_to(directory))
+        # A file of our own: any reader of the directory could hold a lock on that for ever.
+        owner = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        if not os.access(directory, os.W_OK):
+            raise PermissionError(0, "may not write there")
+    except OSError as error:
+        raise UserError(f"[inventory] directory: {directory}: {error.strerror}") from None
+    try:
+        fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(owner)
+        raise UserError(f"[inventory] directory: {directory}: another inventory publishes there") from None
+    return owner
+
 
 #: How often the store is looked at for placement keys, besides when somebody waits for that.
 _LOOK_SECONDS = 0.25

@@ -1,9 +1,10 @@
-"""The engine as it was read last, part by part: each record replaced when it is read again."""
+"""The engine as it was read last, part by part: no older answer takes the place of a newer one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
@@ -11,14 +12,19 @@ from ovirt_placement.engine.parsing.reservation import with_failover_hosts
 from ovirt_placement.engine.reading.consistency import Consistency
 from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.inventory.on_demand.details import Details, KnownDetails
-from ovirt_placement.inventory.on_demand.searches import KnownSearches, Wanted
-from ovirt_placement.inventory.on_demand.statistics import Needed, Statistics, needed
-from ovirt_placement.inventory.service.crashes import Crashes
+from ovirt_placement.inventory.on_demand import (
+    NEVER,
+    Details,
+    KnownDetails,
+    KnownSearches,
+    Needed,
+    Span,
+    Statistics,
+    Wanted,
+    needed,
+)
+from ovirt_placement.inventory.service.events import Crashes, MigrationTargets
 from ovirt_placement.inventory.service.rereads import Subject, SubjectKind
-from ovirt_placement.inventory.service.table import Table
-from ovirt_placement.inventory.service.targets import MigrationTargets
-from ovirt_placement.inventory.span import Span
 from ovirt_placement.model import (
     AffinityGroup,
     AffinityLabel,
@@ -31,6 +37,53 @@ from ovirt_placement.model import (
     VnicProfile,
 )
 from ovirt_placement.rules.memory import Believed, believed
+
+_Record = TypeVar("_Record")
+
+
+class Table(Generic[_Record]):
+    """Records by id, each with the span of its reading; also of those that were gone then."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, _Record] = {}
+        self._read: dict[str, Span] = {}
+        #: Of the last reading of all.
+        self._all = NEVER
+
+    def accepts(self, identity: str, span: Span) -> bool:
+        """Whether a reading of this one is newer than what is known of it, for certain."""
+        return span.began >= max(self._read.get(identity, NEVER).ended, self._all.ended)
+
+    def put(self, identity: str, record: _Record | None, span: Span) -> bool:
+        """Take one that was read by itself, or None if it is gone; whether it was accepted."""
+        if not self.accepts(identity, span):
+            return False
+        self._read[identity] = span
+        if record is None:
+            self.records.pop(identity, None)
+        else:
+            self.records[identity] = record
+        return True
+
+    def put_all(self, records: Mapping[str, _Record], span: Span) -> tuple[str, ...]:
+        """Take a reading of all; return those that were read by themselves meanwhile.
+
+        One whose reading began later stays as it is. Of these, and of those whose readings began before and
+        ended after this one began, only reading again can say what is newer.
+        """
+        meanwhile = tuple(identity for identity, read in self._read.items() if read.ended > span.began)
+        younger = [identity for identity in meanwhile if self._read[identity].began > span.began]
+        before = {identity: self.records.get(identity) for identity in younger}
+        self.records = dict(records)
+        for identity, record in before.items():
+            if record is None:
+                self.records.pop(identity, None)
+            else:
+                self.records[identity] = record
+        self._read = {identity: self._read[identity] for identity in younger}
+        self._all = span
+        return meanwhile
+
 
 #: A cluster, with its affinity groups.
 _Grouped = tuple[Cluster, tuple[AffinityGroup, ...]]

@@ -15,8 +15,8 @@ from ovirt_placement import config
 from ovirt_placement.answers.decisions import record
 from ovirt_placement.answers.doctor import machine
 from ovirt_placement.answers.status import proxy as local_proxy
-from ovirt_placement.inventory.published.protocol import ask_moments
-from ovirt_placement.inventory.published.publication import Moments, now
+from ovirt_placement.inventory.protocol import ask_moments
+from ovirt_placement.inventory.publication import Moments, now
 from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.leases import LeaseStore

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement import inventory
-from ovirt_placement.inventory.client.asking import Services
-from ovirt_placement.inventory.published.protocol import Hangs, NoAnswer, NoService, Wake
+from ovirt_placement.inventory.protocol import Hangs, NoAnswer, NoService, Services, Wake
 from tests.clock import Clock
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import configured, ended, loaded, running

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.inventory.client.direct import DirectReader
+from ovirt_placement.inventory.direct import DirectReader
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, VnicProfile
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT

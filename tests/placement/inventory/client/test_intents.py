@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.inventory.client.intents import with_intents
+from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Pending, Snapshot
 from ovirt_placement.store.intents import Intent, IntentState
 from tests import builders

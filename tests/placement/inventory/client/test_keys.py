@@ -12,8 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.config import StoreSettings
-from ovirt_placement.inventory.client.keys import as_recorded, levels, with_keys
-from ovirt_placement.inventory.client.overlay import KeyOverlay
+from ovirt_placement.inventory.stored import KeyOverlay, as_recorded, levels, with_keys
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
 from ovirt_placement.model.state_check import check
 from ovirt_placement.store.keys import KeyRecords, KeyStore, Run

@@ -13,7 +13,7 @@ import pytest
 from ovirt_placement import inventory
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.client.opened import Opened
+from ovirt_placement.inventory.client import Opened
 from ovirt_placement.store.intents import Store
 from ovirt_service import entry
 from tests.configuration import write_configuration

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.client import turns
-from ovirt_placement.inventory.client.direct import DirectReader
-from ovirt_placement.inventory.client.turns import READERS, turn
+from ovirt_placement.inventory import direct
+from ovirt_placement.inventory.direct import READERS, DirectReader, turn
 from ovirt_placement.model import Snapshot
 from tests.placement.engine_server import EngineServer
 
@@ -61,7 +60,7 @@ def test_few_read_the_engine_at_the_same_time(engine: EngineServer, config: Conf
 def test_what_stands_in_the_place_of_a_turn_stops_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], object]
 ) -> None:
-    monkeypatch.setattr(turns, "_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(direct, "_PATIENCE_SECONDS", 0.01)
     for number in range(READERS):
         spoil(tmp_path / f"reader-{number}")
     with turn(tmp_path), turn(tmp_path), turn(tmp_path), turn(None):
@@ -71,7 +70,7 @@ def test_what_stands_in_the_place_of_a_turn_stops_nobody(
 def test_who_is_stopped_in_its_turn_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(direct, "_PATIENCE_SECONDS", 0.01)
     with turn(tmp_path), turn(tmp_path), turn(tmp_path), turn(tmp_path):
         pass
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.inventory.on_demand.searches import KnownSearches, searches_of
+from ovirt_placement.inventory.on_demand import KnownSearches, searches_of
 from ovirt_placement.model import MemberSearch
 from tests.builders import rule
 

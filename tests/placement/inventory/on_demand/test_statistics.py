@@ -13,7 +13,7 @@ import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.on_demand.statistics import Needed, needed
+from ovirt_placement.inventory.on_demand import Needed, needed
 from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT

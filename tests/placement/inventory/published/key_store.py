@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.published.publication import Publication
+from ovirt_placement.inventory.publication import Publication
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.store.keys import KeyStore
 from tests.placement.engine_server import EngineServer

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.published import sections
-from ovirt_placement.inventory.published.sections import Decoded, Encoder, Section, decode
+from ovirt_placement.inventory import sections
+from ovirt_placement.inventory.sections import Decoded, Encoder, Section, decode
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
 from tests import builders
 from tests.examples import examples
@@ -166,7 +166,7 @@ def test_a_whole_state_survives() -> None:
 def test_every_process_deals_records_out_alike() -> None:
     """Else a service that restarts would have every reader decode all again, and readers would disagree."""
     script = (
-        "from ovirt_placement.inventory.published.sections import Encoder; from tests import builders;"
+        "from ovirt_placement.inventory.sections import Encoder; from tests import builders;"
         "print([len(each.content) for each in Encoder().encode(builders.snapshot(builders.vm('v')), 1)])"
     )
     command = [sys.executable, "-c", script]

@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement import inventory
-from ovirt_placement.inventory.published import saved
-from ovirt_placement.inventory.published.protocol import Refresh, State, ask, ask_moments
-from ovirt_placement.inventory.published.publication import Moments, now
-from ovirt_placement.inventory.published.sections import Encoder
+from ovirt_placement.inventory import publication
+from ovirt_placement.inventory.protocol import Refresh, State, ask, ask_moments
+from ovirt_placement.inventory.publication import Moments, now
+from ovirt_placement.inventory.sections import Encoder
 from tests.builders import host, snapshot, vm
 from tests.kit.served import ServedInventory
 from tests.plugins.published import Publisher
@@ -60,12 +60,12 @@ def test_moments_alone_cost_no_content(served: ServedInventory) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    saved.save(tmp_path, 7, Moments(now(), store_asked_at=now()), Encoder().encode(STATE, 7))
+    publication.save_state(tmp_path, 7, Moments(now(), store_asked_at=now()), Encoder().encode(STATE, 7))
     return tmp_path
 
 
 def test_what_was_saved_is_restored(folder: Path) -> None:
-    found = saved.restore(folder, now() - 60.0)
+    found = publication.restore_state(folder, now() - 60.0)
     assert found is not None
     assert (found.version, found.snapshot) == (7, STATE)
     assert 0.0 <= found.age_seconds < 60.0
@@ -74,13 +74,13 @@ def test_what_was_saved_is_restored(folder: Path) -> None:
 def test_what_is_too_old_damaged_of_another_run_or_not_there_is_not(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert saved.restore(folder, now() + 1.0) is None
-    assert saved.restore(folder / "absent", 0.0) is None
+    assert publication.restore_state(folder, now() + 1.0) is None
+    assert publication.restore_state(folder / "absent", 0.0) is None
     with monkeypatch.context() as patch:
-        patch.setattr(saved, "boot_id", lambda: b"another")
-        assert saved.restore(folder, 0.0) is None
-    file = folder / saved.FILE_NAME
+        patch.setattr(publication, "boot_id", lambda: b"another")
+        assert publication.restore_state(folder, 0.0) is None
+    file = folder / publication.STATE_FILE
     whole = file.read_bytes()
     for damaged in (whole[:-1], b"", whole.replace(b"v7", b"v8")):
         file.write_bytes(damaged)
-        assert saved.restore(folder, 0.0) is None
+        assert publication.restore_state(folder, 0.0) is None

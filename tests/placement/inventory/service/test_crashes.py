@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.inventory.service.crashes import Crashes
+from ovirt_placement.inventory.service.events import Crashes
 from ovirt_placement.rules.admission.units import filter_hosts
 from ovirt_placement.rules.verdict import Request
 from ovirt_simulator.core.vms import VmEdit

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
-from ovirt_placement.inventory.on_demand.statistics import Needed
-from ovirt_placement.inventory.service.larger_readings import read
-from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
+from ovirt_placement.inventory.on_demand import NOTHING, Needed, Needs
+from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, read
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.disturbances import Disturbance

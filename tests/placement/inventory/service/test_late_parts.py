@@ -9,9 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.config import InventorySettings
-from ovirt_placement.inventory.on_demand.needs import Needs
-from ovirt_placement.inventory.on_demand.statistics import Needed
-from ovirt_placement.inventory.service.reconciliation import Reconciliation, ReconciliationScope
+from ovirt_placement.inventory.on_demand import Needed, Needs
+from ovirt_placement.inventory.service.larger_readings import Reconciliation, ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.inventory.stage import Stage, staged

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ovirt_placement import inventory
-from ovirt_placement.inventory.service.pace import BURST_SECONDS, ReconciliationPace
+from ovirt_placement.inventory.service.larger_readings import BURST_SECONDS, ReconciliationPace
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import configured, ended, loaded, running
 

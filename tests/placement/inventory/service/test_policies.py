@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.on_demand.needs import NOTHING
-from ovirt_placement.inventory.service.larger_readings import LargerReadings
-from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
+from ovirt_placement.inventory.on_demand import NOTHING
+from ovirt_placement.inventory.service.larger_readings import LargerReadings, ReconciliationScope
 from ovirt_simulator.core.entities import UnitType
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import cluster, host, snapshot

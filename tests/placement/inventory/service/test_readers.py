@@ -17,8 +17,8 @@ import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.published.protocol import SOCKET_NAME, Decide, Decided, address, ask
-from ovirt_placement.inventory.service.unknown_vms import MOST_AT_ONCE, UnknownVms
+from ovirt_placement.inventory.protocol import SOCKET_NAME, Decide, Decided, address, ask
+from ovirt_placement.inventory.service.follower import MOST_AT_ONCE, UnknownVms
 from tests.paths import RECORDING
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import COMMAND, ended, polls, readings, running

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.engine.reading.detail import ALL_DETAILS, Detail
-from ovirt_placement.inventory.on_demand.details import Details, VmDetails
-from ovirt_placement.inventory.on_demand.needs import Needs
-from ovirt_placement.inventory.service.larger_readings import read
-from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
+from ovirt_placement.inventory.on_demand import Details, Needs, VmDetails
+from ovirt_placement.inventory.service.larger_readings import ReconciliationScope, read
 from ovirt_placement.inventory.service.view import Reading
 from ovirt_placement.model import Disk, Nic
 from ovirt_placement.rules.placement_keys.hierarchy import resources

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.engine.reading.detail import Detail
-from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
-from ovirt_placement.inventory.on_demand.statistics import Needed
-from ovirt_placement.inventory.service.reconciliation import Reconciliation, ReconciliationScope
+from ovirt_placement.inventory.on_demand import NOTHING, Needed, Needs
+from ovirt_placement.inventory.service.larger_readings import Reconciliation, ReconciliationScope
 
 SETTINGS = InventorySettings(
     hosts_interval_seconds=15,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.inventory.service.effects import reported_by
-from ovirt_placement.inventory.service.feed import LATEST_SECONDS, Feed
+from ovirt_placement.inventory.service.events import reported_by
+from ovirt_placement.inventory.service.follower import LATEST_SECONDS, Feed
 from ovirt_placement.inventory.service.rereads import (
     LATER_SECONDS,
     SOON_SECONDS,

@@ -13,7 +13,7 @@ import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.published.protocol import Decide, Decided, ask
+from ovirt_placement.inventory.protocol import Decide, Decided, ask
 from ovirt_placement.model import Snapshot
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import (

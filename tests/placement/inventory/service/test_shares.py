@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.published.protocol import (
+from ovirt_placement.inventory.protocol import (
     HEARD,
     Decide,
     Decided,
@@ -25,8 +25,8 @@ from ovirt_placement.inventory.published.protocol import (
     ask,
     framed,
 )
-from ovirt_placement.inventory.published.publication import Moments
-from ovirt_placement.inventory.service import readers
+from ovirt_placement.inventory.publication import Moments
+from ovirt_placement.inventory.service import answering
 from tests.kit.served import ServedInventory
 from tests.placement.model.full_state import full_state, loaded
 
@@ -87,7 +87,7 @@ def served(tmp_path: Path) -> Iterator[ServedInventory]:
 def users(served: ServedInventory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Users]:
     with ExitStack() as stack:
         made = Users(served, stack)
-        monkeypatch.setattr(readers, "_user_of", lambda writer: made.current)
+        monkeypatch.setattr(answering, "_user_of", lambda writer: made.current)
         yield made
 
 
@@ -103,7 +103,7 @@ def test_states_that_are_not_taken_keep_none_from_another_user(users: Users) -> 
 
 
 def test_who_does_not_take_the_answer_is_closed(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "_TAKING_SECONDS", 0.05)
+    monkeypatch.setattr(answering, "_TAKING_SECONDS", 0.05)
     held = [users.connect(STATE) for _ in range(4)]
     assert len(users.state().changed) > 1, "their places are free again"
     whole = len(framed(users.state()))
@@ -112,7 +112,7 @@ def test_who_does_not_take_the_answer_is_closed(users: Users, monkeypatch: pytes
 
 def test_connections_of_one_user_leave_room_for_others(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
     version = users.state().version
-    monkeypatch.setattr(readers, "_MOST_OF_ONE_USER", 3)
+    monkeypatch.setattr(answering, "_MOST_OF_ONE_USER", 3)
     waiting = [users.connect(Wake(version)) for _ in range(2)]
     silent = users.connect(None)
     assert users.state().version, "in the place of the silent one"

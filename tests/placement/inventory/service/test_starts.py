@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.inventory.service.starts import reported_start
+from ovirt_placement.inventory.service.events import reported_start
 
 
 def heard(code: int, vm: str | None = "v", host: str | None = "h") -> list[tuple[str, str | None, float]]:

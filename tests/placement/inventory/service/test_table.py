@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.inventory.service.table import Table
-from ovirt_placement.inventory.span import Span
+from ovirt_placement.inventory.on_demand import Span
+from ovirt_placement.inventory.service.view import Table
 
 ID = "v"
 MOMENTS = st.integers(0, 30)

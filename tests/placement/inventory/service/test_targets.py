@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.inventory.service.targets import MigrationTargets, destination
+from ovirt_placement.inventory.service.events import MigrationTargets, destination
 from tests import builders as build
 from tests.placement.inventory.events import event
 

@@ -1,29 +1,41 @@
-"""Reads the engine itself where nobody publishes: one reading at a time for all threads of a process."""
+"""Reads the engine itself where no service runs: few processes of a machine at once."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import logging
+import os
+import stat
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ovirt_placement.config import EngineSettings
+from ovirt_placement.config import Config, EngineSettings
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
-from ovirt_placement.inventory.client.turns import turn
-from ovirt_placement.inventory.on_demand.details import referred
-from ovirt_placement.inventory.on_demand.searches import NO_SEARCHES, KnownSearches, Wanted, read_searches
-from ovirt_placement.inventory.on_demand.statistics import (
+from ovirt_placement.inventory.decision import Base, NoSnapshot
+from ovirt_placement.inventory.on_demand import (
+    NO_SEARCHES,
+    KnownSearches,
     Measured,
+    Wanted,
     needed,
+    read_searches,
     read_statistics,
+    referred,
     with_statistics,
 )
-from ovirt_placement.inventory.published.publication import now
+from ovirt_placement.inventory.publication import now
+from ovirt_placement.inventory.stored import IntentOverlay, KeyOverlay, levels, names_host_tags, searches
 from ovirt_placement.model import Snapshot
+from ovirt_service import identity
+from ovirt_service.digests import digest_name
 from ovirt_service.errors import UserError
 from ovirt_service.threads import BackgroundThread
 
@@ -31,6 +43,92 @@ if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
     from ovirt_placement.engine.reading.doubts import Doubts
     from ovirt_placement.engine.reading.policies import PolicyReader
+
+#: How many processes of a machine may read the engine at the same time.
+READERS = 2
+#: One that is stopped in its turn must not stop the others for good.
+_PATIENCE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.01
+_FOLDER = "readers"
+#: For the owner and the group; what is made in it belongs to the group, too.
+_MODE = 0o2770
+#: Bytes of the digest that names a folder in memory.
+_NAME_SIZE = 8
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+@contextlib.contextmanager
+def turn(folder: Path | None) -> Iterator[None]:
+    """Wait until fewer than `READERS` processes that share this folder are in their turn, 30 s at most.
+
+    Without a folder, or one that nobody may write to, nothing is limited.
+    """
+    with contextlib.ExitStack() as held:
+        if folder is not None:
+            with contextlib.suppress(OSError):
+                held.callback(os.close, _taken(folder))
+        yield
+
+
+def _taken(folder: Path) -> int:
+    """One of the files, locked. Raises `OSError` if that cannot be, or takes too long."""
+    make(folder)
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        for number in range(READERS):
+            file = os.open(folder / f"reader-{number}", _FLAGS, 0o660)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(file)
+                if not isinstance(error, BlockingIOError) or time.monotonic() > until:
+                    raise
+            else:
+                return file
+        time.sleep(_PAUSE_SECONDS)
+
+
+def next_to(directory: Path) -> Path:
+    """The folder in the one of the service."""
+    return directory / _FOLDER
+
+
+def find_folder(config: Config) -> Path | None:
+    """With the service, if one may write there; else in memory, by user and engine.
+
+    None if somebody else has put something in that place, and for root where it is not root's.
+    """
+    directory = config.inventory.directory
+    if identity.is_others(directory):
+        return None
+    for place in (next_to(directory), directory):
+        if os.access(place, os.W_OK | os.X_OK):
+            return next_to(directory)
+    memory = Path("/dev/shm")  # noqa: S108 - its owner is looked at
+    base = memory if os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
+    name = digest_name(f"{config.engine.url} {directory}", _NAME_SIZE)
+    place = base / f"ovirt-placement-{os.getuid()}-{name}"
+    return place if _is_ours(place) else None
+
+
+def make(folder: Path) -> None:
+    """Make the folder. Raises `OSError` if that cannot be."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder)
+        try:
+            os.chmod(folder, _MODE)
+        except PermissionError:
+            # A unit with RestrictSUIDSGID=yes may not hand on a group: the folder is then its user's alone.
+            os.chmod(folder, _MODE & 0o777)
+
+
+def _is_ours(place: Path) -> bool:
+    try:
+        found = os.lstat(place)
+    except OSError:
+        return True
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+
 
 _log = logging.getLogger(__name__)
 
@@ -173,3 +271,59 @@ class DirectReader:
             if self._connection is None:
                 self._connection = connect(self._settings)
             return self._connection
+
+
+class EngineState:
+    """What one process reads of one engine; a `Source` of decisions."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._reader = DirectReader(config.engine, tagged=config.ha.tagged, folder=find_folder(config))
+        self._keys = KeyOverlay(config.store, config.engine.name)
+        self._intents = IntentOverlay(config.store, config.engine.name)
+
+    def close(self) -> None:
+        """Log out of the engine and close the store; what is under way is ended."""
+        self._reader.close()
+        self._keys.close()
+        self._intents.close()
+
+    def base(
+        self,
+        max_age: float,
+        until: float,
+        vm: str | None = None,
+        *,
+        patient: bool = True,
+        measured: Measured = Measured.FOR_RESERVATION,
+    ) -> Base:
+        """Read the engine, with what the store says. All VMs are read: none has to be asked for by itself."""
+        records = self._keys.look()
+        try:
+            found = self._reader.read(
+                max_age,
+                until,
+                levels(records),
+                measured,
+                host_tags=names_host_tags(records),
+                searches=searches(records),
+            )
+        except UserError as error:
+            raise NoSnapshot(str(error)) from error
+        except OSError as error:  # no descriptors are left, say: it may pass
+            raise NoSnapshot(error.strerror or str(error)) from error
+        if found is None:
+            raise NoSnapshot(f"{self._config.engine.address}: the engine has not answered yet")
+        return Base(self._intents.over(self._keys.over(found, records)), now() - max_age)
+
+    def as_of(self) -> float | None:
+        """The moment of the last reading; None before there is one."""
+        read = self._reader.last()
+        return None if read is None else read[1]
+
+    def last(self) -> Base | None:
+        """What was read last, however old; None if that is nothing."""
+        read = self._reader.last()
+        if read is None:
+            return None
+        return Base(self._intents.over(self._keys.over(read[0], self._keys.look())), read[1])

@@ -7,17 +7,20 @@ service that hangs. Nothing here loads the model or the rules: a policy unit nee
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
+
+from ovirt_service.saying import Said
 
 SOCKET_NAME = "socket"
 
@@ -202,3 +205,51 @@ def _received(connection: socket.socket, length: int, until: float) -> bytearray
             raise NoService
         at += got
     return found
+
+
+#: A service that hangs is asked again after this time.
+_HANGING_SECONDS = 5.0
+#: One that has not heard a short question for so long hangs.
+_UNHEARD_SECONDS = 1.0
+#: A question is short whose answer is waited for less than this.
+_SHORT_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+_said = Said()
+
+
+class Services:
+    """What a process knows of the services that it has asked, by their directories."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """The clock is one that is never set, in seconds."""
+        self._clock = clock
+        #: Services that hang, and until when they are not asked.
+        self._hanging: dict[Path, float] = {}
+        #: Services that have heard no question, and since when.
+        self._unheard: dict[Path, float] = {}
+
+    def ask(self, directory: Path, question: Question, timeout: float, kind: type[Answer]) -> Answer:
+        """Ask a service. Raises what `ask` raises."""
+        if self._hanging.get(directory, -math.inf) > self._clock():
+            raise Hangs
+        try:
+            reply = ask(directory, question, timeout, kind)
+        except Hangs:
+            first = self._unheard.setdefault(directory, self._clock())
+            if self._clock() - first < _UNHEARD_SECONDS and timeout < _SHORT_SECONDS:
+                raise NoAnswer from None  # after a short wait it looks like a busy machine
+            self._hanging[directory] = self._clock() + _HANGING_SECONDS
+            if _said.is_news(directory):
+                _log.warning("the inventory at %s hangs", directory)
+            raise
+        except NoAnswer:
+            self._heard(directory)
+            raise
+        self._heard(directory)
+        return reply
+
+    def _heard(self, directory: Path) -> None:
+        self._unheard.pop(directory, None)
+        if _said.is_over(directory):
+            _log.warning("the inventory at %s answers again", directory)

@@ -1,1 +1,0 @@
-"""What everybody calls to know the engine: what is published, else the engine itself."""

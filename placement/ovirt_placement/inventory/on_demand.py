@@ -1,0 +1,361 @@
+"""What is read only where an enabled rule or a key asks for it, since it costs the engine more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
+from ovirt_placement.model import Cluster, Disk, Host, Network, Nic, PlacementRule, Snapshot, Vm, VnicProfile
+from ovirt_placement.model.placement_rules import MemberSearch, SearchOf
+from ovirt_placement.model.statistics import HostStatistics, VmStatistics
+from ovirt_placement.rules.admission.domains import listed_tags
+from ovirt_placement.rules.catalogue import RULES
+from ovirt_placement.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from ovirt_placement.engine.connection.client import EngineConnection
+
+_NEVER = float("-inf")
+
+
+class Span(NamedTuple):
+    """What was read was so at some moment from `began` to `ended`; seconds of one clock."""
+
+    began: float
+    ended: float
+
+
+NEVER = Span(_NEVER, _NEVER)
+
+
+#: What stands for tags of VMs among these levels.
+VM_TAGS = "tags"
+#: What keys on each level of the hierarchy refer to; a VM as it is read anyway has all the others.
+_REFERRED = {
+    "customer_offer": Detail.OWNER,
+    "customer": Detail.OWNER,
+    "disk_offer": Detail.DISKS,
+    "disk": Detail.DISKS,
+    "network_offer": Detail.NICS,
+    "network": Detail.NICS,
+    "nic_offer": Detail.NICS,
+    "nic": Detail.NICS,
+    VM_TAGS: Detail.OWNER,
+}
+
+
+def referred(levels: Iterable[str]) -> Detail:
+    """Say what placement keys on these levels refer to."""
+    details = NO_DETAILS
+    for level in levels:
+        details |= _REFERRED.get(level, NO_DETAILS)
+    return details
+
+
+class VmDetails(NamedTuple):
+    """The details of one VM; what was not read is empty."""
+
+    disks: tuple[Disk, ...] = ()
+    nics: tuple[Nic, ...] = ()
+    tags: tuple[str, ...] = ()
+    owner: str | None = None
+
+    @classmethod
+    def of(cls, vm: Vm) -> VmDetails:
+        return cls(vm.disks, vm.nics, vm.tags, vm.owner)
+
+    def only(self, wanted: Detail) -> VmDetails:
+        """Leave out what is not wanted."""
+        return VmDetails(
+            self.disks if Detail.DISKS in wanted else (),
+            self.nics if Detail.NICS in wanted else (),
+            self.tags if Detail.OWNER in wanted else (),
+            self.owner if Detail.OWNER in wanted else None,
+        )
+
+
+_NONE = VmDetails()
+
+
+@dataclass(frozen=True)
+class Details:
+    """What one reading found of all VMs, by id, and what their network interfaces refer to."""
+
+    #: What was read.
+    read: Detail
+    vms: Mapping[str, VmDetails] = field(default_factory=dict)
+    networks: tuple[Network, ...] = ()
+    vnic_profiles: tuple[VnicProfile, ...] = ()
+
+
+def read_details(connection: EngineConnection, wanted: Detail) -> Details:
+    """Read what is wanted of all VMs; raises what `EngineConnection.get` raises."""
+    # The SDK takes long to load and is not needed where somebody publishes.
+    from ovirt_placement.engine.reading.vm_details import detailed_vms, read_networks
+
+    vms = {vm.id: VmDetails.of(vm) for vm in detailed_vms(connection, wanted)}
+    around = read_networks(connection) if Detail.NICS in wanted else ()
+    return Details(wanted, vms, *around)
+
+
+class KnownDetails:
+    """The details of each VM as they were read last, by itself or with all others."""
+
+    def __init__(self) -> None:
+        self.wanted = NO_DETAILS
+        self.networks: tuple[Network, ...] = ()
+        self.vnic_profiles: tuple[VnicProfile, ...] = ()
+        self._vms: dict[str, tuple[Span, VmDetails]] = {}
+        self._networks_read = NEVER
+        #: The last reading of all VMs, if all that is wanted was read then.
+        self._all_read = NEVER
+
+    def want(self, wanted: Detail) -> None:
+        """Forget what is not wanted any more."""
+        if wanted & ~self.wanted:
+            self._all_read = NEVER
+        self.wanted = wanted
+        known = self._vms.items() if wanted else ()
+        self._vms = {vm: (span, found.only(wanted)) for vm, (span, found) in known}
+        if Detail.NICS not in wanted:
+            self.networks, self.vnic_profiles, self._networks_read = (), (), NEVER
+
+    def put(self, vm: Vm, span: Span) -> bool:
+        """Take a VM that was read with all that is wanted; whether that is newer than what was known."""
+        if not self.wanted:
+            return True
+        if span.began < self._known(vm.id)[0].ended:
+            return False
+        self._vms[vm.id] = span, VmDetails.of(vm)
+        return True
+
+    def put_networks(
+        self, networks: tuple[Network, ...], vnic_profiles: tuple[VnicProfile, ...], span: Span
+    ) -> bool:
+        """Take networks and vNIC profiles; whether they are newer than those that are known."""
+        if Detail.NICS not in self.wanted:
+            return True
+        if span.began < self._networks_read.ended:
+            return False
+        self.networks, self.vnic_profiles, self._networks_read = networks, vnic_profiles, span
+        return True
+
+    def put_all(self, found: Details, span: Span) -> None:
+        """Take a reading of all VMs; one that was read by itself since it began stays as it is.
+
+        So does one that the reading lacks: it may have been shifted over the edge of a page.
+        """
+        for vm, details in found.vms.items():
+            if self._known(vm)[0].began <= span.began:
+                self._vms[vm] = span, details.only(self.wanted)
+        self.put_networks(found.networks, found.vnic_profiles, span)
+        self._all_read = span
+
+    def of_vm(self, vm: Vm) -> Vm:
+        """Return the VM with what is known of it."""
+        return _laid_over(vm, self._known(vm.id)[1])
+
+    def missed(self, vms: Collection[str]) -> tuple[str, ...]:
+        """Name those of these VMs that the last reading of all has missed; forget all others than these."""
+        for gone in self._vms.keys() - vms:
+            del self._vms[gone]
+        return tuple(vm for vm in vms if self._known(vm)[0].began < self._all_read.began)
+
+    def has_unknown_profile(self, vm: Vm) -> bool:
+        """Whether an interface of the VM has a vNIC profile that is not known yet."""
+        profiles = {profile.id for profile in self.vnic_profiles}
+        return any(nic.vnic_profile is not None and nic.vnic_profile not in profiles for nic in vm.nics)
+
+    def _known(self, vm: str) -> tuple[Span, VmDetails]:
+        return self._vms.get(vm, (NEVER, _NONE))
+
+
+def _laid_over(vm: Vm, details: VmDetails) -> Vm:
+    if VmDetails.of(vm) == details:
+        return vm
+    return replace(vm, disks=details.disks, nics=details.nics, tags=details.tags, owner=details.owner)
+
+
+#: What is searched, and by which text.
+Wanted = frozenset[tuple[SearchOf, str]]
+NO_SEARCHES: Wanted = frozenset()
+
+
+def searches_of(rules: Iterable[PlacementRule]) -> Wanted:
+    """The searches that rules name."""
+    return frozenset(search for rule in rules for search in rule.searches)
+
+
+def read_searches(connection: EngineConnection, wanted: Wanted) -> tuple[MemberSearch, ...]:
+    """Have the engine answer them; raises what `EngineConnection.get` raises, but for its refusals."""
+    # The SDK takes long to load and is not needed where somebody publishes.
+    from ovirt_placement.engine.reading.searches import search_members
+
+    return tuple(search_members(connection, of, text) for of, text in sorted(wanted))
+
+
+class KnownSearches:
+    """The last answer to each search; whom it has found counts on while the engine refuses it."""
+
+    def __init__(self) -> None:
+        self.wanted = NO_SEARCHES
+        #: The same object as long as nothing changes.
+        self.found: tuple[MemberSearch, ...] = ()
+        #: When each was last answered, in seconds since the epoch.
+        self._answered: dict[tuple[SearchOf, str], float] = {}
+
+    def want(self, wanted: Wanted) -> None:
+        """Forget what is not wanted any more."""
+        if wanted != self.wanted:
+            self.wanted = wanted
+            self._keep(self.found)
+
+    def put(self, answers: Iterable[MemberSearch]) -> None:
+        """Take the answers of one reading."""
+        known = {(one.of, one.text): one for one in self.found}
+        for one in answers:
+            if one.found is not None:
+                self._answered[one.of, one.text] = time.time()
+            before = known.get((one.of, one.text))
+            known[one.of, one.text] = one if before is None else self._after(before, one)
+        self._keep(known.values())
+
+    def _after(self, before: MemberSearch, now: MemberSearch) -> MemberSearch:
+        if now.found is not None or before.found is None:
+            return now
+        moment = time.gmtime(self._answered[now.of, now.text])
+        since = time.strftime("%Y-%m-%d %H:%M:%S UTC", moment)
+        return replace(now, found=before.found, problem=f"{now.problem}; whom it found at {since} counts")
+
+    def _keep(self, answers: Iterable[MemberSearch]) -> None:
+        kept = tuple(one for one in answers if (one.of, one.text) in self.wanted)
+        if kept != self.found:
+            self.found = kept
+
+
+class Measured(IntEnum):
+    """How much of what is measured a question needs; each holds the one before."""
+
+    #: Whether rules are satisfied: nothing.
+    NOTHING = 0
+    #: What units of a cluster's policy say, ours and the engine's filters: what these read.
+    FOR_UNITS = 1
+    #: The check of HA reservation as well.
+    FOR_RESERVATION = 2
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Which statistics the enabled rules ask for."""
+
+    hosts: bool
+    vms: bool
+    #: Whether the tags of hosts are read with theirs: some name failure domains, or who a rule is about.
+    tags: bool = False
+
+    def __bool__(self) -> bool:
+        return self.hosts or self.vms
+
+    def lacks(self, read: Needed) -> bool:
+        """Whether more is needed than was read."""
+        return self.hosts > read.hosts or self.vms > read.vms or self.tags > read.tags
+
+
+NO_STATISTICS = Needed(hosts=False, vms=False)
+
+_UNKNOWN_HOST, _UNKNOWN_VM = HostStatistics(), VmStatistics()
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What was measured, by id."""
+
+    hosts: Mapping[str, HostStatistics] = field(default_factory=dict)
+    vms: Mapping[str, VmStatistics] = field(default_factory=dict)
+    tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: What was to be measured.
+    read: Needed = NO_STATISTICS
+
+    def of_host(self, host: Host) -> Host:
+        """Return the host with what was measured of it, and its tags if they were read."""
+        measured = self.hosts.get(host.id, _UNKNOWN_HOST).put_on(host)
+        tags = self.tags.get(host.id, measured.tags)
+        return measured if tags == measured.tags else replace(measured, tags=tags)
+
+    def of_vm(self, vm: Vm) -> Vm:
+        """Return the VM with what was measured of it; one that runs nowhere uses nothing."""
+        measured = self.vms.get(vm.id, _UNKNOWN_VM) if vm.host is not None else _UNKNOWN_VM
+        return measured.put_on(vm)
+
+
+def needed(
+    clusters: Iterable[Cluster],
+    *,
+    tagged: bool = False,
+    host_tags: bool = False,
+    measured: Measured = Measured.FOR_RESERVATION,
+) -> Needed:
+    """Say which statistics the enabled rules need; the check of HA reservation needs all.
+
+    The tags of hosts are needed where those name failure domains, by the configuration (`tagged`) or by a
+    policy's properties, and where placement rules go by them (`host_tags`).
+    """
+    hosts = tags = host_tags or (tagged and measured > Measured.NOTHING)
+    vms = False
+    for cluster in clusters if measured > Measured.NOTHING else ():
+        enabled = [rule for rule in RULES if _is_known_in(rule, cluster)]
+        reserves = cluster.ha_reservation and measured >= Measured.FOR_RESERVATION
+        hosts = hosts or reserves or any(rule.reads_hosts for rule in enabled)
+        vms = vms or reserves or any(rule.reads_vms for rule in enabled)
+        tags = tags or bool(listed_tags(cluster.scheduling_properties))
+    return Needed(hosts or tags, vms, tags)
+
+
+def _is_known_in(rule: Rule, cluster: Cluster) -> bool:
+    """Whether the policy has its unit; of the engine's own filters nothing is read on suspicion."""
+    policy = cluster.scheduling_policy
+    if rule.ours:
+        return rule.enabled_in(cluster)
+    return policy is not None and rule.name in policy.engine_filters
+
+
+def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
+    """Measure what is wanted; raises what `EngineConnection.get` raises."""
+    # The SDK takes long to load and is not needed where somebody publishes.
+    from ovirt_placement.engine.reading.statistics import measured_hosts, measured_vms
+
+    hosts = measured_hosts(connection, tags=wanted.tags) if wanted.hosts else ()
+    vms = measured_vms(connection) if wanted.vms else ()
+    return Statistics(
+        {host.id: HostStatistics.of(host) for host in hosts},
+        {vm.id: VmStatistics.of(vm) for vm in vms if vm.host is not None},
+        {host.id: host.tags for host in hosts} if wanted.tags else {},
+        wanted,
+    )
+
+
+def with_statistics(snapshot: Snapshot, measured: Statistics) -> Snapshot:
+    """Return the snapshot with what was measured of its hosts and VMs."""
+    return replace(
+        snapshot,
+        hosts=tuple(map(measured.of_host, snapshot.hosts)),
+        vms=tuple(map(measured.of_vm, snapshot.vms)),
+    )
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Statistics that enabled rules ask for, details of VMs that keys refer to, searches for members."""
+
+    statistics: Needed = NO_STATISTICS
+    details: Detail = NO_DETAILS
+    searches: Wanted = NO_SEARCHES
+
+
+NOTHING = Needs()

@@ -1,1 +1,0 @@
-"""What is read only where an enabled rule or a key asks for it, since it costs the engine more."""

@@ -1,0 +1,269 @@
+"""A version of the engine's state, when its parts were true, and what is saved of it next to the socket."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ovirt_placement.inventory import sections
+from ovirt_placement.inventory.sections import Decoded, Section
+from ovirt_placement.model import Snapshot
+from ovirt_service.regular_files import open_regular
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@cache
+def boot_id() -> bytes:
+    """Name this run of the machine: a clock that starts with it means nothing to the next."""
+    return bytes.fromhex(_BOOT_ID.read_text().strip().replace("-", ""))
+
+
+#: The service writes, its group reads.
+_MODE = 0o640
+
+
+def replaced(path: Path, contents: Iterable[bytes]) -> tuple[int, ...]:
+    """Put a new file in the place of what is there; return its identity. Raises `OSError`."""
+    temporary = path.with_name(f"{path.name}.new")
+    try:
+        temporary.unlink(missing_ok=True)  # whatever it is: opening a FIFO would wait for its reader
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with open(os.open(temporary, flags, _MODE), "wb") as file:
+            file.writelines(contents)
+            file.flush()
+            found = identity(os.fstat(file.fileno()))
+        temporary.rename(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)  # it takes the room that others need
+        raise
+    return found
+
+
+def identity(found: os.stat_result) -> tuple[int, ...]:
+    """What distinguishes a file from another that was put in its place: inode, mode, owner and length."""
+    return found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_gid, found.st_size
+
+
+_NEVER = float("-inf")
+
+
+class Moments(NamedTuple):
+    """Since when the parts of a snapshot may be out of date, by `now`; minus infinity for never read."""
+
+    #: When the engine was last asked what has changed; what happened later may be missing, and of a few
+    #: objects about which it takes long to answer also what happened before.
+    read_at: float
+    #: When all was last read, whatever had changed.
+    whole_at: float = _NEVER
+    #: When it was last read how busy hosts and VMs are.
+    statistics_at: float = _NEVER
+    #: When the store was last asked for placement keys, whether or not it answered.
+    store_asked_at: float = _NEVER
+    #: When the placement keys were those of the store.
+    keys_at: float = _NEVER
+    #: When all that placement keys refer to was last read of all VMs; what events reported since is there,
+    #: too.
+    details_at: float = _NEVER
+    #: When the engine last answered all searches for members of placement rules.
+    searches_at: float = _NEVER
+
+    @property
+    def as_of(self) -> float:
+        """What happened before this moment is there, as far as the engine and the store reported it.
+
+        A store that does not answer makes nothing older: what it said last counts.
+        """
+        return min(self.read_at, self.store_asked_at)
+
+    @property
+    def store_answers(self) -> bool:
+        """Whether the store could be read when it was last asked for placement keys."""
+        return self.keys_at == self.store_asked_at
+
+
+class Outcomes(NamedTuple):
+    """How many of the latest guesses where a VM would start were right, and how many wrong.
+
+    Those of VMs that ended apart from others of their hard groups are counted by themselves.
+    """
+
+    right: int
+    wrong: int
+    apart: int
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What the inventory service knows, in a version."""
+
+    #: The same number means the same content; a higher one is newer, also after the service restarted.
+    version: int
+    moments: Moments
+    decoded: Decoded
+    outcomes: Outcomes
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.decoded.snapshot
+
+    @property
+    def age_seconds(self) -> float:
+        """How long ago something may have happened that is not there."""
+        return now() - self.moments.as_of
+
+    @property
+    def engine_age_seconds(self) -> float | None:
+        """How long ago the engine was last asked what has changed."""
+        return age(self.moments.read_at)
+
+    @property
+    def whole_age_seconds(self) -> float | None:
+        """How long ago all was last read, whatever had changed; None if that was never."""
+        return age(self.moments.whole_at)
+
+    @property
+    def statistics_age_seconds(self) -> float | None:
+        """How old the figures of CPU and memory use are; None if there are none."""
+        return age(self.moments.statistics_at)
+
+    @property
+    def keys_age_seconds(self) -> float | None:
+        """How long ago the placement keys were those of the store; None if it never could be read."""
+        return age(self.moments.keys_at)
+
+    @property
+    def details_age_seconds(self) -> float | None:
+        """How long ago disks, interfaces or owners of all VMs were read; None if not all are there."""
+        return age(self.moments.details_at)
+
+    @property
+    def searches_age_seconds(self) -> float | None:
+        """How long ago the searches of placement rules were answered; None if not all were."""
+        return age(self.moments.searches_at)
+
+
+def age(moment: float) -> float | None:
+    """How many seconds ago a moment was; None for never."""
+    return None if moment == _NEVER else now() - moment
+
+
+def now() -> float:
+    """Seconds since the machine started: one clock for all its processes, that nobody sets."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+STATE_FILE = "state"
+#: Larger than any engine's: who can write here must not fill the memory.
+_LARGEST = 1 << 30
+
+
+_CHECKSUM_SIZE = 4
+
+
+class _Saved(msgspec.Struct, frozen=True, array_like=True):
+    #: Of the machine's run, since moments count from there, and of what was saved: another is not read.
+    boot: bytes
+    release: str
+    version: int
+    moments: tuple[float, ...]
+    versions: tuple[int, ...]
+    contents: tuple[bytes, ...]
+
+
+#: What is saved holds records of the model: another shape of these is another release.
+STATE_RELEASE = "1"
+
+
+def save_state(directory: Path, version: int, moments: Moments, encoded: tuple[Section, ...]) -> None:
+    """Put the state in the place of the one that was saved before. Raises `OSError`."""
+    saved = _Saved(
+        boot_id(),
+        STATE_RELEASE,
+        version,
+        tuple(moments),
+        tuple(each.version for each in encoded),
+        tuple(each.content for each in encoded),
+    )
+    content = msgspec.msgpack.encode(saved)
+    replaced(directory / STATE_FILE, (_checksum(content), content))
+
+
+def restore_state(directory: Path, oldest: float) -> Publication | None:
+    """What was saved, if it holds at this moment or later; None if it is older, damaged, or is not there."""
+    try:
+        with open(open_regular(directory / STATE_FILE, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            if os.fstat(file.fileno()).st_size > _LARGEST:
+                return None
+            checksum, content = file.read(_CHECKSUM_SIZE), file.read()
+        if checksum != _checksum(content):
+            return None
+        saved = msgspec.msgpack.decode(content, type=_Saved)
+        moments = Moments(*saved.moments)
+        if (saved.boot, saved.release) != (boot_id(), STATE_RELEASE) or not oldest <= moments.as_of <= now():
+            return None
+        decoded = sections.decode(saved.versions, saved.contents.__getitem__)
+        return Publication(saved.version, moments, decoded, Outcomes(0, 0, 0))
+    except (OSError, ValueError, IndexError, TypeError, msgspec.MsgspecError):
+        return None
+
+
+def _checksum(content: bytes) -> bytes:
+    return zlib.crc32(content).to_bytes(_CHECKSUM_SIZE, "big")
+
+
+NAMES_FILE = "names"
+#: No shell is to search more than these; the engine's own names are shorter.
+_MOST_NAMES = 100_000
+_LONGEST_NAME = 255
+
+
+class NameList:
+    """A file with lines of kind, tab, name: written only when names have changed."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / NAMES_FILE
+        self._written: bytes | None = None
+
+    def publish(self, snapshot: Snapshot) -> None:
+        """Write the names, if they are not what was written; where that fails, the next call tries again."""
+        content = names_text(snapshot).encode()
+        if content == self._written:
+            return
+        with contextlib.suppress(OSError):  # no decision waits for what only shells read
+            replaced(self._path, (content,))
+            self._written = content
+
+    def withdraw(self) -> None:
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+
+
+def names_text(snapshot: Snapshot) -> str:
+    """One line for each name: its kind (`vm`, `host`, `cluster`, `group`), a tab, the name.
+
+    Left out is what a line of text or an argument cannot hold: control characters, a leading hyphen.
+    """
+    lines = sorted({f"{kind}\t{name}\n" for kind, name in _named(snapshot) if _is_plain(name)})
+    return "".join(lines[:_MOST_NAMES])
+
+
+def _named(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    yield from (("cluster", each.name) for each in snapshot.clusters)
+    yield from (("group", each.name) for each in snapshot.affinity_groups)
+    yield from (("host", each.name) for each in snapshot.hosts)
+    yield from (("vm", each.name) for each in snapshot.vms)
+
+
+def _is_plain(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and name.isprintable() and not name.startswith("-")

@@ -1,1 +1,0 @@
-"""What the service publishes: the file that readers map, and the socket that wakes them."""
