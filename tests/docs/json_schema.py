@@ -10,7 +10,7 @@ import msgspec
 
 from ovirt_enforcer.cli.history import PlanDecided, UserActionDone
 from ovirt_enforcer.history import WhyNot
-from ovirt_enforcer.on_request.plans import PlansBack, RoomFound
+from ovirt_enforcer.plans import PlansBack, RoomFound
 from ovirt_enforcer.policy_simulation.simulation import Simulations
 from ovirt_placement.answers import catalogue
 from ovirt_placement.answers.plans.maintenance import MaintenancePlans

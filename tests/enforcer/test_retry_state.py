@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from ovirt_enforcer.retry_state import RetryState
+from ovirt_enforcer.log import RetryState
 from ovirt_service.errors import UserError
 
 

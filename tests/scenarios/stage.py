@@ -18,12 +18,12 @@ from typing import Any
 import msgspec
 import sqlalchemy
 
-from ovirt_enforcer.actions.executor import Executor, HostExecutor
-from ovirt_enforcer.actions.other_movers import Origins
-from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.actions.executor import Executor
+from ovirt_enforcer.actions.recent_moves import Origins
+from ovirt_enforcer.gates.admission import Memory
 from ovirt_enforcer.maintenance.drains import DrainWatch
+from ovirt_enforcer.maintenance.run_state import UpgradeFlags
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns
-from ovirt_enforcer.maintenance.upgrade_flag import UpgradeFlags
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leader import Leader
@@ -224,9 +224,6 @@ def daemon_of(
         recorder.ended,
         patience_seconds=patience_seconds,
     )
-    host_executor = HostExecutor(
-        connection, store, settings, clock, leader.still_leads, patience_seconds=patience_seconds
-    )
     parts = Parts(
         settings,
         PlannersHere(),
@@ -241,7 +238,7 @@ def daemon_of(
         MaintenanceRuns(
             maintenance,
             store,
-            host_executor,
+            executor,
             announcements,
             settings.maintenance,
             UpgradeFlags(connection),
@@ -251,7 +248,7 @@ def daemon_of(
     whole: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)
     try:
         drains = DrainWatch(Notifications(), clock, 2 * settings.interval_seconds)
-        shown = (executor, host_executor, recorder, drains, *watchers)
+        shown = (executor, recorder, drains, *watchers)
         yield Daemon(read or whole, store, leader, parts, metrics, shown)
     finally:
         for part in (memory, *stores):

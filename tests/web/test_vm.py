@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from ovirt_enforcer.cli.main import main as enforcer
-from ovirt_enforcer.on_request.plans import room_for
+from ovirt_enforcer.plans import room_for
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.store.approvals import ApprovalStore

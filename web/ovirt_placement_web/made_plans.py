@@ -9,14 +9,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from ovirt_enforcer import configured
-from ovirt_enforcer.on_request.engine_state import read_engine_state, way_back
-from ovirt_enforcer.on_request.maintenance_runs import domains_of, in_order_of_plan
-from ovirt_enforcer.on_request.plans import (
+from ovirt_enforcer.engine_state import read_engine_state, way_back
+from ovirt_enforcer.orders import domains_of, in_order_of_plan
+from ovirt_enforcer.plans import (
     RoomFound,
     maintenance_options,
     maintenance_planned,
+    plan_options,
     planned_in_process,
+    planning_seconds,
     room_for,
 )
 from ovirt_enforcer.settings import EnforcerSettings
@@ -70,7 +71,7 @@ class MadePlans:
     def plan(self, cluster: Cluster, staying: Mapping[str, str]) -> MadePlan:
         """What would be done now if these VMs stayed where they are, with the reasons. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
-        seconds = min(configured.seconds(settings), _MOST_SECONDS)
+        seconds = min(planning_seconds(settings), _MOST_SECONDS)
         found = read_engine_state(self._config, ENGINE_SECONDS)
         made = planned_in_process(found, cluster.id, seconds, staying)
         return self._keep(
@@ -101,14 +102,14 @@ class MadePlans:
     ) -> WhatIfDocument:
         """What would come of changing groups, if what is configured is repaired. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
-        repair = configured.options(settings).repair
+        repair = plan_options(settings).repair
         change = (gone, meant, conflicts)
         return in_process(of_groups.foreseen, snapshot, *change, repair=repair, seconds=_MOST_SECONDS)
 
     def keys_foreseen(self, snapshot: Snapshot, change: keys.KeyChange) -> WhatIfDocument:
         """What would come of changing placement keys, likewise. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
-        repair = configured.options(settings).repair
+        repair = plan_options(settings).repair
         return in_process(of_keys.foreseen, snapshot, change, (), repair=repair, seconds=_MOST_SECONDS)
 
     def maintenance(self, hosts: Sequence[str], stopped: Collection[str], back: Return) -> ClusterMaintenance:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ovirt_enforcer.on_request.maintenance_runs import ORDERS, check_settings, run_meant
-from ovirt_enforcer.on_request.maintenance_runs import begin as begin_run
+from ovirt_enforcer.orders import ORDERS, check_settings, run_meant
+from ovirt_enforcer.orders import begin as begin_run
 from ovirt_placement import inventory
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.maintenance import Return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ovirt_enforcer.on_request.orders import Misfits, order_looked_at
+from ovirt_enforcer.orders import Misfits, order_looked_at
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.opening import opened
 from ovirt_placement_web.acting import Asked, Stale, asked_by, carried_out, cluster_of

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ovirt_enforcer.on_request.plans import RoomFound
+from ovirt_enforcer.plans import RoomFound
 from ovirt_placement.answers import configured
 from ovirt_placement.answers.configured import ConfiguredName
 from ovirt_placement.answers.conflicts import ConflictsDocument, conflicts

@@ -10,10 +10,14 @@ import logging
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ovirt_enforcer.actions.following import Following, HostProgress, Transitions, host_progress, vm_progress
+from ovirt_enforcer.actions.following import (
+    OF_VMS,
+    Following,
+    Transitions,
+)
 from ovirt_enforcer.actions.recent_moves import cause_of, digest
 from ovirt_enforcer.gates.admission import Admitted, AdmittedAction
 from ovirt_enforcer.settings import EnforcerSettings
@@ -31,11 +35,10 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
 from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.fencing import LeaseLost
-from ovirt_placement.store.intents import IntendedMigration, Intent, IntentKind, IntentState, Store, StoreAway
+from ovirt_placement.store.intents import IntendedMigration, Intent, IntentKind, Store, StoreAway
 from ovirt_placement.store.pauses import Paused
 from ovirt_service.saying import Said
 
-_OF_VMS: Final = (IntentKind.STOP_VM, IntentKind.START_VM)
 _HOST_REQUESTS: Final[dict[IntentKind, Callable[..., None]]] = {
     IntentKind.DEACTIVATE_HOST: hosts.deactivate,
     IntentKind.UPGRADE_HOST: hosts.upgrade,
@@ -86,8 +89,11 @@ class _Key(NamedTuple):
     begins: bool
 
 
-class _Executor:
-    """Writes intents down, and sends their requests as long as that is right."""
+class Executor:
+    """Writes intents down, sends their requests as long as that is right, and follows them; for one thread.
+
+    A request that takes long holds up neither the thread nor any other request.
+    """
 
     def __init__(
         self,
@@ -103,8 +109,8 @@ class _Executor:
         """`clock` gives seconds that only grow, also while the process is stopped.
 
         `still_leads` is asked just before a request whether the epoch of its decision lasts. `began` gets
-        what is about to be asked for, `ended` each migration whose end is known. An answer that takes longer
-        than `patience_seconds` is taken in when it comes.
+        the migrations that are about to be asked for, `ended` each whose end is known. An answer that takes
+        longer than `patience_seconds` is taken in when it comes.
         """
         self._connection = connection
         self._store = store
@@ -113,6 +119,7 @@ class _Executor:
         self._still_leads = still_leads
         self._began = began
         self._transitions = Transitions(store, ended)
+        self._following = Following(connection, self._transitions, settings, clock)
         self._dialogues: Dialogues[_Key] = Dialogues(patience_seconds=patience_seconds)
         #: Ids of intents whose requests are not answered yet.
         self._requested: set[int] = set()
@@ -122,75 +129,12 @@ class _Executor:
         """Learn the names of VMs and hosts."""
         self._transitions.look(snapshot)
 
-    def _prepare(
-        self, task: MigrationTask | ActionTask, intended: Iterable[IntendedMigration]
-    ) -> tuple[Intent, ...]:
-        return self._store.prepare(tuple(intended), epoch=task.epoch, paused_by=_paused_by(task))
+    def read_host(self, host: str) -> HostState | None:
+        """Read a host now. Raises what `EngineConnection.get` raises."""
+        return hosts.read_host(self._connection, host)
 
-    def _ask(
-        self,
-        task: MigrationTask | ActionTask,
-        intents: tuple[Intent, ...],
-        request: Callable[..., None],
-        rejected: Callable[[Rejection], tuple[Callable[..., Intent], Cause]],
-    ) -> Dialogue[tuple[Intent, ...]]:
-        """Send the request of intents, and record its answer; `rejected` says how a refusal is recorded."""
-        record, sent = self._transitions.record, False
-
-        def check() -> None:
-            nonlocal sent
-            self._check(task)
-            sent = True
-
-        try:
-            yield partial(request, check=check)
-        except Rejection as rejection:
-            transition, cause = rejected(rejection)
-            return record(intents, transition, str(rejection).removesuffix("."), cause)
-        except (LeaseLost, StoreAway):
-            raise  # it is the next leader's to record, or it cannot be now
-        except (EngineAway, EngineSetupError, Stale, Paused) as obstacle:
-            unreachable = isinstance(obstacle, EngineAway) and not obstacle.request_sent
-            # That it never left this machine is sure before the check, and where that or a connection failed.
-            if not sent or unreachable or isinstance(obstacle, Stale | Paused):
-                record(intents, self._store.fail, None, Cause.NEVER_ASKED)
-            else:
-                record(intents, self._store.lose, str(obstacle))
-            raise
-        except EngineFault as fault:
-            return record(intents, self._store.lose, str(fault))
-        return record(intents, self._store.accept)
-
-    def _check(self, task: MigrationTask | ActionTask) -> None:
-        """Raise `LeaseLost`, `Stale`, `Paused` or `StoreAway` if a request must not be sent any more.
-
-        A log-in and much else may have taken time since the intents were written.
-        """
-        if not self._still_leads(task.epoch):
-            raise LeaseLost(f"epoch {task.epoch} of the lease is over: another may lead now")
-        if self._clock() > task.fresh_until:
-            raise Stale("what was read of the engine has grown too old before the request could be sent")
-        self._store.check_pauses(_paused_by(task))
-
-
-def _paused_by(task: MigrationTask | ActionTask) -> tuple[str, str]:
-    """What was paused while the engine was away may have the cluster's name in place of its id."""
-    cluster = task.snapshot.cluster_by_id[task.admitted.cluster]
-    return cluster.id, cluster.name
-
-
-class Executor(_Executor):
-    """Begins migrations, and follows them to their ends; for one thread.
-
-    A request that takes long holds up neither the thread nor any other request.
-    """
-
-    @cached_property
-    def _following(self) -> Following:
-        return Following(self._connection, self._transitions, self._settings, self._clock)
-
-    def begin(self, task: MigrationTask) -> tuple[Intent, ...]:
-        """Ask the engine for the migration of an admitted step; return its intents as they are afterwards.
+    def begin(self, task: MigrationTask | ActionTask) -> tuple[Intent, ...]:
+        """Ask the engine for what was admitted; return its intents as they are afterwards.
 
         Where the engine takes long to answer, they are as they were prepared, and `answers` gives the rest.
 
@@ -199,10 +143,15 @@ class Executor(_Executor):
         somebody has migrations paused, and `Stale` if the snapshot has grown too old: with these four the
         engine is not asked.
         """
-        intents = self._prepare(task, _intended(task))
-        self._began(intents)
+        if isinstance(task, MigrationTask):
+            intents = self._prepare(task, _intended(task))
+            self._began(intents)
+            request = self._migration(task, intents)
+        else:
+            intents = self._prepare(task, _intended_action(task))
+            request = self._action(task, intents)
         key = _Key(task.admitted.cluster, intents[0].id, begins=True)
-        self._dialogues.begin(key, self._request(task, intents))
+        self._dialogues.begin(key, request)
         self._dialogues.wait()
         outcome = self._dialogues.take_one(key)
         return intents if outcome is None else outcome.result()
@@ -212,6 +161,17 @@ class Executor(_Executor):
         self._look_at(
             (intent, self._following.follow(intent)) for intent in intents if intent.id not in self._requested
         )
+
+    def follow_actions(self, intents: Iterable[Intent]) -> None:
+        """Look once at actions; what became of them, the store shows. Raises `EngineAway` or `StoreAway`."""
+        looks = [
+            (one, self._following.follow_action(one)) for one in intents if one.id not in self._requested
+        ]
+        self._look_at(looks)
+        for intent, _ in looks:
+            outcome = self._dialogues.take_one(_Key(intent.cluster, intent.id, begins=False))
+            if outcome is not None and not outcome.late:
+                outcome.result()
 
     def reconsider(self, history: Iterable[Intent], snapshot: Snapshot) -> None:
         """Follow again what was given up without a trace, and turns out to have begun nevertheless."""
@@ -241,7 +201,12 @@ class Executor(_Executor):
                 self._dialogues.begin(key, _as_changed(dialogue))
         self._dialogues.wait()
 
-    def _request(self, task: MigrationTask, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
+    def _prepare(
+        self, task: MigrationTask | ActionTask, intended: Iterable[IntendedMigration]
+    ) -> tuple[Intent, ...]:
+        return self._store.prepare(tuple(intended), epoch=task.epoch, paused_by=_paused_by(task))
+
+    def _migration(self, task: MigrationTask, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
         step = task.admitted.step
         chosen = None if self._settings.target == "engine" else step.target
 
@@ -258,11 +223,73 @@ class Executor(_Executor):
             intents[0].correlation_id,
             closure=step.closure,
         )
+        return self._ask(task, intents, request, rejected)
+
+    def _action(self, task: ActionTask, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
+        action = task.admitted.action
+        more: dict[str, Any] = {"reboot": task.reboot} if action.kind is IntentKind.UPGRADE_HOST else {}
+        request = partial(
+            _HOST_REQUESTS[action.kind],
+            self._connection,
+            action.vm if action.kind in OF_VMS else action.host,
+            intents[0].correlation_id,
+            **more,
+        )
+        return self._ask(task, intents, request, lambda rejection: (self._store.fail, Cause.TARGET_REFUSED))
+
+    def _ask(
+        self,
+        task: MigrationTask | ActionTask,
+        intents: tuple[Intent, ...],
+        request: Callable[..., None],
+        rejected: Callable[[Rejection], tuple[Callable[..., Intent], Cause]],
+    ) -> Dialogue[tuple[Intent, ...]]:
+        """Send the request of intents, and record its answer; `rejected` says how a refusal is recorded."""
+        record, sent = self._transitions.record, False
         self._requested.update(intent.id for intent in intents)
+
+        def check() -> None:
+            nonlocal sent
+            self._check(task)
+            sent = True
+
         try:
-            return (yield from self._ask(task, intents, request, rejected))
+            yield partial(request, check=check)
+        except Rejection as rejection:
+            transition, cause = rejected(rejection)
+            return record(intents, transition, str(rejection).removesuffix("."), cause)
+        except (LeaseLost, StoreAway):
+            raise  # it is the next leader's to record, or it cannot be now
+        except (EngineAway, EngineSetupError, Stale, Paused) as obstacle:
+            unreachable = isinstance(obstacle, EngineAway) and not obstacle.request_sent
+            # That it never left this machine is sure before the check, and where that or a connection failed.
+            if not sent or unreachable or isinstance(obstacle, Stale | Paused):
+                record(intents, self._store.fail, None, Cause.NEVER_ASKED)
+            else:
+                record(intents, self._store.lose, str(obstacle))
+            raise
+        except EngineFault as fault:
+            return record(intents, self._store.lose, str(fault))
         finally:
             self._requested.difference_update(intent.id for intent in intents)
+        return record(intents, self._store.accept)
+
+    def _check(self, task: MigrationTask | ActionTask) -> None:
+        """Raise `LeaseLost`, `Stale`, `Paused` or `StoreAway` if a request must not be sent any more.
+
+        A log-in and much else may have taken time since the intents were written.
+        """
+        if not self._still_leads(task.epoch):
+            raise LeaseLost(f"epoch {task.epoch} of the lease is over: another may lead now")
+        if self._clock() > task.fresh_until:
+            raise Stale("what was read of the engine has grown too old before the request could be sent")
+        self._store.check_pauses(_paused_by(task))
+
+
+def _paused_by(task: MigrationTask | ActionTask) -> tuple[str, str]:
+    """What was paused while the engine was away may have the cluster's name in place of its id."""
+    cluster = task.snapshot.cluster_by_id[task.admitted.cluster]
+    return cluster.id, cluster.name
 
 
 def _as_changed(dialogue: Dialogue[Intent | None]) -> Dialogue[tuple[Intent, ...]]:
@@ -288,87 +315,12 @@ def _intended(task: MigrationTask) -> Iterator[IntendedMigration]:
         )
 
 
-class HostExecutor(_Executor):
-    """Begins actions on hosts, and follows them to their ends; for one thread."""
-
-    @cached_property
-    def hosts(self) -> dict[str, HostState | None]:
-        """What was read of hosts last, by id."""
-        return {}
-
-    def read(self, host: str) -> HostState | None:
-        """Read a host now. Raises what `EngineConnection.get` raises."""
-        return hosts.read_host(self._connection, host)
-
-    def begin(self, task: ActionTask) -> None:
-        """Write an action down and ask the engine for it; what becomes of it, the store shows.
-
-        A refusal ends it as failed. Raises what `Executor.begin` raises.
-        """
-        action = task.admitted.action
-        intended = IntendedMigration(
-            kind=action.kind,
-            vm=action.vm,
-            cluster=task.admitted.cluster,
-            source=None,
-            target=action.host,
-            correlation_id=uuid.uuid4().hex,
-        )
-        (intent,) = self._prepare(task, [intended])
-        key = _Key(intent.cluster, intent.id, begins=True)
-        self._dialogues.begin(key, self._request_action(task, intent))
-        self._take()
-
-    def follow(self, intents: Iterable[Intent]) -> None:
-        """Look once at each action that is not known to have ended. Raises `EngineAway` or `StoreAway`."""
-        for intent in intents:
-            key = _Key(intent.cluster, intent.id, begins=True)
-            if key not in self._dialogues:
-                self._dialogues.begin(key, self._follow(intent))
-        self._take()
-
-    def _take(self) -> None:
-        self._dialogues.wait()
-        for _, outcome in self._dialogues.take():
-            if outcome.error is not None and not outcome.late:
-                raise outcome.error
-
-    def _request_action(self, task: ActionTask, intent: Intent) -> Dialogue[tuple[Intent, ...]]:
-        action = task.admitted.action
-        more: dict[str, Any] = {"reboot": task.reboot} if action.kind is IntentKind.UPGRADE_HOST else {}
-        subject = action.vm if action.kind in _OF_VMS else action.host
-        request = _HOST_REQUESTS[action.kind]
-        return self._ask(
-            task,
-            (intent,),
-            partial(request, self._connection, subject, intent.correlation_id, **more),
-            lambda rejection: (self._store.fail, Cause.TARGET_REFUSED),
-        )
-
-    def _follow(self, intent: Intent) -> Dialogue[None]:
-        progress = yield from self._progress(intent)
-        accepted = intent.state is IntentState.ACCEPTED
-        if progress is HostProgress.NOT_BEGUN:
-            if intent.age_seconds >= self._settings.settle_seconds:
-                cause = None if accepted else Cause.NO_TRACE
-                self._transitions.end(
-                    intent, self._store.fail, "it had no effect" if accepted else intent.error, cause
-                )
-            return
-        if not accepted:
-            self._transitions.end(intent, self._store.accept)
-        if progress is HostProgress.DONE:
-            self._transitions.end(intent, self._store.finish)
-        elif progress is HostProgress.FAILED:
-            state = self.hosts.get(intent.target)
-            self._transitions.end(
-                intent, self._store.fail, f"the host is {state.status if state else 'gone'}"
-            )
-
-    def _progress(self, intent: Intent) -> Dialogue[HostProgress]:
-        if intent.kind in _OF_VMS:
-            vm = yield partial(migration.read_vm, self._connection, intent.vm)
-            return vm_progress(intent.kind, vm)
-        host = yield partial(hosts.read_host, self._connection, intent.target)
-        self.hosts[intent.target] = host
-        return host_progress(intent.kind, host)
+def _intended_action(task: ActionTask) -> Iterator[IntendedMigration]:
+    yield IntendedMigration(
+        kind=task.admitted.action.kind,
+        vm=task.admitted.action.vm,
+        cluster=task.admitted.cluster,
+        source=None,
+        target=task.admitted.action.host,
+        correlation_id=uuid.uuid4().hex,
+    )

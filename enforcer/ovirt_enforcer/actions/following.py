@@ -14,7 +14,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.dialogues import Dialogue
 from ovirt_placement.engine.reading import events, jobs
-from ovirt_placement.engine.writing import migration
+from ovirt_placement.engine.writing import hosts, migration
 from ovirt_placement.engine.writing.hosts import HostState
 from ovirt_placement.engine.writing.migration import Progress, VmState, Watch
 from ovirt_placement.model import Snapshot
@@ -88,7 +88,7 @@ class Transitions:
                 continue
             _log.info("%s: %s", self._title(after), ": ".join(filter(None, (after.state, after.reason))))
             recorded.append(after)
-            if not after.open:
+            if not after.open and after.kind is IntentKind.MIGRATE_VM:
                 self._ended(after)
         return tuple(recorded)
 
@@ -206,6 +206,33 @@ class Following:
             if self._reconsidered.get(intent.id) != place:
                 yield intent, self._reconsider(intent, place)
 
+    def follow_action(self, intent: Intent) -> Dialogue[Intent | None]:
+        """Look once at an action on a host, or for one, that is not known to have ended.
+
+        Raises what `follow` raises.
+        """
+        progress, status = yield from self._action_progress(intent)
+        accepted = intent.state is IntentState.ACCEPTED
+        if progress is HostProgress.NOT_BEGUN:
+            if intent.age_seconds < self._settings.settle_seconds:
+                return None
+            why = ("it had no effect", None) if accepted else (intent.error, Cause.NO_TRACE)
+            return self._transitions.end(intent, self._store.fail, *why)
+        if not accepted:
+            self._transitions.end(intent, self._store.accept)
+        if progress is HostProgress.DONE:
+            return self._transitions.end(intent, self._store.finish)
+        if progress is HostProgress.FAILED:
+            return self._transitions.end(intent, self._store.fail, f"the host is {status}")
+        return None
+
+    def _action_progress(self, intent: Intent) -> Dialogue[tuple[HostProgress, str]]:
+        if intent.kind in OF_VMS:
+            vm = yield self._read(intent)
+            return vm_progress(intent.kind, vm), "gone"
+        host = yield partial(hosts.read_host, self._connection, intent.target)
+        return host_progress(intent.kind, host), host.status if host else "gone"
+
     def _reconsider(self, intent: Intent, place: tuple[str | None, str]) -> Dialogue[Intent | None]:
         yield from self._confirmed(intent)
         self._reconsidered[intent.id] = place
@@ -265,6 +292,10 @@ class Following:
 def _without_trace(intent: Intent) -> bool:
     """Whether it was given up lately since nothing of it was to be seen."""
     return intent.cause is Cause.NO_TRACE and intent.age_seconds < _RECONSIDERED_SECONDS
+
+
+#: Actions on VMs, for the maintenance of a host.
+OF_VMS: Final = (IntentKind.STOP_VM, IntentKind.START_VM)
 
 
 class HostProgress(StrEnum):

@@ -1,27 +1,164 @@
-"""What recent moves of VMs hold back: the engine refused them, or they go round in circles."""
+"""Who moved a VM lately, and what follows: it, its soft rules or a target are left alone for a while."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, takewhile
+from itertools import takewhile
 from math import inf
 from typing import Final
 
 import msgspec
 
-from ovirt_enforcer.actions.other_movers import Origins
-from ovirt_enforcer.gates.gate import asked, by_vm, refused
+from ovirt_enforcer.gates.gate import Held, asked, by_vm, refused
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.reading import events
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Rejection
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.model.names import host_name
+from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.model.statistics import UNMEASURED
+from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.back_off import BackOff
+
+
+class Origins:
+    """Who else migrates VMs, by the engine's events. Methods raise what `EngineConnection.get` raises."""
+
+    def __init__(self, connection: EngineConnection) -> None:
+        self._connection = connection
+        #: What `undone_after` found, by intent and the VM's host since.
+        self._known: dict[tuple[int, str | None], float] = {}
+
+    def who_moved(self, vm: str, ours: Collection[str]) -> str:
+        """The engine's sentence about the last migration of a VM that was none of ours, by correlation id."""
+        begun = [event for event in self._begun(vm) if (event.correlation_id or "") not in ours]
+        return begun[-1].description.strip() if begun else "the engine's events do not show by whom"
+
+    def undone_after(self, intent: Intent, host: str | None) -> float:
+        """How many seconds after a migration of ours somebody else last moved its VM, which is on `host` now.
+
+        0 where events do not show it. Both moments are those of the engine's clock, which is asked once.
+        """
+        if (intent.id, host) not in self._known:
+            self._known[intent.id, host] = self._undone_after(intent)
+        return self._known[intent.id, host]
+
+    def _undone_after(self, intent: Intent) -> float:
+        begun = self._begun(intent.vm)
+        own = intent.correlation_id.partition("-")[0]
+        ours = [event for event in begun if event.correlation_id == own]
+        others = [event for event in begun if event.correlation_id != own]
+        if not ours or not others or others[-1].id < ours[-1].id:
+            return 0.0
+        took = max(0.0, intent.updated - intent.created)
+        return max(0.0, others[-1].time - ours[-1].time - took)
+
+    def _begun(self, vm: str) -> list[events.EngineEvent]:
+        found = events.find_migration_events(self._connection, vm_id=vm)
+        return [event for event in found if event.code in events.STARTED]
+
+
+#: How often a VM must have come to a host where it was before: once, somebody may have decided otherwise.
+_RETURNS: Final = 2
+#: How many hosts of a VM are remembered.
+_REMEMBERED: Final = 20
+#: A migration of ours may have ended a little before the reading that shows it.
+_SLACK_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Restless:
+    """A VM that somebody else moves to and fro."""
+
+    vm: str
+    #: The hosts that it was on, the last one now.
+    hosts: tuple[str, ...]
+    #: Since the first of these migrations, and until it counts as at rest if nobody moves it again.
+    within_seconds: float
+    left_seconds: float
+
+    def reason(self, snapshot: Snapshot) -> str:
+        names = sorted(host_name(host, snapshot) for host in {*self.hosts})
+        return f"somebody else moves it to and fro between {' and '.join(names)}"
+
+
+@dataclass(slots=True)
+class _Way:
+    """Where a VM has been, and when somebody else moved it."""
+
+    hosts: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    moments: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED - 1))
+
+
+class Movements:
+    """Finds VMs that others move to and fro, over the readings of one process.
+
+    A plan that counts on where such a VM is would be out of date before it is carried out: the VM is left
+    alone, and so are its soft rules. Nothing of this must survive: after a restart it is found out again.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        """A VM that nobody moved for this many `seconds` is at rest."""
+        self._seconds = seconds
+        self._clock = clock
+        self._looked_at = clock()
+        self._hosts: dict[str, str] = {}
+        self._ways: dict[str, _Way] = {}
+
+    def look(self, snapshot: Snapshot, migrations: Iterable[Intent]) -> Mapping[str, Restless]:
+        """Take note of a reading; return the VMs that are restless, by VM id.
+
+        `migrations` are those of the enforcer, open and ended: what these explain is no movement of others.
+        """
+        now = self._clock()
+        lately = now - self._looked_at + _SLACK_SECONDS
+        ours = {(one.vm, one.target) for one in migrations if one.open or _arrived(one, lately)}
+        self._looked_at = now
+        serving = {host.id for host in snapshot.hosts if host.status == "up"}
+        for vm in snapshot.vms:
+            self._note(vm, ours, serving, now)
+        self._forget(snapshot.vm_by_id.keys(), now)
+        return {vm: found for vm, way in self._ways.items() if (found := self._found(vm, way, now))}
+
+    def _note(self, vm: Vm, ours: Collection[tuple[str, str]], serving: Collection[str], now: float) -> None:
+        before = self._hosts.get(vm.id)
+        if vm.host is None:
+            self._hosts.pop(vm.id, None)  # its next start places it again
+            self._ways.pop(vm.id, None)
+            return
+        self._hosts[vm.id] = vm.host
+        if before is None or before == vm.host or (vm.id, vm.host) in ours:
+            return
+        if before not in serving:
+            return  # it had to leave: the host is drained, or has failed
+        way = self._ways.setdefault(vm.id, _Way())
+        if not way.hosts or way.hosts[-1] != before:
+            way.hosts.append(before)
+        way.hosts.append(vm.host)
+        way.moments.append(now)
+
+    def _forget(self, known: Collection[str], now: float) -> None:
+        for vm in [vm for vm, way in self._ways.items() if now - way.moments[-1] >= self._seconds]:
+            del self._ways[vm]
+        for gone in self._hosts.keys() - known:
+            del self._hosts[gone]
+            self._ways.pop(gone, None)
+
+    def _found(self, vm: str, way: _Way, now: float) -> Restless | None:
+        if len(way.hosts) - len({*way.hosts}) < _RETURNS:
+            return None
+        return Restless(vm, tuple(way.hosts), now - way.moments[0], self._seconds - (now - way.moments[-1]))
+
+
+def _arrived(intent: Intent, lately_seconds: float) -> bool:
+    return intent.state is IntentState.DONE and intent.age_seconds < lately_seconds
+
 
 _DIGITS = 12
 
@@ -98,32 +235,26 @@ def cause_of(rejection: Rejection, target_name: str | None) -> Cause:
 
 def refused_targets(
     snapshot: Snapshot, history: Sequence[Intent], first_seconds: float
-) -> dict[tuple[str, str], str]:
-    """Targets that VMs are not sent to for now, with the reason, by VM and host id.
+) -> dict[tuple[str, str], Held]:
+    """Targets that VMs are not sent to for now, by VM and host id.
 
     One may be asked for again as soon as the circumstances of the migration have changed, or after a pause:
     `first_seconds`, doubled with each refusal in a row, up to a day.
     """
     return {
-        (last.vm, last.target): refusal_reason(last, snapshot)
+        (last.vm, last.target): Held(refusal_reason(last, snapshot), pause - last.age_seconds)
         for last, pause in _of_targets(history, first_seconds)
         if last.age_seconds < pause and _unchanged(last, snapshot)
     }
 
 
-def refused_vms(snapshot: Snapshot, history: Sequence[Intent], first_seconds: float) -> dict[str, str]:
+def refused_vms(snapshot: Snapshot, history: Sequence[Intent], first_seconds: float) -> dict[str, Held]:
     """VMs that are left alone for now, since the engine refuses to move them at all, by VM id."""
     return {
-        last.vm: refusal_reason(last, snapshot)
+        last.vm: Held(refusal_reason(last, snapshot), pause - last.age_seconds)
         for last, pause in _of_vms(history, first_seconds)
         if last.age_seconds < pause and _unchanged(last, snapshot)
     }
-
-
-def seconds_until_asked_again(history: Sequence[Intent], first_seconds: float) -> float:
-    """How long until the next of these pauses is over; infinite without any."""
-    pauses = chain(_of_targets(history, first_seconds), _of_vms(history, first_seconds))
-    return min((pause - last.age_seconds for last, pause in pauses if last.age_seconds < pause), default=inf)
 
 
 def refusal_reason(intent: Intent, snapshot: Snapshot) -> str:
@@ -225,20 +356,14 @@ def undone_moves(
 
 def left_behind(
     snapshot: Snapshot, history: Sequence[Intent], first_seconds: float
-) -> dict[tuple[str, str], str]:
+) -> dict[tuple[str, str], Held]:
     """Hosts that we took VMs from lately, and do not send them back to for no new cause, by VM and host."""
     found = {}
     for intent, source, pause in _left(history, first_seconds):
         if intent.age_seconds < pause and _unchanged(intent, snapshot):
-            name = host_name(source, snapshot)
-            found[intent.vm, source] = f"it was taken from {name} lately, and no rule has changed since"
+            reason = f"it was taken from {host_name(source, snapshot)} lately, and no rule has changed since"
+            found[intent.vm, source] = Held(reason, pause - intent.age_seconds)
     return found
-
-
-def seconds_until_return(history: Sequence[Intent], first_seconds: float) -> float:
-    """How long until the next host may be gone back to; infinite without any that may not."""
-    left = (pause - intent.age_seconds for intent, _, pause in _left(history, first_seconds))
-    return min((seconds for seconds in left if seconds > 0), default=inf)
 
 
 def _left(history: Sequence[Intent], first_seconds: float) -> Iterator[tuple[Intent, str, float]]:
@@ -272,6 +397,8 @@ class Backoff:
     snapshot: Snapshot
     history: Sequence[Intent]
     origins: Origins
+    #: VMs that somebody else moves to and fro, by id.
+    restless: Mapping[str, Restless] = field(default_factory=dict)
 
     @cached_property
     def undone(self) -> Mapping[str, Undone]:
@@ -280,19 +407,80 @@ class Backoff:
         return undone_moves(self.snapshot, self.history, seconds, self._undone_after)
 
     @cached_property
-    def left_out(self) -> Mapping[tuple[str, str], str]:
-        """Hosts that VMs are not to be sent to, with the reason, by VM and host id."""
+    def refused_targets(self) -> Mapping[tuple[str, str], Held]:
+        """Hosts that the engine refused for VMs, by VM and host id."""
+        return refused_targets(self.snapshot, self.history, self.settings.refusal_seconds)
+
+    @cached_property
+    def refused_vms(self) -> Mapping[str, Held]:
+        """VMs that the engine refuses to move at all, by VM id."""
+        return refused_vms(self.snapshot, self.history, self.settings.refusal_seconds)
+
+    @cached_property
+    def left_behind(self) -> Mapping[tuple[str, str], Held]:
+        """Hosts that we took VMs from lately, by VM and host id."""
+        return left_behind(self.snapshot, self.history, self.settings.circle_seconds)
+
+    @property
+    def _targets(self) -> Mapping[tuple[str, str], Held]:
+        return {**self.left_behind, **self.refused_targets}
+
+    def waits(self, by_gates: Mapping[str, Held], cluster: str | None = None) -> dict[tuple[str, str], float]:
+        """What may be done in a while, and in how many seconds: VMs with hosts, or with "" for any host.
+
+        `by_gates` are the VMs that gates hold. What goes round in circles is not among it: it would again.
+        """
+        known = self.snapshot.vm_by_id
+        refused = {(vm, ""): one.seconds for vm, one in self.refused_vms.items()}
+        found = {pair: one.seconds for pair, one in self.refused_targets.items()}
+        for vm, one in by_gates.items():
+            refused[vm, ""] = max(one.seconds, refused.get((vm, ""), 0.0))
+        lasting = {*self.undone, *self.restless, *(vm for (vm, _), left in refused.items() if left == inf)}
         return {
-            **left_behind(self.snapshot, self.history, self.settings.circle_seconds),
-            **refused_targets(self.snapshot, self.history, self.settings.refusal_seconds),
+            (vm, host): seconds
+            for (vm, host), seconds in {**found, **refused}.items()
+            if vm in known and cluster in (None, known[vm].cluster)
+            if vm not in lasting and (vm, host) not in self.left_behind
         }
 
     @cached_property
+    def left_out(self) -> Mapping[tuple[str, str], str]:
+        """Hosts that VMs are not to be sent to, with the reason, by VM and host id."""
+        return {pair: one.reason for pair, one in self._targets.items()}
+
+    @cached_property
     def frozen(self) -> Mapping[str, str]:
-        """VMs that are not to be moved at all, with the reason, by VM id."""
+        """VMs that are not to be moved at all, with the reason, by VM id: plans are made around them.
+
+        Of those that others move to and fro these are the ones that no hard rule needs elsewhere.
+        """
+        clusters = {self.snapshot.vm_by_id[vm].cluster for vm in self.restless}
+        needed = {
+            location.vm
+            for cluster in clusters
+            for violation in find_violations(self.snapshot, cluster)
+            if violation.hard
+            for location in violation.locations
+        }
+        restless = {vm: one.reason(self.snapshot) for vm, one in self.restless.items() if vm not in needed}
         return {
+            **restless,
             **{vm: undone.reason(self.snapshot) for vm, undone in self.undone.items()},
-            **refused_vms(self.snapshot, self.history, self.settings.refusal_seconds),
+            **{vm: one.reason for vm, one in self.refused_vms.items()},
+        }
+
+    def restless_in(self, cluster: str) -> dict[str, Restless]:
+        """The VMs of one cluster that somebody else moves to and fro."""
+        known = self.snapshot.vm_by_id
+        return {vm: found for vm, found in self.restless.items() if known[vm].cluster == cluster}
+
+    def spared(self, cluster: str) -> dict[str, str]:
+        """The soft groups of these, with the reason: what is repaired there does not last."""
+        return {
+            group.id: f"{vm_name(vm, self.snapshot)}: {one.reason(self.snapshot)}"
+            for vm, one in self.restless_in(cluster).items()
+            for group in self.snapshot.groups_of_vm.get(vm, ())
+            if not (group.vms_rule.hard or group.hosts_rule.hard)
         }
 
     def left_out_of(self, cluster: str) -> dict[tuple[str, str], str]:
@@ -302,11 +490,13 @@ class Backoff:
 
     def seconds_left(self, cluster: str) -> float:
         """How long until the first of these is over in a cluster; infinite without any."""
-        history = [intent for intent in self.history if intent.cluster == cluster]
+        known = self.snapshot.vm_by_id
+        held = [(vm, one.seconds) for (vm, _), one in self._targets.items()]
+        held += [(vm, one.seconds) for vm, one in self.refused_vms.items()]
+        held += [(vm, one.left_seconds) for vm, one in self.undone.items()]
+        held += [(vm, one.left_seconds) for vm, one in self.restless.items()]
         return min(
-            seconds_until_asked_again(history, self.settings.refusal_seconds),
-            seconds_until_return(history, self.settings.circle_seconds),
-            *(one.left_seconds for one in self.undone.values() if one.intent.cluster == cluster),
+            (seconds for vm, seconds in held if vm in known and known[vm].cluster == cluster), default=inf
         )
 
     def _undone_after(self, intent: Intent) -> float:

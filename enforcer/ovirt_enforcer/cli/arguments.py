@@ -6,7 +6,7 @@ import argparse
 import re
 from dataclasses import replace
 
-from ovirt_enforcer.on_request.plans import Asked
+from ovirt_enforcer.plans import Asked
 from ovirt_placement import config as configuration
 from ovirt_placement.cli import question
 from ovirt_placement.cli.question import PATIENCE_SECONDS
@@ -89,17 +89,17 @@ def asked(args: argparse.Namespace) -> Asked:
         options = PlanOptions(repair=args.repair) if args.repair else PlanOptions()
         snapshot = state_file.load(args.state)
         if args.config is not None:
-            from ovirt_enforcer import configured
+            from ovirt_enforcer.plans import failure_domains
             from ovirt_enforcer.settings import EnforcerSettings
 
             config = configuration.load(args.config)
             settings = config.section("enforcer", EnforcerSettings)
-            domains = configured.domains(config.ha, snapshot)
+            domains = failure_domains(config.ha, snapshot)
             reserve = settings.ha.repair and domains is not None
             options = replace(options, reserve=reserve, domains=domains or ())
         return Asked(snapshot, options)
     # The SDK and SQLAlchemy take long to load: not for a state file.
-    from ovirt_enforcer.on_request.engine_state import read_engine_state
+    from ovirt_enforcer.engine_state import read_engine_state
 
     found = read_engine_state(configuration.load(args.config), PATIENCE_SECONDS)
     return replace(found, options=replace(found.options, repair=args.repair)) if args.repair else found

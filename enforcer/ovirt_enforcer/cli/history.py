@@ -28,7 +28,7 @@ from ovirt_enforcer.history import (
     why_not,
     why_not_text,
 )
-from ovirt_enforcer.on_request.plans import Asked
+from ovirt_enforcer.plans import Asked
 from ovirt_enforcer.settings import recorded_settings
 from ovirt_placement import config, inventory
 from ovirt_placement import config as configuration
@@ -322,7 +322,7 @@ def add_why_not(commands: argparse._SubParsersAction[argparse.ArgumentParser], s
 
 def _run_why_not(args: argparse.Namespace) -> int:
     # The SDK takes long to load: not for the history.
-    from ovirt_enforcer.on_request.engine_state import read_engine_state
+    from ovirt_enforcer.engine_state import read_engine_state
 
     config = configuration.load(args.config)
     found = read_engine_state(config, PATIENCE_SECONDS)
@@ -345,8 +345,8 @@ def _known(found: Asked, args: argparse.Namespace, vm: Vm) -> KnownHistory:
         there = settings.of_leader()
     return KnownHistory(
         snapshot=found.snapshot,
-        frozen=found.frozen,
-        held_groups=found.spared,
+        frozen=found.holding.frozen,
+        held_groups=found.holding.spared,
         plan=plans[-1] if plans else None,
         under_way=under_way,
         ended=ended,

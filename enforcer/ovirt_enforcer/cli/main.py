@@ -31,7 +31,7 @@ _SUBCOMMANDS = {
         "ovirt_enforcer.cli.plan", "show which migrations let a VM start that fits nowhere", "add_make_room"
     ),
     "maintenance": Subcommand(
-        "ovirt_enforcer.cli.maintenance_runs",
+        "ovirt_enforcer.cli.maintenance",
         "take hosts out for maintenance with every rule satisfied all the time",
     ),
     "apply": Subcommand("ovirt_enforcer.cli.orders", "ask the enforcer to execute a plan", "add_apply"),

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ovirt_enforcer.on_request.orders import check_orders, obstacle, order, settings_in_force
-from ovirt_enforcer.on_request.plans import PlansBack
+from ovirt_enforcer.orders import check_orders, obstacle, order, settings_in_force
+from ovirt_enforcer.plans import PlansBack
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
@@ -239,7 +239,7 @@ def add_undo(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
 
 def _run_undo(args: argparse.Namespace) -> int:
     # The SDK takes long to load: not for other subcommands.
-    from ovirt_enforcer.on_request.engine_state import moved_by, way_back
+    from ovirt_enforcer.engine_state import moved_by, way_back
 
     record = _plan_record(args)
     config = configuration.load(args.config)

@@ -6,9 +6,8 @@ import argparse
 import time
 from collections.abc import Iterable
 
-from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_deadline, add_repair, add_state, asked
-from ovirt_enforcer.on_request.plans import RoomFound, planned, room_for
+from ovirt_enforcer.plans import RoomFound, planned, planning_seconds, room_for, strategy_name
 from ovirt_enforcer.policy_simulation.simulation import SimulationOutcome, Simulations, simulate
 from ovirt_enforcer.policy_simulation.simulation import text as simulation_text
 from ovirt_enforcer.settings import EnforcerSettings
@@ -100,7 +99,7 @@ def _how(args: argparse.Namespace, settings: EnforcerSettings | None) -> tuple[S
     if settings is None or args.strategy:
         name = args.strategy or catalogue.DEFAULT
         return name, args.deadline or _SECONDS[name]
-    return configured.strategy_name(settings), args.deadline or configured.seconds(settings)
+    return strategy_name(settings), args.deadline or planning_seconds(settings)
 
 
 def _share(until: float, clusters: int) -> Deadline:
@@ -153,7 +152,7 @@ def _run_simulate_policy(args: argparse.Namespace) -> int:
         simulate(
             found.snapshot,
             cluster.id,
-            found.frozen,
+            found.holding.frozen,
             options=found.options,
             deadline=Deadline.after(args.deadline or _SIMULATION_SECONDS),
         )

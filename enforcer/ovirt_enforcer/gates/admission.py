@@ -1,17 +1,17 @@
-"""The one place that admits migrations and actions on hosts: every gate must be open."""
+"""The one place that admits migrations and actions on hosts, by what the store remembers."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import InitVar, dataclass
-from datetime import datetime
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, replace
+from datetime import UTC, datetime
 from typing import Final
 
-from msgspec.structs import replace
+import msgspec
 
-from ovirt_enforcer.gates.gate import Facts, Gate, HostAction, Remembered
+from ovirt_enforcer.gates.gate import HOUR_SECONDS, Facts, Gate, Held, HostAction, Remembered
 from ovirt_enforcer.gates.limits import LIMITS, BreakerGate, CooldownGate, JustMovedGate, VmHourLimitGate
 from ovirt_enforcer.gates.people import (
     ApprovalGate,
@@ -20,6 +20,8 @@ from ovirt_enforcer.gates.people import (
     ModeGate,
     PauseGate,
     TimeWindowsGate,
+    moves,
+    rule_key,
 )
 from ovirt_enforcer.gates.state import (
     BackupGate,
@@ -30,11 +32,20 @@ from ovirt_enforcer.gates.state import (
     MovementGate,
 )
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans.text import text
+from ovirt_placement.config import Config
 from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.rules.memory import promised_mb
-from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.intents import Intent, IntentState, Store
+from ovirt_placement.store.maintenance import MaintenanceStore
+from ovirt_placement.store.maintenance_run import upgrade_id
+from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.violated_rules import ViolatedRuleStore
 
 #: In the order in which they are asked: the first that is closed says why.
 GATES: Final[tuple[Gate, ...]] = (
@@ -99,7 +110,7 @@ class AdmittedAction:
 class Gates:
     """All gates, with what the settings say, the store remembers and is under way, at one moment.
 
-    Made again, by `gates.memory.Memory.gates`, whenever steps are to be admitted: that reads history,
+    Made again, by `Memory.gates`, whenever steps are to be admitted: that reads history,
     approvals and open intents again. Several steps may then be admitted in a row; each is judged with those
     admitted before it as if they were open intents already, so no limit is passed by asking twice, from two
     threads either. The caller must write the intents of all that was admitted into the store before other
@@ -138,12 +149,23 @@ class Gates:
         """The same gates as of now: for answers after the store that they were made of is closed."""
         return Gates(self._settings, self._renew(self._remembered), self._open, self._now)
 
-    def frozen(self, snapshot: Snapshot, plan: Plan | None = None) -> dict[str, str]:
-        """VMs that are to be left alone for now, with the reason, by VM id.
+    def held(self, snapshot: Snapshot, plan: Plan | None = None) -> dict[str, Held]:
+        """VMs that are to be left alone for now, by VM id.
 
         Give the plan under way where there is one: a VM that it parked is not held for having been moved.
         """
-        return self._first(lambda gate, facts: gate.frozen(facts), snapshot, plan)
+        facts = self._facts(snapshot, plan)
+        found: dict[str, Held] = {}
+        for gate in GATES:
+            for vm, one in gate.held(facts).items():
+                # Where two hold the same, the first one says why, and the longer one how long.
+                before = found.get(vm, one)
+                found[vm] = Held(before.reason, max(before.seconds, one.seconds))
+        return found
+
+    def frozen(self, snapshot: Snapshot, plan: Plan | None = None) -> dict[str, str]:
+        """The same, with the reasons alone."""
+        return {vm: one.reason for vm, one in self.held(snapshot, plan).items()}
 
     def frozen_hosts(self, snapshot: Snapshot) -> dict[str, str]:
         """Hosts that nothing is to be moved to for now, with the reason, by host id."""
@@ -242,8 +264,8 @@ def _with_decided(snapshot: Snapshot, open_intents: Sequence[Intent]) -> Snapsho
             taken[entry.host] += promised_mb(snapshot.vm_by_id[entry.vm], entry)
     if not taken:
         return ahead
-    hosts = (replace(host, free_mb=host.free_mb - taken[host.id]) for host in ahead.hosts)
-    return replace(ahead, hosts=tuple(hosts))
+    hosts = (msgspec.structs.replace(host, free_mb=host.free_mb - taken[host.id]) for host in ahead.hosts)
+    return msgspec.structs.replace(ahead, hosts=tuple(hosts))
 
 
 def _as_intent(cluster: str, step: Step, at: int) -> Intent:
@@ -262,3 +284,105 @@ def _as_intent(cluster: str, step: Step, at: int) -> Intent:
         age_seconds=0.0,
         error=None,
     )
+
+
+def _nothing_tagged() -> frozenset[str]:
+    return frozenset()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Memory:
+    """What survives a restart of all that gates judge by; for one thread.
+
+    Every method raises `StoreAway` if the store is away, and what `tagged` raises.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        patience_seconds: float,
+        create: bool = True,
+        tagged: Callable[[], frozenset[str]] = _nothing_tagged,
+        clock: Callable[[], datetime] = _now,
+        epoch: Callable[[], int] | None = None,
+    ) -> None:
+        """`tagged` gives the ids of what bears the tag `exclude_tag`; `clock` the time of day.
+
+        `epoch` gives the epoch of the lease: what is written once it is over raises `LeaseLost`.
+
+        With `create` false nothing is written: a store that does not exist is `StoreAway`.
+        """
+        self._settings = config.section("enforcer", EnforcerSettings)
+        self._tagged = tagged
+        #: What bore the tag when the engine was asked last; None before.
+        self.tagged: frozenset[str] | None = None
+        self._clock = clock
+        url, engine = config.store.url, config.engine.name
+        self._intents = Store(url, engine=engine, patience_seconds=patience_seconds, create=create)
+        self._pauses = PauseStore(url, engine=engine, patience_seconds=patience_seconds, create=create)
+        self._approvals = ApprovalStore(
+            url, engine=engine, patience_seconds=patience_seconds, create=create, epoch=epoch
+        )
+        self._runs = MaintenanceStore(url, engine=engine, patience_seconds=patience_seconds, create=create)
+        self._violated = ViolatedRuleStore(
+            url, engine=engine, patience_seconds=patience_seconds, create=create, epoch=epoch
+        )
+
+    def gates(self) -> Gates:
+        """The gates as of now, to be read again before each round of admissions.
+
+        Open migrations are read before those that have ended, so that one that ends meanwhile is not missed.
+        """
+        under_way = self._intents.open_intents()
+        history = self._intents.history(within_seconds=Gates.reach_seconds(self._settings))
+        ended = {intent.id for intent in history}
+        self.tagged = self._tagged() if self._settings.exclude_tag else frozenset[str]()
+        remembered = Remembered(
+            history=history,
+            approvals=self._approvals.approvals(),
+            resumed=self._pauses.resumed(),
+            tagged=self.tagged,
+            own_upgrades=frozenset(map(upgrade_id, self._runs.active_ids())),
+        )
+        still_open = tuple(intent for intent in under_way if intent.id not in ended)
+        return Gates(self._settings, remembered, still_open, self._clock(), self._renewed)
+
+    def words(self) -> Hashable:
+        """What people have said of migrations: another value once somebody approved, paused or resumed."""
+        approved = tuple((one.cluster, one.plan, one.set_at) for one in self._approvals.approvals())
+        return approved, self._pauses.pauses(), self._pauses.resumptions()
+
+    def _renewed(self, remembered: Remembered) -> Remembered:
+        """With what may be said or seen while steps are admitted."""
+        cycles = self._violated.cycles() if self._settings.hold_cycles > 1 else {}
+        return replace(remembered, pauses=self._pauses.pauses(), violated_cycles=cycles)
+
+    def look(self, snapshot: Snapshot, cluster: str) -> None:
+        """Count a cycle of a cluster for the rules that are violated there; done before it is planned for."""
+        violated = {rule_key(violation) for violation in find_violations(snapshot, cluster)}
+        self._violated.look(
+            cluster,
+            violated,
+            cycle_seconds=self._settings.interval_seconds,
+            enough=self._settings.hold_cycles,
+        )
+
+    def offer(self, gates: Gates, snapshot: Snapshot, plan: Plan) -> bool:
+        """Let a plan wait for a person's word if it needs one, else none of its cluster; whether it is new.
+
+        Done with each plan that is made, one without any step as well.
+        """
+        if not gates.waits_for_approval(snapshot, plan):
+            self._approvals.withdraw(plan.cluster)
+            return False
+        reads = text(plan_record(plan, snapshot))
+        lasts = self._settings.approval_hours * HOUR_SECONDS
+        return self._approvals.offer(plan.cluster, plan.id, moves(plan), reads, refusal_seconds=lasts)
+
+    def close(self) -> None:
+        for part in (self._intents, self._pauses, self._approvals, self._runs, self._violated):
+            part.close()

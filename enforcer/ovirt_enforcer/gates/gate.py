@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from math import inf
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot, Vm
@@ -92,6 +92,13 @@ def fits(count: int, more: int, limit: int) -> bool:
 
 def begun_ago(intent: Intent) -> float:
     return max(0.0, intent.age_seconds + intent.updated - intent.created)
+
+
+class Held(NamedTuple):
+    """Why a VM, or a target of one, is left alone, and for how many seconds more: infinite without an end."""
+
+    reason: str
+    seconds: float = inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +212,12 @@ class Gate(ABC):
         """Why an action on a host must not be begun in this cluster now; None if this gate lets it pass."""
         return None
 
+    def held(self, facts: Facts) -> Mapping[str, Held]:
+        """VMs that no plan shall move for now, by VM id."""
+        return {vm: Held(reason) for vm, reason in self.frozen(facts).items()}
+
     def frozen(self, facts: Facts) -> Mapping[str, str]:
-        """VMs that no plan shall move for now, with the reason, by VM id."""
+        """The same of a gate that holds them without an end, with the reasons."""
         return {}
 
     def frozen_hosts(self, facts: Facts) -> Mapping[str, str]:
@@ -246,12 +257,26 @@ class ClusterGate(Gate):
 
 
 class VmGate(Gate):
-    """A gate that holds single VMs: the planner leaves them alone, and plans for the others."""
+    """A gate that holds single VMs for a time: the planner leaves them alone, and plans for the others."""
 
     @abstractmethod
-    def frozen(self, facts: Facts) -> Mapping[str, str]: ...
+    def held(self, facts: Facts) -> Mapping[str, Held]: ...
+
+    @final
+    def frozen(self, facts: Facts) -> Mapping[str, str]:
+        return {vm: one.reason for vm, one in self.held(facts).items()}
 
     @final
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
         frozen = self.frozen(facts)
         return next((frozen[vm] for vm in step.vms if vm in frozen), None)
+
+    @final
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        known = facts.snapshot.vm_by_id
+        here = (
+            one.seconds
+            for vm, one in self.held(facts).items()
+            if vm in known and known[vm].cluster == cluster
+        )
+        return min(here, default=inf)

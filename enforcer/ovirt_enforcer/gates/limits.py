@@ -13,6 +13,7 @@ from ovirt_enforcer.gates.gate import (
     HOUR_SECONDS,
     Facts,
     Gate,
+    Held,
     VmGate,
     begun_ago,
     begun_within,
@@ -134,19 +135,17 @@ class VmHourLimitGate(VmGate):
 
     name = "vm_limit"
 
-    def frozen(self, facts: Facts) -> Mapping[str, str]:
-        counts = {vm: begun_within(intents, HOUR_SECONDS) for vm, intents in by_vm(facts.begun).items()}
-        return {
-            vm: f"migrated {counted(count, 'time')} in the last hour, as often as"
-            " vm_migrations_per_hour allows"
-            for vm, count in counts.items()
-            if count >= facts.settings.vm_migrations_per_hour
-        }
-
-    def seconds_left(self, facts: Facts, cluster: str) -> float:
-        limit = facts.settings.vm_migrations_per_hour
-        of_vms = by_vm(facts.begun_in(cluster)).values()
-        return min((seconds_until_fewer(begun, HOUR_SECONDS, limit) for begun in of_vms), default=inf)
+    def held(self, facts: Facts) -> Mapping[str, Held]:
+        found, most = {}, facts.settings.vm_migrations_per_hour
+        for vm, intents in by_vm(facts.begun).items():
+            count = begun_within(intents, HOUR_SECONDS)
+            if count >= facts.settings.vm_migrations_per_hour:
+                found[vm] = Held(
+                    f"migrated {counted(count, 'time')} in the last hour, as often as"
+                    " vm_migrations_per_hour allows",
+                    seconds_until_fewer(intents, HOUR_SECONDS, most),
+                )
+        return found
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return HOUR_SECONDS
@@ -166,12 +165,11 @@ class CooldownGate(VmGate):
 
     name = "cooldown"
 
-    def frozen(self, facts: Facts) -> Mapping[str, str]:
-        return {last.vm: _why_cooling(facts, last, cooldown) for last, cooldown in _cooling(facts)}
-
-    def seconds_left(self, facts: Facts, cluster: str) -> float:
-        ends = (pause - last.age_seconds for last, pause in _cooling(facts) if last.cluster == cluster)
-        return min(ends, default=inf)
+    def held(self, facts: Facts) -> Mapping[str, Held]:
+        return {
+            last.vm: Held(_why_cooling(facts, last, cooldown), cooldown - last.age_seconds)
+            for last, cooldown in _cooling(facts)
+        }
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return settings.cooldown_seconds * _LONGEST * _COOLDOWNS_REMEMBERED
@@ -200,18 +198,16 @@ class JustMovedGate(VmGate):
 
     name = "just_moved"
 
-    def frozen(self, facts: Facts) -> Mapping[str, str]:
+    def held(self, facts: Facts) -> Mapping[str, Held]:
         seconds = facts.settings.cooldown_after_success_seconds
         return {
-            done.vm: f"it came to {host_name(done.target, facts.snapshot)} less than {seconds:.0f} s ago"
+            done.vm: Held(
+                f"it came to {host_name(done.target, facts.snapshot)} less than {seconds:.0f} s ago",
+                seconds - done.age_seconds,
+            )
             for done in _just_moved(facts)
             if not _goes_on(done, facts.plan)
         }
-
-    def seconds_left(self, facts: Facts, cluster: str) -> float:
-        seconds = facts.settings.cooldown_after_success_seconds
-        ends = (seconds - done.age_seconds for done in _just_moved(facts) if done.cluster == cluster)
-        return min(ends, default=inf)
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return settings.cooldown_after_success_seconds

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ovirt_enforcer.gates.gate import ClusterGate, Facts, Gate, HostAction, Movement, VmGate, by_vm, refused
+from ovirt_enforcer.gates.gate import (
+    ClusterGate,
+    Facts,
+    Gate,
+    Held,
+    HostAction,
+    Movement,
+    VmGate,
+    by_vm,
+    refused,
+)
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.document import upgrade_text
 from ovirt_placement.model.names import host_name, vm_name
@@ -133,10 +143,13 @@ class BackupGate(VmGate):
 
     name = "backup"
 
-    def frozen(self, facts: Facts) -> Mapping[str, str]:
+    def held(self, facts: Facts) -> Mapping[str, Held]:
         seconds = facts.settings.cooldown_seconds
         return {
-            vm: f"the engine refused, since it is being backed up; it is asked again after {seconds:.0f} s"
+            vm: Held(
+                f"the engine refused, since it is being backed up; it is asked again after {seconds:.0f} s",
+                seconds - intents[-1].age_seconds,
+            )
             for vm, intents in by_vm(facts.history).items()
             if _names_a_backup(intents[-1]) and intents[-1].age_seconds < seconds
         }

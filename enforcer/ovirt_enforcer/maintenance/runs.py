@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from ovirt_enforcer.actions.executor import ActionTask, HostExecutor
+from ovirt_enforcer.actions.executor import ActionTask, Executor
 from ovirt_enforcer.gates.admission import Closed, Gates
 from ovirt_enforcer.gates.gate import HostAction
 from ovirt_enforcer.gates.people import rule_key
@@ -25,17 +25,18 @@ from ovirt_enforcer.maintenance.decision import (
     Wait,
     decide,
 )
-from ovirt_enforcer.maintenance.homes import (
+from ovirt_enforcer.maintenance.run_state import (
+    UpgradeFlags,
     WayHome,
     arriving,
     brings_back,
     down,
+    flags_without_run,
     leaving,
     lost,
     not_back,
     way_home,
 )
-from ovirt_enforcer.maintenance.upgrade_flag import UpgradeFlags, flags_without_run
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.settings import MaintenanceSettings
@@ -90,7 +91,7 @@ class MaintenanceRuns:
         self,
         store: MaintenanceStore,
         intents: Store,
-        executor: HostExecutor,
+        executor: Executor,
         announcements: HaAnnouncementStore,
         settings: MaintenanceSettings,
         flags: UpgradeFlags,
@@ -151,7 +152,7 @@ class MaintenanceRuns:
     ) -> Scene:
         snapshot = seen.snapshot
         open_actions = self._open(host)
-        state = self._executor.read(host.host)
+        state = self._executor.read_host(host.host)
         there = snapshot.vms_of_host.get(host.host, ())
         return Scene(
             run=run,
@@ -177,7 +178,7 @@ class MaintenanceRuns:
         """Actions for a host that are under way, after a look at each."""
         asked = [one for one in self._intents.open_actions() if one.kind is not IntentKind.RUN_COMMAND]
         found = [one for one in asked if one.target == host.host]
-        self._executor.follow(found)
+        self._executor.follow_actions(found)
         known = {one.id for one in found}
         return tuple(one for one in self._intents.open_actions() if one.id in known)
 

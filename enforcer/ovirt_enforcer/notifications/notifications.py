@@ -1,10 +1,18 @@
-"""What the enforcer reports without being asked: to the channels that the configuration names."""
+"""What the enforcer reports without being asked: as events of the engine, and as alerts of a webhook."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import io
+import ssl
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import pycurl
 
 from ovirt_enforcer.notifications.courier import (
     Courier,
@@ -16,10 +24,12 @@ from ovirt_enforcer.notifications.courier import (
     Rejected,
     draw_number,
 )
-from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings
+from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings, WebhookSettings
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
+from ovirt_placement.engine.connection.transfers import Limits, Transfer
 from ovirt_placement.engine.writing.events import add_event
+from ovirt_service.addresses import redacted, shown
 from ovirt_service.errors import UserError
 
 #: By chance a number may be taken already; so often in a row, something else is wrong.
@@ -130,9 +140,186 @@ def notifications_of(
         couriers.append(Courier(events, settings.engine.kinds, count, limit=limit))
     if settings.webhook.url:
         # What it needs takes long to load.
-        from ovirt_enforcer.notifications.webhook import Webhook
+        from ovirt_enforcer.notifications.notifications import Webhook
 
         limit = RateLimit(settings.webhook.most_per_hour)
         webhook = Webhook(settings.webhook, settings.sentence)
         couriers.append(Courier(webhook, settings.webhook.kinds, count, limit=limit))
     return Notifications(couriers, engine.name, settings)
+
+
+#: Of an answer its status counts, and a sentence for the log.
+_LIMITS: Final = Limits(2**16, 2**16)
+_MILLISECONDS: Final = 1000
+
+
+class Answer(NamedTuple):
+    status: int
+    #: As much of its text as there was time and room for.
+    text: str
+
+
+class NoAnswer(Exception):
+    """Nothing came that shows whether the receiver has taken it; the text says why."""
+
+
+class Poster:
+    """Posts documents to one receiver, with bounds for its answer and the whole time; for one thread."""
+
+    def __init__(
+        self, url: str, *, headers: Sequence[str], ca_file: Path | None, timeout_seconds: float
+    ) -> None:
+        """Without a CA those count that the system trusts. The timeout is for all that a request takes."""
+        self._curl = curl = pycurl.Curl()
+        curl.setopt(pycurl.URL, url)
+        curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
+        # Without the last, curl asks for leave to send a large document.
+        curl.setopt(pycurl.HTTPHEADER, ["Content-Type: application/json", *headers, "Expect:"])
+        if (trusted := ca_file or ssl.get_default_verify_paths().cafile) is not None:
+            curl.setopt(pycurl.CAINFO, str(trusted))
+        curl.setopt(pycurl.TIMEOUT_MS, max(1, round(timeout_seconds * _MILLISECONDS)))
+        curl.setopt(pycurl.NOSIGNAL, 1)
+
+    def post(self, document: bytes) -> Answer:
+        """Send a document. Raises `NoAnswer`."""
+        body, transfer = io.BytesIO(), Transfer(lambda: False, _LIMITS)
+        transfer.take_over(self._curl, body, io.BytesIO())
+        self._curl.setopt(pycurl.POSTFIELDS, document)
+        try:
+            self._curl.perform()
+        except pycurl.error as error:
+            # A receiver that has said what it does with it need not have said all.
+            if self._status < HTTPStatus.OK:
+                raise NoAnswer(transfer.interrupted or _text(error)) from None
+        return Answer(self._status, body.getvalue().decode(errors="replace"))
+
+    @property
+    def _status(self) -> int:
+        """That of the last answer, 0 if there was none; those below 200 announce another one."""
+        return int(self._curl.getinfo(pycurl.RESPONSE_CODE))
+
+
+def _text(error: Any) -> str:
+    return str(error.args[-1])
+
+
+_HOUR: Final = 3600.0
+#: What lasts is reported again after a day.
+_DAY_AND_MORE: Final = 25 * _HOUR
+
+
+class _Form(NamedTuple):
+    """What alerts a kind of notice makes."""
+
+    #: The alert that begins, and for how many seconds it lasts unless something ends it.
+    begins: str | None = None
+    lasts: float = 0.0
+    ends: tuple[str, ...] = ()
+    #: The facts by which one alert of a name is distinguished from another.
+    labels: tuple[str, ...] = ()
+
+
+_FORMS: Final[Mapping[NoticeKind, _Form]] = {
+    NoticeKind.RULE_VIOLATED: _Form("RuleViolated", _DAY_AND_MORE, labels=("cluster", "rule")),
+    NoticeKind.RULE_REPAIRED: _Form(ends=("RuleViolated",), labels=("cluster", "rule")),
+    NoticeKind.PLAN_WAITS: _Form("PlanWaits", _DAY_AND_MORE, labels=("cluster",)),
+    NoticeKind.MIGRATION_FAILED: _Form("MigrationFailed", _HOUR, labels=("cluster", "vm")),
+    NoticeKind.BREAKER_OPEN: _Form("BreakerOpen", _HOUR, labels=("cluster",)),
+    NoticeKind.HA_ALERT: _Form("HaReservation", _DAY_AND_MORE, ("HaReservationUnknown",), ("cluster",)),
+    NoticeKind.HA_ALL_CLEAR: _Form(ends=("HaReservation", "HaReservationUnknown"), labels=("cluster",)),
+    NoticeKind.HA_UNKNOWN: _Form("HaReservationUnknown", _DAY_AND_MORE, labels=("cluster",)),
+    NoticeKind.MAINTENANCE_ENDED: _Form(ends=("MaintenanceFailed",), labels=("cluster",)),
+    NoticeKind.MAINTENANCE_FAILED: _Form("MaintenanceFailed", _DAY_AND_MORE, labels=("cluster",)),
+    NoticeKind.DRAIN_BLOCKED: _Form("DrainBlocked", _HOUR, labels=("cluster", "host")),
+    NoticeKind.LEADER_CHANGED: _Form("LeaderChanged", _HOUR),
+    NoticeKind.ENGINE_AWAY: _Form("EngineAway", _DAY_AND_MORE),
+    NoticeKind.ENGINE_BACK: _Form(ends=("EngineAway",)),
+    NoticeKind.UNITS_DISABLED: _Form("UnitsDisabled", _DAY_AND_MORE, labels=("cluster",)),
+    NoticeKind.UNITS_ENABLED: _Form(ends=("UnitsDisabled",), labels=("cluster",)),
+    NoticeKind.HELD_BACK: _Form("NotificationsHeldBack", _HOUR),
+}
+#: What is said of an alert that ends as another thing is reported, which has a sentence of its own.
+_OVER: Final = {
+    "HaReservationUnknown": "cluster {cluster}: it is known whether its HA reservation is satisfied"
+}
+#: The severity that an alert of each name has, whether it begins or ends: it is one of its labels.
+_SEVERITIES: Final = {form.begins: ABOUT[kind].severity for kind, form in _FORMS.items() if form.begins}
+
+
+class Webhook:
+    """A receiver of alerts; for one thread."""
+
+    name = "webhook"
+
+    def __init__(
+        self, settings: WebhookSettings, sentence: Callable[[NoticeKind, Mapping[str, str]], str]
+    ) -> None:
+        """Raises `UserError` if a file that is named cannot be read."""
+        self._url = settings.url
+        self._sentence = sentence
+        self._poster = Poster(
+            settings.url,
+            headers=[] if settings.token_file is None else [f"Authorization: Bearer {_token(settings)}"],
+            ca_file=settings.ca_file,
+            timeout_seconds=settings.timeout_seconds,
+        )
+
+    def send(self, notice: Notice) -> None:
+        """Post its alerts. Raises `NotDelivered` or `Rejected`."""
+        alerts = list(self._alerts(notice))
+        try:
+            status, text = self._poster.post(msgspec.json.encode(alerts))
+        except NoAnswer as error:
+            raise NotDelivered(f"{shown(self._url)}: {redacted(str(error), self._url)}") from None
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise NotDelivered(f"{shown(self._url)} answers {status}")
+        if status >= HTTPStatus.MULTIPLE_CHOICES:
+            raise Rejected(f"{shown(self._url)} answers {status}: {redacted(text, self._url)[:200]}")
+
+    def _alerts(self, notice: Notice) -> Iterator[dict[str, Any]]:
+        """Those of what a notice reports together, each by itself, in one post."""
+        if not notice.carried or notice.kind is NoticeKind.HELD_BACK:
+            yield from alerts_of(notice, self._sentence(notice.kind, notice.facts))
+        for one in notice.carried:
+            yield from self._alerts(one)
+
+
+def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:
+    """The alerts of a notice, each of which begins or ends."""
+    form = _FORMS[notice.kind]
+    found = [_alert(name, notice, form, _over(name, notice, sentence), notice.at) for name in form.ends]
+    if form.begins is not None:
+        found.append(_alert(form.begins, notice, form, sentence, notice.at + form.lasts))
+    return found
+
+
+def _over(name: str, notice: Notice, sentence: str) -> str:
+    return _OVER[name].format(cluster=notice.facts["cluster"]) if name in _OVER else sentence
+
+
+def _alert(name: str, notice: Notice, form: _Form, sentence: str, ends: float) -> dict[str, Any]:
+    return {
+        "labels": {
+            "alertname": name,
+            "severity": _SEVERITIES[name].value,
+            "engine": notice.facts["engine"],
+            "service": "ovirt-enforcer",
+            **{label: notice.facts[label] for label in form.labels},
+        },
+        "annotations": {"summary": sentence, "kind": notice.kind.value, **notice.facts},
+        "startsAt": _moment(notice.at),
+        "endsAt": _moment(ends),
+    }
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def _token(settings: WebhookSettings) -> str:
+    try:
+        return settings.token_file.read_text().strip() if settings.token_file is not None else ""
+    except OSError as error:
+        raise UserError(
+            f"[enforcer.notifications.webhook] token_file: {settings.token_file}: {error.strerror}"
+        ) from None

@@ -6,7 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ovirt_enforcer.retry_state import RetryState
+from ovirt_enforcer.log import RetryState
 from ovirt_placement.answers.keys.key import code_sentence
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.stored import with_keys

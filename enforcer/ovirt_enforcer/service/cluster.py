@@ -10,12 +10,12 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_enforcer.actions.executor import MigrationTask, Stale
-from ovirt_enforcer.actions.other_movers import Origins, Restless
 from ovirt_enforcer.actions.plan_progress import UnderWay
+from ovirt_enforcer.actions.recent_moves import Origins, Restless
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.people import ApprovalGate
 from ovirt_enforcer.gates.state import LegalityGate
-from ovirt_enforcer.retry_state import RetryState
+from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.service.planners import Planning
 from ovirt_enforcer.service.reading import LastPlan, Parts, Reading
 from ovirt_placement.answers.plans.plan import misfit_text, plan_record, step_record
@@ -204,7 +204,9 @@ class ClusterWork:
             self._hurry(self._parts.clock() + _COUNTED_SECONDS)
             _log.warning("%s: rests: %s", self.retry_state.name, why)
             return
-        if self._others.warn_of_restless(self.retry_state.name, reading, reading.restless_in(self._cluster)):
+        if self._others.warn_of_restless(
+            self.retry_state.name, reading, reading.backoff.restless_in(self._cluster)
+        ):
             self._simulated, self._wanted = False, True
         new = self._accept(reading)
         if self._under_way is not None:
@@ -270,7 +272,7 @@ class ClusterWork:
         record = plan_record(plan, asked)
         for dropped in record.refused:
             self.retry_state.warn_once(dropped_text(dropped))
-        unsettled = reading.spared_for_restless(self._cluster).keys()
+        unsettled = reading.backoff.spared(self._cluster).keys()
         self.retry_state.announce(plan_lines(record), gist(plan, unsettled) if unsettled else None)
         self._parts.recorder.planned(plan.id, self._cluster, msgspec.to_builtins(record), reading.epoch)
         if self._parts.memory.offer(reading.gates, asked, plan):

@@ -11,10 +11,9 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from typing import Final, Protocol
 
-from ovirt_enforcer.actions.other_movers import Movements
-from ovirt_enforcer.actions.recent_moves import REACH_SECONDS
+from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Movements
 from ovirt_enforcer.gates.admission import Gates
-from ovirt_enforcer.retry_state import RetryState
+from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork
 from ovirt_enforcer.service.leader import Leader

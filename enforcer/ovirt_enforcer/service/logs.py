@@ -9,8 +9,7 @@ from typing import Final
 
 from prometheus_client import Gauge
 
-from ovirt_enforcer import audit
-from ovirt_enforcer.actions.recent_moves import refused_vms
+from ovirt_enforcer.log import audit
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.reading import Reading
@@ -60,9 +59,8 @@ class CycleLog:
             kept = ((), ()) if last is None else (last.breakers, last.refusals)
             return Cycle(epoch=self._epoch(), error=said, breakers=kept[0], refusals=kept[1])
         breakers = reading.gates.open_breakers(reading.snapshot)
-        seconds = reading.parts.settings.refusal_seconds
-        waiting = refused_vms(reading.snapshot, reading.history, seconds)
-        left_out = [RememberedRefusal(vm, None, reason) for vm, reason in waiting.items()]
+        waiting = reading.backoff.refused_vms
+        left_out = [RememberedRefusal(vm, None, one.reason) for vm, one in waiting.items()]
         left_out += [
             RememberedRefusal(vm, host, reason) for (vm, host), reason in reading.backoff.left_out.items()
         ]
@@ -105,7 +103,7 @@ class PeopleLog:
         with self._store.unlogged() as found:
             for action in found:
                 _log.info("%s", action.sentence)
-                audit.report("user_action", action.sentence, **_action_facts(action))
+                audit("user_action", action.sentence, **_action_facts(action))
 
 
 def _action_facts(action: UserAction) -> dict[str, object]:

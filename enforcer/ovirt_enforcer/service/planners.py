@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Final, Protocol
@@ -12,8 +11,8 @@ from typing import Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.configured import with_held_back
 from ovirt_enforcer.ha_monitor import verdict
+from ovirt_enforcer.plans import Holding, repair_plan
 from ovirt_enforcer.policy_simulation import simulation
 from ovirt_enforcer.subprocess_call import GRACE_SECONDS, Call, CallFailed, preload, with_snapshot
 from ovirt_placement.model import Snapshot
@@ -22,7 +21,6 @@ from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.maintenance.returning import plan_home
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 from ovirt_placement.planning.undoing import Moved
 
@@ -43,11 +41,8 @@ class PlanQuestion:
     """What is asked of a planner, besides a snapshot."""
 
     cluster: str
-    #: VMs that are to be left alone, with the reasons.
-    frozen: Mapping[str, str]
-    #: VMs with hosts that they are not to be sent to, and groups that are not repaired, with the reasons.
-    left_out: Mapping[tuple[str, str], str]
-    spared: Mapping[str, str]
+    #: What is to be left alone.
+    holding: Holding
     options: PlanOptions
     strategy: StrategyName
     #: In seconds, from when planning begins.
@@ -87,27 +82,21 @@ def plan_of(
 ) -> Plan:
     """Make a plan here and now; trying out what it leads to takes `simulation_seconds` at most."""
     deadline = Deadline.after(question.deadline)
-    plan = make_plan(
-        snapshot,
-        question.cluster,
-        question.frozen,
-        refused=question.left_out.keys(),
-        options=question.options,
-        strategy=catalogue.strategy(question.strategy, question.seed),
-        deadline=deadline if question.home is None else deadline.within(_REPAIRING_SHARE),
-    )
+    strategy = catalogue.strategy(question.strategy, question.seed)
+    rest = deadline if question.home is None else deadline.within(_REPAIRING_SHARE)
+    plan = repair_plan(snapshot, question.cluster, question.holding, question.options, strategy, rest)
     if question.home is not None and not plan.steps:
-        plan = plan_home(snapshot, question.cluster, question.home, question.frozen, deadline)
+        plan = plan_home(snapshot, question.cluster, question.home, question.holding.frozen, deadline)
     if question.simulate and (plan.steps or question.restless):
         plan = replace(plan, loop=_loop(snapshot, question, simulation_seconds))
-    return with_held_back(plan, snapshot, question.spared, question.left_out, question.frozen)
+    return plan
 
 
 def _loop(snapshot: Snapshot, question: PlanQuestion, seconds: float) -> str:
     simulated = simulation.simulate(
         snapshot,
         question.cluster,
-        question.frozen,
+        question.holding.frozen,
         options=question.options,
         deadline=Deadline.after(seconds),
     )

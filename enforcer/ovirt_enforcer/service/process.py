@@ -16,15 +16,14 @@ from functools import partial
 from multiprocessing.connection import wait
 from typing import Any, Final, NoReturn, TypeVar
 
-from ovirt_enforcer import audit
-from ovirt_enforcer.actions.executor import Executor, HostExecutor
-from ovirt_enforcer.actions.other_movers import Origins
-from ovirt_enforcer.gates.memory import Memory
-from ovirt_enforcer.ha_monitor.ha_watch import HaMetrics, HaMonitor, WatchLimits
-from ovirt_enforcer.ha_monitor.ledger import Ledger
+from ovirt_enforcer.actions.executor import Executor
+from ovirt_enforcer.actions.recent_moves import Origins
+from ovirt_enforcer.gates.admission import Memory
+from ovirt_enforcer.ha_monitor.ha_watch import HaMetrics, HaMonitor, Ledger, WatchLimits
+from ovirt_enforcer.log import AUDIT_LOG
 from ovirt_enforcer.maintenance.drains import DrainWatch
+from ovirt_enforcer.maintenance.run_state import UpgradeFlags
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns
-from ovirt_enforcer.maintenance.upgrade_flag import UpgradeFlags
 from ovirt_enforcer.notifications.notifications import notifications_of
 from ovirt_enforcer.placement_key_records.keeper import KeyRecorder
 from ovirt_enforcer.placement_key_records.memberships import MembershipKeeper
@@ -147,7 +146,7 @@ class Service:
             lasts=lambda until: self._parts.maintenance.commands.lead_until(until),
         )
         health = Health(progress, self._leader)
-        audit.LOG.open(self.settings.audit_log)
+        AUDIT_LOG.open(self.settings.audit_log)
         metrics_page.serve(
             metrics.registry, self.settings.metrics, "[enforcer] metrics", {"/healthz": health.page}
         )
@@ -184,9 +183,6 @@ class Service:
             recorder.began,
             recorder.ended,
         )
-        host_executor = HostExecutor(
-            connection, self._stores.intents, self.settings, clock, self._leader.still_leads
-        )
         parts = Parts(
             self.settings,
             self._planners,
@@ -206,7 +202,7 @@ class Service:
             MaintenanceRuns(
                 self._stores.maintenance,
                 self._stores.intents,
-                host_executor,
+                executor,
                 self._stores.ha_announcements,
                 self.settings.maintenance,
                 UpgradeFlags(connection),
@@ -227,7 +223,6 @@ class Service:
             metrics,
             (
                 executor,
-                host_executor,
                 recorder,
                 members,
                 self._keeper,

@@ -11,17 +11,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ovirt_enforcer import configured
-from ovirt_enforcer.actions import other_movers
 from ovirt_enforcer.actions.executor import Executor
-from ovirt_enforcer.actions.other_movers import Origins, Restless
 from ovirt_enforcer.actions.plan_progress import Projection, projected
-from ovirt_enforcer.actions.recent_moves import Backoff
-from ovirt_enforcer.gates.admission import Gates
-from ovirt_enforcer.gates.gate import HOUR_SECONDS
-from ovirt_enforcer.gates.memory import Memory
-from ovirt_enforcer.maintenance.homes import WayHome
+from ovirt_enforcer.actions.recent_moves import Backoff, Origins, Restless
+from ovirt_enforcer.gates.admission import Gates, Memory
+from ovirt_enforcer.gates.gate import HOUR_SECONDS, Held
+from ovirt_enforcer.maintenance.run_state import WayHome
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns, PlanOutcome, draining, emptied
+from ovirt_enforcer.plans import Holding, failure_domains, plan_options, planning_seconds, strategy_name
 from ovirt_enforcer.service.planners import Planners, PlanQuestion
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
@@ -140,23 +137,15 @@ class Reading:
     @cached_property
     def backoff(self) -> Backoff:
         """What the history holds back."""
-        return Backoff(self._settings, self.snapshot, self.history, self.parts.origins)
+        return Backoff(self._settings, self.snapshot, self.history, self.parts.origins, self.restless)
 
     def frozen(self, plan: Plan | None) -> dict[str, str]:
         """VMs that are to be left alone, with the reason; `plan` is the one under way, if any."""
-        return {
-            **other_movers.frozen(self.snapshot, self.restless),
-            **self.backoff.frozen,
-            **self.gates.frozen(self.snapshot, plan),
-        }
+        return {**self.backoff.frozen, **self.gates.frozen(self.snapshot, plan)}
 
     def seconds_left(self, cluster: str) -> float:
         """How long until time alone lets something be done in a cluster that waits now; infinite if not."""
-        return min(
-            self.gates.seconds_left(self.snapshot, cluster),
-            self.backoff.seconds_left(cluster),
-            *(one.left_seconds for one in self.restless_in(cluster).values()),
-        )
+        return min(self.gates.seconds_left(self.snapshot, cluster), self.backoff.seconds_left(cluster))
 
     def moves_in(self, cluster: str) -> bool:
         """Whether anything of a cluster is on its way, or not known to have arrived."""
@@ -164,36 +153,32 @@ class Reading:
             return True
         return any(self.snapshot.vm_by_id[vm].cluster == cluster for vm in self.projection.moving)
 
-    def restless_in(self, cluster: str) -> dict[str, Restless]:
-        """The VMs of one cluster that somebody else moves to and fro."""
-        known = self.snapshot.vm_by_id
-        return {vm: found for vm, found in self.restless.items() if known[vm].cluster == cluster}
-
-    def spared_for_restless(self, cluster: str) -> dict[str, str]:
-        """Their soft groups, with the reason."""
-        return other_movers.spared(self.snapshot, self.restless_in(cluster))
-
     def question(
         self, cluster: str, plan: Plan | None, *, simulate: bool, seed: int | None = None
     ) -> PlanQuestion:
         """What a planner is to be asked for a cluster; with a seed, what was drawn before is drawn again."""
-        spared = {**self.spared_for_restless(cluster), **self.gates.held_groups(self.snapshot)}
-        domains = configured.domains(self.parts.ha, self.snapshot)
-        options = configured.options(self._settings, spared, self.gates.frozen_hosts(self.snapshot), domains)
+        spared = {**self.backoff.spared(cluster), **self.gates.held_groups(self.snapshot)}
+        domains = failure_domains(self.parts.ha, self.snapshot)
+        options = plan_options(self._settings, spared, self.gates.frozen_hosts(self.snapshot), domains)
         known = self.snapshot.hosts_of_cluster.get(cluster, ())
         way = self.ways_home.get(cluster)
+        lasting = {**self.projection.moving, **({} if way is None else way.given_up)}
+        held = {**self.gates.held(self.snapshot, plan), **{vm: Held(why) for vm, why in lasting.items()}}
         here = [host.id for host in known if host.id in self.emptied]
         return PlanQuestion(
             cluster=cluster,
-            frozen={**self.frozen(plan), **self.projection.moving, **({} if way is None else way.given_up)},
-            left_out=self.backoff.left_out_of(cluster),
-            spared=spared,
+            holding=Holding(
+                frozen={**self.backoff.frozen, **{vm: one.reason for vm, one in held.items()}},
+                left_out=self.backoff.left_out_of(cluster),
+                spared=spared,
+                waits=self.backoff.waits(held, cluster),
+            ),
             options=dataclasses.replace(options, constraints=tuple(leaving(self.projection.snapshot, here))),
-            strategy=configured.strategy_name(self._settings),
-            deadline=configured.seconds(self._settings),
+            strategy=strategy_name(self._settings),
+            deadline=planning_seconds(self._settings),
             simulate=simulate,
             seed=seed,
-            restless=bool(self.restless_in(cluster)),
+            restless=bool(self.backoff.restless_in(cluster)),
             home=None if way is None else way.moved,
         )
 
@@ -285,7 +270,7 @@ class LastPlan:
         way = reading.ways_home.get(self._cluster)
         self._asked = None
         if way is not None:
-            held = {one.vm for one in way.moved if one.vm in question.frozen}
+            held = {one.vm for one in way.moved if one.vm in question.holding.frozen}
             self._asked = way.run, frozenset(held.difference(way.given_up))
 
     def take(self, reading: Reading, plan: Plan, asked: Snapshot) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from ovirt_enforcer import audit
 from ovirt_enforcer.gates.gate import refused
 from ovirt_enforcer.gates.limits import BreakerGate
+from ovirt_enforcer.log import audit
 from ovirt_enforcer.notifications.courier import Notice
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
@@ -141,9 +141,7 @@ class Recorder:
             f" {counted(len(remaining), 'rule')} not repaired"
         )
         if self._said.is_news(cluster, plan_id):
-            audit.report(
-                "plan", sentence, plan=plan_id, cluster=cluster, name=name, epoch=epoch, document=document
-            )
+            audit("plan", sentence, plan=plan_id, cluster=cluster, name=name, epoch=epoch, document=document)
 
     def waits(self, plan_id: str, cluster: str) -> None:
         """A plan begins to wait for somebody's approval."""
@@ -155,7 +153,7 @@ class Recorder:
         for step, (gate, reason) in reasons.items():
             self._metrics.closed.labels(gate).inc()
             if self._said.is_news((plan_id, step), gate):
-                audit.report("held", reason, plan=plan_id, step=step, gate=gate)
+                audit("held", reason, plan=plan_id, step=step, gate=gate)
         self._news.held(cluster, self._cluster_name(cluster), reasons.values())
         if reasons:
             self._store.record_held(plan_id, reasons)
@@ -163,7 +161,7 @@ class Recorder:
     def began(self, intents: Iterable[Intent]) -> None:
         """The engine is about to be asked for these migrations."""
         for intent in intents:
-            audit.report("begun", f"{self._title(intent)} begins", **self._facts(intent))
+            audit("begun", f"{self._title(intent)} begins", **self._facts(intent))
             plan, ahead = self._ahead.get(intent.cluster, ("", 0))
             if intent.plan == plan:
                 self._set_ahead(intent.cluster, plan, ahead - 1)
@@ -176,7 +174,7 @@ class Recorder:
         because = f": {intent.reason}" if intent.reason else ""
         seconds = round(max(0.0, intent.updated - intent.created), 3)
         sentence = f"{self._title(intent)} {result.replace('_', ' ')}{because}"
-        audit.report("ended", sentence, result=result, seconds=seconds, **self._facts(intent))
+        audit("ended", sentence, result=result, seconds=seconds, **self._facts(intent))
         if intent.state is IntentState.FAILED and result != "never_asked":
             self._notifications.report(
                 NoticeKind.MIGRATION_FAILED,
@@ -191,7 +189,7 @@ class Recorder:
     def leading(self, epoch: int) -> None:
         """Report that this process leads in an epoch, or with 0 that it does not any more."""
         self._metrics.leading(epoch)
-        audit.report("leader", f"leads in epoch {epoch}" if epoch else "leads no more", epoch=epoch)
+        audit("leader", f"leads in epoch {epoch}" if epoch else "leads no more", epoch=epoch)
         if epoch:
             self._notifications.report(NoticeKind.LEADER_CHANGED, leader=self._name, epoch=str(epoch))
 
@@ -227,7 +225,7 @@ class Recorder:
         self._metrics.gained(len(rules), gain)
         states = ", ".join(f"{rule.name} is {'satisfied' if rule.holds else 'violated'}" for rule in rules)
         sentence = f"step {step.step} of plan {step.plan} has ended: {states or 'it was to repair no rule'}"
-        audit.report(
+        audit(
             "outcome",
             sentence,
             plan=step.plan,

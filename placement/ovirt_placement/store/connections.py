@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import time
+from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ from ovirt_service.errors import UserError
 
 #: Much longer than the writing of every key that there can be takes.
 _LONGEST_STATEMENT_SECONDS = 30
+#: How much longer an answer may take than a server that works lets a statement take.
+_MORE_SECONDS = 2
 
 
 def sqlite_path(url: str) -> Path | None:
@@ -54,17 +59,65 @@ def show_url(url: URL) -> str:
 
 def make_engine(url: URL, patience_seconds: float) -> Engine:
     """Raises `UserError` if what speaks to such a database is not installed."""
+    postgresql = url.get_backend_name() == "postgresql"
     try:
         engine = create_engine(
-            url, connect_args=_connect_arguments(url, patience_seconds), pool_pre_ping=True, max_overflow=-1
+            url,
+            connect_args=_connect_arguments(url, patience_seconds),
+            pool_pre_ping=not postgresql,
+            max_overflow=-1,
         )
     except ModuleNotFoundError as error:
         raise UserError(
             f"store {show_url(url)}: {error}; PostgreSQL needs pip install 'ovirt-placement[postgresql]'"
         ) from None
-    if url.get_backend_name() == "postgresql":
+    if postgresql:
         event.listen(engine, "do_executemany", _execute_many)
+        event.listen(engine, "do_connect", _connect)
+        event.listen(engine, "checkout", partial(_check, patience_seconds))
     return engine
+
+
+def _connect(dialect: Any, record: Any, arguments: Any, named: Any) -> Any:
+    """Connect to a server that may be stopped at any moment: no answer is waited for without an end.
+
+    The kernel of its machine keeps the connection open, so no other timeout ends the wait.
+    """
+    import psycopg
+
+    class Bounded(psycopg.Connection[Any]):
+        longest_seconds: float = _LONGEST_STATEMENT_SECONDS + _MORE_SECONDS
+
+        def wait(self, gen: Any, *more: Any, **options: Any) -> Any:
+            return super().wait(self._bounded(gen), *more, **options)
+
+        def _bounded(self, gen: Any) -> Generator[Any, Any, Any]:
+            """Give up, and the connection with it, once the driver has waited for too long."""
+            until = time.monotonic() + self.longest_seconds
+            ready: Any = None
+            while True:
+                try:
+                    awaited = gen.send(ready)
+                except StopIteration as end:
+                    return end.value
+                ready = yield awaited
+                if not ready and time.monotonic() > until:
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError(f"no answer within {self.longest_seconds:g} s")
+
+    return Bounded.connect(*arguments, **named)
+
+
+def _check(patience_seconds: float, connection: Any, record: Any, proxy: Any) -> None:
+    """Find out in bounded time whether a connection from before still serves, as a pool's own ping does."""
+    usual, connection.longest_seconds = connection.longest_seconds, max(1.0, patience_seconds)
+    try:
+        connection.autocommit = True  # asked without a transaction, it takes one answer
+        connection.execute("")
+        connection.autocommit = False
+    except Exception as error:
+        raise exc.DisconnectionError(str(error)) from error
+    connection.longest_seconds = usual
 
 
 def _connect_arguments(url: URL, patience_seconds: float) -> dict[str, Any]:

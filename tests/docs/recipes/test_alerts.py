@@ -22,7 +22,7 @@ import yaml
 
 from ovirt_enforcer.notifications.courier import NotDelivered, Notice
 from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings
-from ovirt_enforcer.notifications.webhook import Poster, Webhook, alerts_of
+from ovirt_enforcer.notifications.notifications import Poster, Webhook, alerts_of
 from tests.docs.recipes.page import FOLDER, blocks
 
 MAIL_AND_SLACK, ALERTMANAGER = "Alerts by mail and in Slack", "Alerts in Alertmanager"

@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.actions import other_movers
-from ovirt_enforcer.actions.other_movers import Movements
+from ovirt_enforcer.actions.recent_moves import Backoff, Movements, Origins, Restless
+from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import APART, CLUSTER, SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 
 SECONDS = 900.0
+#: It is asked about migrations of ours that others undid: there are none.
+_NO_ENGINE: Any = None
 
 
 class Watched:
@@ -98,12 +100,16 @@ def test_what_is_undone_after_a_migration_of_ours_counts() -> None:
     assert watched.sees("h2") == {"v"}
 
 
-def found(state: Snapshot) -> dict[str, other_movers.Restless]:
+def found(state: Snapshot) -> dict[str, Restless]:
     movements = Movements(SECONDS, lambda: 0.0)
     others = [one for one in state.vms if one.id != "v"]
     for place in ("h1", "h2", "h1", "h2"):
         movements.look(snapshot(*state.hosts, vm("v", place), *others), ())
     return dict(movements.look(state, ()))
+
+
+def backoff(state: Snapshot) -> Backoff:
+    return Backoff(EnforcerSettings(), state, (), Origins(_NO_ENGINE), found(state))
 
 
 def test_it_is_left_alone_and_so_are_its_soft_groups_but_no_hard_rule() -> None:
@@ -114,13 +120,13 @@ def test_it_is_left_alone_and_so_are_its_soft_groups_but_no_hard_rule() -> None:
         group("firm", APART, "v w"),
     )
     state = snapshot(host("h1"), host("h2"), vm("v", "h1"), vm("w", "h2"), vm("x", "h2"), *groups)
-    assert other_movers.frozen(state, found(state)) == {
+    assert backoff(state).frozen == {
         "v": "somebody else moves it to and fro between h1 and h2",
     }
-    assert set(other_movers.spared(state, found(state))) == {"near", "far"}
+    assert set(backoff(state).spared(CLUSTER)) == {"near", "far"}
 
 
 def test_a_hard_rule_that_it_breaks_is_repaired() -> None:
     hard = group("firm", TOGETHER, "v w")
     state = snapshot(host("h1"), host("h2"), vm("v", "h1"), vm("w", "h2"), hard)
-    assert other_movers.frozen(state, found(state)) == {}
+    assert backoff(state).frozen == {}

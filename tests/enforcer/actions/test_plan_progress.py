@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_enforcer.actions.plan_progress import UnderWay, fitting_steps
-from ovirt_enforcer.configured import with_held_back
+from ovirt_enforcer.plans import with_held_back
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName

@@ -118,7 +118,7 @@ def test_the_key_does_not_leave_the_file_of_the_gates() -> None:
 
 def test_only_what_takes_an_admitted_step_asks_the_engine_for_a_migration() -> None:
     callers = list(_users_of("migrate"))
-    assert [(file, function.name) for file, function in callers] == [("executor.py", "_request")]
+    assert [(file, function.name) for file, function in callers] == [("executor.py", "_migration")]
     annotation = callers[0][1].args.args[1].annotation
     assert isinstance(annotation, ast.Name)
     assert annotation.id == MigrationTask.__name__

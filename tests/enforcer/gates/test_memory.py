@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.gates.admission import Closed, Gates
-from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.gates.admission import Closed, Gates, Memory
 from ovirt_placement import config
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot, state_file
@@ -33,7 +32,7 @@ from .judging import NOON, PARTS, STEP, plan, step
 BEFORE = """
 import os, sys
 from pathlib import Path
-from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.gates.admission import Memory
 from ovirt_placement import config
 from ovirt_placement.model import state_file
 from ovirt_placement.store.intents import Store

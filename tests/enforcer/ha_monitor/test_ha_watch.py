@@ -12,8 +12,7 @@ import prometheus_client
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.ha_monitor.ha_watch import HaMetrics, HaMonitor, WatchLimits
-from ovirt_enforcer.ha_monitor.ledger import Ledger
+from ovirt_enforcer.ha_monitor.ha_watch import HaMetrics, HaMonitor, Ledger, WatchLimits
 from ovirt_enforcer.ha_monitor.verdict import ReservationState, judge, verdict_of
 from ovirt_enforcer.notifications.courier import Courier, Notice, NumberTaken, Rejected
 from ovirt_enforcer.notifications.kinds import NoticeKind

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.ha_monitor.ledger import Announced, Ledger, due
+from ovirt_enforcer.ha_monitor.ha_watch import Announced, Ledger, due
 from ovirt_enforcer.ha_monitor.verdict import ReservationState, ReservationVerdict
 from ovirt_enforcer.notifications.courier import Courier, Notice
 from ovirt_enforcer.notifications.kinds import NoticeKind

@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ovirt_enforcer.maintenance.drains import DrainWatch
-from ovirt_enforcer.maintenance.homes import way_home
-from ovirt_enforcer.maintenance.upgrade_flag import UpgradeFlags
+from ovirt_enforcer.maintenance.run_state import UpgradeFlags, way_home
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model.maintenance import Return

@@ -10,8 +10,7 @@ import pytest
 
 from ovirt_enforcer.notifications.courier import Courier, Notice, RateLimit, Receipt
 from ovirt_enforcer.notifications.kinds import ABOUT, LIMITED, NoticeKind, Severity, WebhookSettings
-from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_enforcer.notifications.webhook import Webhook
+from ovirt_enforcer.notifications.notifications import Notifications, Webhook
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_service.errors import UserError

@@ -16,8 +16,7 @@ import trustme
 
 from ovirt_enforcer.notifications.courier import Courier, NotDelivered, Notice, Receipt, Rejected
 from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings, WebhookSettings
-from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_enforcer.notifications.webhook import Webhook
+from ovirt_enforcer.notifications.notifications import Notifications, Webhook
 from ovirt_service.errors import UserError
 from tests.enforcer.notifications.receiver import TAKEN, Receiver, dripping, receiving
 from tests.proxy.running import eventually

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ovirt_enforcer.engine_state import current_gates, read_engine_state
 from ovirt_enforcer.gates.admission import Gates
-from ovirt_enforcer.on_request.engine_state import current_gates, read_engine_state
 from ovirt_placement import config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.planning.planner import make_plan
@@ -32,8 +32,8 @@ def test_a_target_that_was_refused_is_left_out_with_the_reason(tmp_path: Path) -
         with made.enforcing() as daemon:
             made.run(daemon, 2.0)
         found = read_engine_state(made.config, 60.0)
-    assert found.left_out.keys() == {("a", "h2")}
-    assert found.left_out["a", "h2"].startswith("the engine refused to move it to h2: ")
+    assert found.holding.left_out.keys() == {("a", "h2")}
+    assert found.holding.left_out["a", "h2"].startswith("the engine refused to move it to h2: ")
 
 
 @pytest.mark.parametrize(

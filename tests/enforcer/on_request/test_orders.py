@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.on_request.orders import check_acts, check_running
+from ovirt_enforcer.orders import check_acts, check_running
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement.store.faults import Fault

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ovirt_enforcer.plans import Holding
 from ovirt_enforcer.service.planners import PlannerProcesses, Planning, PlanningFailed, PlanQuestion
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
@@ -38,9 +39,7 @@ STATE = snapshot(
 def question(name: str, strategy: StrategyName = StrategyName.GREEDY) -> PlanQuestion:
     return PlanQuestion(
         cluster=name,
-        frozen={},
-        left_out={},
-        spared={},
+        holding=Holding(),
         options=PlanOptions(),
         strategy=strategy,
         deadline=30.0,

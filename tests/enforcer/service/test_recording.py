@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer import audit
+from ovirt_enforcer.log import AUDIT_LOG, audit
 from ovirt_enforcer.notifications.courier import Notice, Receipt
 from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
@@ -49,7 +49,7 @@ def step(*vms: str, repairs: tuple[str, ...] = (), **fields: Any) -> dict[str, A
 class Bench:
     def __init__(self, folder: Path) -> None:
         self._audit = folder / "audit.jsonl"
-        audit.LOG.open(str(self._audit))
+        AUDIT_LOG.open(str(self._audit))
         url = f"sqlite:///{folder}/store.db"
         self.store = Store(url, engine="default", patience_seconds=5)
         self.history = HistoryStore(url, engine="default", patience_seconds=5)
@@ -87,7 +87,7 @@ class Bench:
         return [line for line in lines if line["kind"] == kind]
 
     def close(self) -> None:
-        audit.LOG.open("")
+        AUDIT_LOG.open("")
         self.store.close()
         self.history.close()
 
@@ -223,17 +223,17 @@ def test_who_leads_and_how_old_the_knowledge_is(bench: Bench) -> None:
 
 def test_an_audit_log_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"\[enforcer\] audit_log: .*absent/log: No such file"):
-        audit.LOG.open(str(tmp_path / "absent" / "log"))
+        AUDIT_LOG.open(str(tmp_path / "absent" / "log"))
 
 
 def test_an_audit_log_that_is_rotated_goes_on_in_a_new_file(tmp_path: Path) -> None:
     file = tmp_path / "audit"
-    audit.LOG.open(str(file))
-    audit.report("one", "first", vm="a")
+    AUDIT_LOG.open(str(file))
+    audit("one", "first", vm="a")
     file.rename(tmp_path / "audit.1")
-    audit.report("two", "second")
-    audit.LOG.open("")
-    audit.report("three", "nobody reads this")
+    audit("two", "second")
+    AUDIT_LOG.open("")
+    audit("three", "nobody reads this")
     assert json.loads((tmp_path / "audit.1").read_text())["vm"] == "a"
     assert json.loads(file.read_text())["sentence"] == "second"
 

@@ -10,13 +10,10 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer import configured
-from ovirt_enforcer.actions.other_movers import Origins
-from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Backoff
-from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Backoff, Origins
+from ovirt_enforcer.gates.admission import Gates, Memory
 from ovirt_enforcer.gates.gate import Remembered
-from ovirt_enforcer.gates.memory import Memory
-from ovirt_enforcer.on_request.plans import Asked, KeptVm, PlansBack
+from ovirt_enforcer.plans import Asked, Holding, KeptVm, PlansBack, failure_domains, plan_options
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.answers.plans.plan import kept_text, plans_record
@@ -44,15 +41,18 @@ def read_engine_state(config: Config, patience_seconds: float) -> Asked:
     snapshot = inventory.snapshot(config=config, deadline=patience_seconds)
     with connect(config.engine) as connection, current_gates(config, connection) as gates:
         backoff = Backoff(settings, snapshot, _history(config), Origins(connection))
-        spared = gates.held_groups(snapshot)
-        domains = configured.domains(config.ha, snapshot)
+        held, spared = gates.held(snapshot), gates.held_groups(snapshot)
+        domains = failure_domains(config.ha, snapshot)
         return Asked(
             snapshot,
-            configured.options(settings, spared, gates.frozen_hosts(snapshot), domains),
+            plan_options(settings, spared, gates.frozen_hosts(snapshot), domains),
             settings,
-            {**backoff.frozen, **gates.frozen(snapshot)},
-            spared,
-            backoff.left_out,
+            Holding(
+                {**backoff.frozen, **{vm: one.reason for vm, one in held.items()}},
+                backoff.left_out,
+                spared,
+                backoff.waits(held),
+            ),
             partial(_why_not_now, gates.unrenewed(), snapshot),
             partial(_frozen_while_emptying, gates.unrenewed(), snapshot, backoff.frozen),
         )

@@ -1,4 +1,4 @@
-"""What is remembered of one thing that is polled: when it is due, and what was said."""
+"""What is logged: said once, with pauses after failures; and the audit log of decisions and migrations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
+from ovirt_service.audit import AuditLog
 from ovirt_service.back_off import BackOff
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
@@ -88,3 +90,12 @@ class RetryState:
         """Whether it would still fail is not known here any more, and is another's to say."""
         self._said.is_over("failure")
         self._failures = 0
+
+
+#: Its lines go to the file that the configuration names, and never into the log of the service.
+AUDIT_LOG: Final = AuditLog("ovirt_enforcer.audit", "[enforcer] audit_log", in_log=False)
+
+
+def audit(kind: str, sentence: str, **facts: Any) -> None:
+    """Write a line: the kind of event, its facts (ids and names), and a sentence for people."""
+    AUDIT_LOG.write({"kind": kind, **facts, "sentence": sentence})

@@ -1,37 +1,50 @@
-"""`ovirt-enforcer maintenance`: have hosts taken out one after another, follow that, and steer it."""
+"""`ovirt-enforcer maintenance`: plan rounds, have hosts taken out one after another, follow that."""
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_enforcer.cli.arguments import add_return, duration
-from ovirt_enforcer.cli.maintenance_plan import add_plan
-from ovirt_enforcer.on_request.maintenance_runs import (
+from ovirt_enforcer.cli.arguments import add_deadline, add_return, add_state, asked, duration
+from ovirt_enforcer.orders import (
     ORDERS,
     RunMeant,
     RunOrder,
     begin,
+    check_one_cluster,
     check_settings,
     domains_of,
     in_order_of_plan,
     run_meant,
 )
+from ovirt_enforcer.plans import (
+    HOST_SECONDS,
+    Asked,
+    failure_domains,
+    maintenance_options,
+    maintenance_planned,
+)
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.orders import MaintenanceRunsDocument, run_lines, runs_change, runs_document
-from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
+from ovirt_placement.answers.plans.maintenance import (
+    FORMAT,
+    MaintenancePlans,
+    maintenance_text,
+)
+from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json, positive
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened, stored
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.store.maintenance import MaintenanceStore
 from ovirt_placement.store.maintenance_run import (
     HostPhase,
@@ -42,6 +55,85 @@ from ovirt_placement.store.maintenance_run import (
     Work,
 )
 from ovirt_service.errors import UserError
+
+#: The exit status where some host gets no round, besides 0, and 2 for a mistake.
+SOME_ARE_LEFT = 4
+#: How long planning may take, in seconds, where nobody says.
+_PLAN_SECONDS: Final = 27.0
+
+DESCRIPTION = """\
+Plan in which rounds hosts can be taken out for maintenance, with the migrations that empty them and what
+blocks the others; migrate nothing. See docs/enforcer/maintenance.md.
+Exit status: 0 every host gets a round, 4 some host gets none.
+"""
+EXAMPLES = """\
+  ovirt-enforcer maintenance plan node1 node2 node3
+  ovirt-enforcer maintenance plan --cluster blue --at-once 2 --stop db1
+"""
+
+
+def add_plan(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = add_command(
+        actions, "plan", "plan in which rounds hosts can be taken out", DESCRIPTION, run, EXAMPLES
+    )
+    parser.add_argument("hosts", nargs="*", metavar="HOST", help="hosts by name or id")
+    parser.add_argument("--cluster", metavar="CLUSTER", help="all hosts of this cluster")
+    parser.add_argument(
+        "--at-once", type=positive, default=1, metavar="N", help="how many hosts may be out at once; else 1"
+    )
+    parser.add_argument(
+        "--stop",
+        action="append",
+        default=[],
+        metavar="VM",
+        help="stop this VM, and start it again, if it cannot migrate; repeatable",
+    )
+    add_return(parser)
+    parser.add_argument(
+        "--host-time",
+        type=duration,
+        default=HOST_SECONDS,
+        metavar="TIME",
+        help="how long a host is out; else 30m",
+    )
+    add_config(parser)
+    add_state(parser)
+    add_json(parser)
+    add_deadline(parser, f"how long planning may take; else {_PLAN_SECONDS:g}")
+    parser.set_defaults(repair=None)
+
+
+def run(args: argparse.Namespace) -> int:
+    found = asked(args)
+    named = _hosts(args, found.snapshot)
+    hosts = {one.cluster: [host.id for host in named if host.cluster == one.cluster] for one in named}
+    options = _options(args, found, [host.id for host in named])
+    ends = time.monotonic() + (args.deadline or _PLAN_SECONDS)
+    records = []
+    for left, own in zip(range(len(hosts), 0, -1), hosts.values(), strict=True):
+        deadline = Deadline.after((ends - time.monotonic()) / left)
+        records.append(maintenance_planned(found.snapshot, own, options, deadline=deadline))
+    if args.json:
+        show_json(MaintenancePlans(FORMAT, tuple(records)))
+    else:
+        print("\n".join(line for record in records for line in maintenance_text(record)))
+    return SOME_ARE_LEFT if any(record.without_round for record in records) else 0
+
+
+def _options(args: argparse.Namespace, found: Asked, hosts: Iterable[str]) -> MaintenanceOptions:
+    domains = None
+    if args.state is not None and args.config is not None:
+        domains = failure_domains(configuration.load(args.config).ha, found.snapshot) or ()
+    return maintenance_options(
+        found,
+        hosts,
+        stopped={find(word, "VM", found.snapshot.vms, found.snapshot).id for word in args.stop},
+        back=args.back,
+        at_once=args.at_once,
+        host_seconds=args.host_time,
+        domains=domains,
+    )
+
 
 MAINTENANCE = """\
 Take hosts out for maintenance, one after another or a few at once, with every rule satisfied all the time.
@@ -59,7 +151,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser], su
 
 
 #: How long it may take to find the order of hosts, in seconds.
-_SECONDS: Final = 30.0
+_ORDER_SECONDS: Final = 30.0
 RUN = """\
 Ask the running enforcer to empty, upgrade and activate hosts, one after another.
 The mode must be approve or enforce. See docs/enforcer/maintenance.md.
@@ -119,11 +211,12 @@ def _request(args: argparse.Namespace) -> int:
     config = configuration.load(args.config)
     check_settings(config, args.work)
     snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
-    hosts = _hosts(args, snapshot)
+    hosts = _hosts(args, snapshot, up=True)
+    check_one_cluster(hosts)
     stop_vms = tuple(find(word, "VM", snapshot.vms, snapshot).id for word in args.stop)
     if not args.in_order:
         domains = domains_of(config, snapshot)
-        hosts = in_order_of_plan(snapshot, hosts, stop_vms, domains, deadline=Deadline.after(_SECONDS))
+        hosts = in_order_of_plan(snapshot, hosts, stop_vms, domains, deadline=Deadline.after(_ORDER_SECONDS))
     request = MaintenanceRequest(
         work=args.work,
         stop_vms=stop_vms,
@@ -172,19 +265,17 @@ def _as_run(meant: RunMeant) -> MaintenanceRun:
     )
 
 
-def _hosts(args: argparse.Namespace, snapshot: Snapshot) -> Sequence[Host]:
+def _hosts(args: argparse.Namespace, snapshot: Snapshot, *, up: bool = False) -> Sequence[Host]:
+    """The hosts that are named; of a cluster all, or those that are up. Raises `UserError`."""
     if bool(args.hosts) == bool(args.cluster):
-        raise UserError("name hosts, or a --cluster: one of them")
-    if args.cluster:
-        cluster = find(args.cluster, "cluster", snapshot.clusters)
-        found = [host for host in snapshot.hosts_of_cluster.get(cluster.id, ()) if host.up]
-    else:
-        _named = [find(word, "host", snapshot.hosts) for word in args.hosts]
-        found = list({host.id: host for host in _named}.values())
-    if len({host.cluster for host in found}) > 1:
-        raise UserError("these hosts are of several clusters: begin a run for each")
+        raise UserError("name hosts, or a cluster with --cluster" + " and not both" * bool(args.hosts))
+    if not args.cluster:
+        named = (find(word, "host", snapshot.hosts) for word in args.hosts)
+        return list({host.id: host for host in named}.values())
+    cluster = find(args.cluster, "cluster", snapshot.clusters)
+    found = [host for host in snapshot.hosts_of_cluster.get(cluster.id, ()) if host.up or not up]
     if not found:
-        raise UserError(f"cluster {args.cluster} has no host that is up")
+        raise UserError(f"cluster {cluster.name} has no " + ("host that is up" if up else "hosts"))
     return found
 
 

@@ -1,1 +1,0 @@
-"""What people ask for, by commands or the page: plans as of now, the way back, room, orders."""

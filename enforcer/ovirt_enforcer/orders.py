@@ -1,0 +1,210 @@
+"""What people order, by commands or on the page: plans carried out, and maintenance runs."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from ovirt_enforcer.gates.people import moves, rule_key
+from ovirt_enforcer.plans import failure_domains
+from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
+from ovirt_placement import inventory
+from ovirt_placement.answers.plans.maintenance import maintenance_record
+from ovirt_placement.answers.plans.plan import misfit_text
+from ovirt_placement.answers.plans.reading import plan_of
+from ovirt_placement.answers.status.enforcement import NOT_RUNNING, not_led
+from ovirt_placement.config import Config
+from ovirt_placement.model import Cluster, Host, Snapshot
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.fitting import misfit
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions
+from ovirt_placement.planning.maintenance.planner import plan_maintenance
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
+from ovirt_placement.store.history import HistoryStore
+from ovirt_placement.store.maintenance import MaintenanceStore
+from ovirt_placement.store.maintenance_run import MaintenanceRequest, RunState, Work
+from ovirt_placement.store.opening import opened, stored
+from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_service.errors import UserError
+
+
+def settings_in_force(config: Config) -> Mapping[str, Any]:
+    """The settings by their names, in plain values. Raises `StoreAway`."""
+    of_leader = stored(EnforcerSettingsStore, config, EnforcerSettingsStore.of_leader, None)
+    if of_leader is not None:
+        return of_leader
+    return recorded_settings(config.section("enforcer", EnforcerSettings))
+
+
+#: How long a person waits for the engine who has looked at a plan.
+_ENGINE_SECONDS = 30.0
+
+
+class Misfits(UserError):
+    """The cluster has changed beneath a plan; the text says what."""
+
+
+def check_orders(config: Config, snapshot: Snapshot, plans: Iterable[Plan]) -> None:
+    """Raise `UserError` if plans could not be carried out: they fit no more, or nobody is there to do it."""
+    for plan in plans:
+        why = misfit(snapshot, plan)
+        if why is not None:
+            raise Misfits(f"plan {plan.id}: the cluster has changed beneath it: {misfit_text(why, snapshot)}")
+    check_acts(config, Mode.APPROVE)
+    check_running(config)
+
+
+def check_acts(config: Config, wanted: Mode) -> None:
+    """Raise `UserError` if the enforcer only observes: the one that leads, or else one that starts here."""
+    if settings_in_force(config)["mode"] == Mode.OBSERVE:
+        raise UserError(
+            f'ovirt-enforcer is in observe mode: set mode = "{wanted}" in [enforcer], and restart it'
+        )
+
+
+def check_running(config: Config) -> None:
+    """Raise `UserError` if no enforcer leads that could carry anything out."""
+    why, engine = not_led(config), config.engine.name
+    if why == NOT_RUNNING:
+        raise UserError(f"{why} for engine {engine}: start it with ovirt-enforcer run")
+    if why is not None:
+        raise UserError(f"of the enforcers of engine {engine}, {why}")
+
+
+def obstacle(config: Config, wanted: Mode, cluster: str) -> str | None:
+    """Why no plan is carried out in this cluster, even if a person lets it; None if plans are.
+
+    No enforcer runs or can write the store, the one that leads only observes, or somebody paused the cluster.
+    """
+    try:
+        check_acts(config, wanted)
+        check_running(config)
+    except UserError as error:
+        return str(error)
+    pauses = stored(PauseStore, config, PauseStore.pauses, ())
+    return next((pause.sentence for pause in pauses if pause.cluster in (ALL_CLUSTERS, cluster)), None)
+
+
+def order(
+    config: Config, documents: Sequence[Mapping[str, Any]], *, set_by: str, undoes: str | None = None
+) -> None:
+    """Have the enforcer carry out plans, given as documents; `undoes` is the one that they take back."""
+    with opened(HistoryStore, config) as history, opened(ApprovalStore, config) as approvals:
+        for document in documents:
+            plan = plan_of(document)
+            history.record_plan(plan.id, plan.cluster, document)
+            approvals.order(plan.cluster, plan.id, moves(plan), set_by=set_by, undoes=undoes)
+
+
+def order_looked_at(
+    config: Config, document: Mapping[str, Any], *, set_by: str, undoes: str | None = None
+) -> None:
+    """Have one plan carried out, if it fits the engine as it is now. Raises `Misfits`, `UserError`."""
+    snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=_ENGINE_SECONDS)
+    check_orders(config, snapshot, [plan_of(document)])
+    order(config, [document], set_by=set_by, undoes=undoes)
+
+
+class RunOrder(NamedTuple):
+    """What becomes of a run that is under way in one of some states, and how that is reported."""
+
+    state: RunState
+    after: tuple[RunState, ...]
+    said: str
+
+
+ORDERS: Final = {
+    "pause": RunOrder(
+        RunState.PAUSED, (RunState.RUNNING,), "is paused: what is under way goes on, nothing new begins"
+    ),
+    "resume": RunOrder(RunState.RUNNING, (RunState.PAUSED,), "goes on"),
+    "stop": RunOrder(
+        RunState.STOPPING,
+        (RunState.RUNNING, RunState.PAUSED),
+        "is to end: a host that is out of service is brought up first",
+    ),
+}
+
+
+class RunMeant(NamedTuple):
+    """A run that may be requested."""
+
+    cluster: Cluster
+    #: In the order in which they are taken.
+    hosts: tuple[Host, ...]
+    request: MaintenanceRequest
+    #: Keys of the rules that are violated before.
+    violated: tuple[str, ...]
+
+
+def check_settings(config: Config, work: Work) -> None:
+    """Raise `UserError` if the enforcer, as it is set, would not carry out such a run."""
+    settings = config.section("enforcer", EnforcerSettings)
+    if work is Work.COMMAND and not settings.maintenance.command:
+        raise UserError("--work command needs a command in [enforcer.maintenance]")
+    check_acts(config, Mode.ENFORCE)
+
+
+def check_one_cluster(hosts: Sequence[Host]) -> None:
+    """Raise `UserError` if these are of several clusters."""
+    if len({host.cluster for host in hosts}) > 1:
+        raise UserError("these hosts are of several clusters: begin a run for each")
+
+
+def run_meant(
+    config: Config, snapshot: Snapshot, hosts: Sequence[Host], request: MaintenanceRequest
+) -> RunMeant:
+    """These hosts of one cluster, in this order. Raises `UserError` if nobody is there to do it."""
+    check_one_cluster(hosts)
+    check_running(config)
+    cluster = snapshot.cluster_by_id[hosts[0].cluster]
+    violated = tuple(rule_key(one) for one in find_violations(snapshot, cluster.id))
+    return RunMeant(cluster, tuple(hosts), request, violated)
+
+
+def begin(store: MaintenanceStore, meant: RunMeant, *, requested_by: str) -> str:
+    """Have the leading enforcer begin a run; its id. Raises `UnderWay` where the cluster has one."""
+    run_id = secrets.token_hex(3)
+    store.request(
+        run_id,
+        (meant.cluster.id, meant.cluster.name),
+        [(host.id, host.name) for host in meant.hosts],
+        meant.request,
+        requested_by=requested_by,
+        violated=meant.violated,
+    )
+    return run_id
+
+
+def domains_of(config: Config, snapshot: Snapshot) -> tuple[Domain, ...]:
+    """The failure domains that are to be survived, too."""
+    return failure_domains(config.ha, snapshot) or ()
+
+
+def in_order_of_plan(
+    snapshot: Snapshot,
+    hosts: Sequence[Host],
+    stop_vms: Sequence[str],
+    domains: tuple[Domain, ...],
+    *,
+    deadline: Deadline,
+) -> tuple[Host, ...]:
+    """The hosts in the order of fewest migrations. Raises `UserError` if some host cannot become empty."""
+    options = MaintenanceOptions(stopped=frozenset(stop_vms), domains=domains, explained=False)
+    plan = plan_maintenance(snapshot, [host.id for host in hosts], options, deadline)
+    if plan.blocked:
+        left = maintenance_record(plan, snapshot).without_round
+        why = "; ".join(
+            f"{one.host.name}: {', '.join(obstacle.text for obstacle in one.obstacles)}" for one in left
+        )
+        names = " ".join(one.host.name for one in left)
+        raise UserError(
+            f"no round for {why}; ovirt-enforcer maintenance plan {names} says what would help; --in-order"
+            " begins without a plan"
+        )
+    return tuple(snapshot.host_by_id[host] for host in plan.hosts)

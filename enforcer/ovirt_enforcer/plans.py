@@ -1,0 +1,348 @@
+"""Plans as the configuration asks for them, and for a person who asks; nothing is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.subprocess_call import in_process
+from ovirt_placement.answers.ha_check import configured_domains
+from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, maintenance_record
+from ovirt_placement.answers.plans.plan import ClusterPlan, Plans, plan_record
+from ovirt_placement.config import HaSettings
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.amounts import counted
+from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.names import Named, host_name, named_host, named_vm, vm_name
+from ovirt_placement.model.record import Record
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.catalogue import StrategyName
+from ovirt_placement.planning.assignment.choice import Strategy
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions
+from ovirt_placement.planning.maintenance.planner import plan_maintenance
+from ovirt_placement.planning.make_room import make_room
+from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
+from ovirt_placement.planning.plan import Plan, Remaining
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.sentences import sentence
+from ovirt_service.errors import UserError
+
+#: How long planning may take, in seconds, where the configuration does not say.
+_SECONDS: Final = {StrategyName.OPTIMAL: 30.0}
+_QUICK_SECONDS: Final = 5.0
+
+
+def plan_options(
+    settings: EnforcerSettings,
+    spared: Collection[str] = (),
+    closed: Collection[str] = (),
+    domains: tuple[Domain, ...] | None = (),
+) -> PlanOptions:
+    """What plans are to repair and to keep; groups in `spared` and hosts in `closed` are left alone for now.
+
+    HA reservations survive the failure of `domains`, too; None where these are not known.
+    """
+    return PlanOptions(
+        repair=frozenset(map(Repair, settings.repair)),
+        keys=settings.repair_placement_keys,
+        memory_headroom=settings.memory_headroom_percent / 100,
+        cpu_headroom=settings.cpu_headroom_percent / 100,
+        spared=frozenset(spared),
+        closed=frozenset(closed),
+        reserve=settings.ha.repair and domains is not None,
+        domains=domains or (),
+    )
+
+
+def failure_domains(settings: HaSettings, snapshot: Snapshot) -> tuple[Domain, ...] | None:
+    """The failure domains; None where the configuration is at fault, which the HA watch reports."""
+    try:
+        return configured_domains(snapshot, settings)
+    except UserError:
+        return None
+
+
+def strategy_name(settings: EnforcerSettings) -> StrategyName:
+    """The strategy that plans are made by."""
+    return catalogue.DEFAULT if settings.strategy is None else StrategyName(settings.strategy)
+
+
+def planning_seconds(settings: EnforcerSettings) -> float:
+    """How long a plan may take."""
+    return settings.planning_seconds or _SECONDS.get(strategy_name(settings), _QUICK_SECONDS)
+
+
+#: One migration fewer is worth waiting so long: as long as a first refusal or failure holds back.
+_WORTH_SECONDS: Final = 600.0
+#: The share of the time for a plan of what may be done now, where another may be better after a while.
+_NOW_SHARE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a plan leaves alone for now, each with the reason."""
+
+    #: VMs.
+    frozen: Mapping[str, str] = field(default_factory=dict)
+    #: VMs with hosts that they are not to be sent to.
+    left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    #: Groups that are not repaired.
+    spared: Mapping[str, str] = field(default_factory=dict)
+    #: Those of the VMs (with "" for any host) and targets that only time holds, and for how many seconds.
+    waits: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+
+def repair_plan(
+    snapshot: Snapshot,
+    cluster: str,
+    holding: Holding,
+    options: PlanOptions,
+    strategy: Strategy,
+    deadline: Deadline,
+) -> Plan:
+    """The plan that repairs a cluster with the fewest migrations, now or after a while.
+
+    What the engine refused is left out, and the next best is done at once. The next best is to wait, where
+    time alone lets the same be repaired with fewer migrations: `_WORTH_SECONDS` for each that is saved, at
+    the most. What does not wait is done now; of the groups that wait it is said for what.
+    """
+    make = partial(make_plan, snapshot, cluster, strategy=strategy)
+    first = deadline.within(_NOW_SHARE) if holding.waits else deadline
+    plan = make(holding.frozen, refused=holding.left_out.keys(), options=options, deadline=first)
+    waiting: Mapping[str, str] = {}
+    if holding.waits and plan.migrations > 1:
+        free = {vm for vm, host in holding.waits if not host}
+        frozen = {vm: why for vm, why in holding.frozen.items() if vm not in free}
+        left_out = holding.left_out.keys() - holding.waits.keys()
+        later = make(frozen, refused=left_out, options=options, deadline=deadline.within(_NOW_SHARE))
+        waiting = _worth_waiting(snapshot, plan, later, holding.waits)
+        if waiting:
+            fewer = replace(options, spared=options.spared.union(waiting))
+            now = make(holding.frozen, refused=holding.left_out.keys(), options=fewer, deadline=deadline)
+            plan, waiting = (now, waiting) if now.migrations < later.migrations else (plan, {})
+    spared = {**waiting, **holding.spared}
+    return with_held_back(plan, snapshot, spared, holding.left_out, holding.frozen)
+
+
+def _worth_waiting(
+    snapshot: Snapshot, plan: Plan, later: Plan, waits: Mapping[tuple[str, str], float]
+) -> dict[str, str]:
+    """The groups whose repair is to wait, with the reason; none if the plan of now is as good."""
+    saved = plan.migrations - later.migrations
+    if saved < 1 or not _left(later) <= _left(plan):
+        return {}
+    seconds: dict[int, float] = {}
+    for place, step in enumerate(later.steps):
+        own = [waits.get((vm, host), 0.0) for vm in step.vms for host in ("", step.target)]
+        seconds[place] = max([*own, *(seconds[before] for before in step.after)])
+    longest = max(seconds.values(), default=0.0)
+    held = [step for place, step in enumerate(later.steps) if seconds[place]]
+    if not 0.0 < longest <= saved * _WORTH_SECONDS:
+        return {}
+    minutes = f"{saved * _WORTH_SECONDS / 60:.0f} min"
+    counts = f"{counted(later.migrations, 'migration')} will do then, and {plan.migrations} would now"
+    first = held[0]
+    what = f"{' and '.join(vm_name(vm, snapshot) for vm in first.vms)} may be moved to"
+    reason = f"it waits, {minutes} at most, until {what} {host_name(first.target, snapshot)}: {counts}"
+    return {group: reason for step in held for group in step.groups}
+
+
+def _left(plan: Plan) -> set[tuple[str, tuple[str, ...]]]:
+    """What stays violated."""
+    lost = () if plan.reservation is None else plan.reservation.lost
+    return {*((one.family, one.groups) for one in plan.remaining), *(("ha", one.vms) for one in lost)}
+
+
+#: This many targets are reported a rule: a large group may have a hundred.
+_MOST: Final = 10
+
+
+def with_held_back(
+    plan: Plan,
+    snapshot: Snapshot,
+    spared: Mapping[str, str],
+    left_out: Mapping[tuple[str, str], str],
+    frozen: Container[str] = (),
+) -> Plan:
+    """The plan with more obstacles: groups that are `spared`, and VMs with hosts that are `left_out`.
+
+    Of VMs that are held anyway targets say nothing.
+    """
+    if not spared and not left_out:
+        return plan
+
+    def obstacles(rule: Remaining) -> Iterator[Obstacle]:
+        yield from (_held(spared[group], groups=(group,)) for group in rule.groups if group in spared)
+        yield from rule.obstacles
+        targets = (
+            _held(f"{vm_name(vm, snapshot)}: {reason}", vms=(vm,), hosts=(host,))
+            for (vm, host), reason in left_out.items()
+            if vm in rule.vms and vm not in frozen
+        )
+        yield from islice(targets, _MOST)
+
+    remaining = (msgspec.structs.replace(rule, obstacles=tuple(obstacles(rule))) for rule in plan.remaining)
+    return msgspec.structs.replace(plan, remaining=tuple(remaining))
+
+
+def _held(
+    words: str, vms: tuple[str, ...] = (), hosts: tuple[str, ...] = (), groups: tuple[str, ...] = ()
+) -> Obstacle:
+    return Obstacle(ObstacleKind.HELD, vms, hosts, groups, words=words)
+
+
+_NO_STATE: Final = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
+
+
+def nothing_holds(plan: Plan) -> str | None:
+    """Of a state file no gate is known."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A cluster's state, what is wished for, and what is to be left alone."""
+
+    snapshot: Snapshot
+    options: PlanOptions
+    #: Of a state file there are none.
+    settings: EnforcerSettings | None = None
+    holding: Holding = Holding()
+    #: Says of a plan why its first step would not be taken now; None if it would.
+    not_now: Callable[[Plan], str | None] = nothing_holds
+    #: What is left alone while hosts, by id, are emptied; None where that makes no difference.
+    frozen_while_emptying: Callable[[Collection[str]], Mapping[str, str]] | None = None
+
+
+class RefusingHost(Record, frozen=True, omit_defaults=False):
+    """A host that does not take the VM as things are."""
+
+    host: Named
+    reasons: tuple[str, ...]
+
+
+class RoomFound(Record, frozen=True, omit_defaults=False):
+    """The migrations that let a VM start."""
+
+    vm: Named
+    #: Where it can start afterwards; null if nothing was found.
+    host: Named | None
+    plan: ClusterPlan
+    #: Why each host refuses it as things are; none, if one takes it.
+    because: tuple[RefusingHost, ...]
+
+
+class KeptVm(Record, frozen=True, omit_defaults=False):
+    """A VM that stays where a plan took it."""
+
+    id: str
+    name: str
+    because: str
+
+
+class PlansBack(Plans, frozen=True, kw_only=True, omit_defaults=False):
+    """The migrations that undo what a plan has done."""
+
+    #: The id of the plan that is taken back.
+    undoes: str
+    kept: tuple[KeptVm, ...]
+
+
+def planned(
+    found: Asked,
+    cluster: str,
+    strategy: Strategy,
+    deadline: Deadline,
+    staying: Mapping[str, str] | None = None,
+) -> Plan:
+    """The plan; VMs in `staying` stay where they are besides those that are held anyway, with the reasons."""
+    holding = replace(found.holding, frozen={**found.holding.frozen, **(staying or {})})
+    return repair_plan(found.snapshot, cluster, holding, found.options, strategy, deadline)
+
+
+def planned_in_process(found: Asked, cluster: str, seconds: float, staying: Mapping[str, str]) -> Plan:
+    """The plan that `planned` makes by the configured strategy, made in a process. Raises `UserError`."""
+    strategy = catalogue.DEFAULT if found.settings is None else strategy_name(found.settings)
+    # The state goes along in fewer bytes than a pickle, and gates do not go along at all.
+    asked = replace(found, snapshot=_NO_STATE, not_now=nothing_holds, frozen_while_emptying=None)
+    return in_process(_planned, found.snapshot, asked, cluster, strategy, staying, seconds=seconds)
+
+
+def _planned(
+    snapshot: Snapshot,
+    found: Asked,
+    cluster: str,
+    strategy: StrategyName,
+    staying: Mapping[str, str],
+    *,
+    deadline: Deadline,
+) -> Plan:
+    found = replace(found, snapshot=snapshot)
+    return planned(found, cluster, catalogue.strategy(strategy), deadline, staying)
+
+
+#: How long a host is thought to be out, in seconds.
+HOST_SECONDS = MaintenanceOptions().host_seconds
+
+
+def maintenance_options(
+    found: Asked,
+    hosts: Iterable[str],
+    *,
+    stopped: Collection[str],
+    back: Return,
+    at_once: int = 1,
+    host_seconds: float = HOST_SECONDS,
+    domains: tuple[Domain, ...] | None = None,
+) -> MaintenanceOptions:
+    """With what is held back while these hosts are emptied.
+
+    `stopped` are ids of VMs that may be; `domains` replace those found.
+    """
+    held = found.frozen_while_emptying
+    return MaintenanceOptions(
+        at_once=at_once,
+        back=back,
+        host_seconds=host_seconds,
+        stopped=frozenset(stopped),
+        frozen=found.holding.frozen if held is None else held(tuple(hosts)),
+        refused=frozenset(found.holding.left_out),
+        closed=found.options.closed,
+        domains=found.options.domains if domains is None else domains,
+    )
+
+
+def maintenance_planned(
+    snapshot: Snapshot, hosts: Sequence[str], options: MaintenanceOptions, *, deadline: Deadline
+) -> ClusterMaintenance:
+    """What a rolling maintenance of hosts of one cluster would be."""
+    return maintenance_record(plan_maintenance(snapshot, hosts, options, deadline), snapshot)
+
+
+def room_for(snapshot: Snapshot, vm: Vm, *, deadline: Deadline) -> RoomFound:
+    """The fewest migrations found that let a VM start. Raises `UserError` of a VM that runs or starts."""
+    if vm.host is not None:
+        raise UserError(f"VM {vm.name} runs on host {host_name(vm.host, snapshot)} already")
+    if expected := snapshot.pending_hosts.get(vm.id):
+        raise UserError(f"VM {vm.name} is on its way to host {host_name(expected[0], snapshot)} already")
+    room = make_room(snapshot, vm.id, deadline=deadline)
+    return RoomFound(
+        vm=named_vm(room.vm, snapshot),
+        host=None if room.host is None else named_host(room.host, snapshot),
+        plan=plan_record(room.plan, snapshot),
+        because=tuple(
+            RefusingHost(
+                named_host(host, snapshot), tuple(dict.fromkeys(sentence(one, snapshot) for one in reasons))
+            )
+            for host, reasons in room.refusals
+        ),
+    )

@@ -1,0 +1,68 @@
+"""A PostgreSQL server that is stopped ends a write with an error in bounded time, whenever that happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from ovirt_placement.store import connections
+from ovirt_placement.store.database import Database, StoreAway
+from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from tests.placement.postgres_server import PostgresServer, running
+
+pytestmark = pytest.mark.system
+
+PATIENCE = 1.0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with running() as found:
+        yield found
+
+
+@pytest.fixture
+def store(server: PostgresServer) -> Iterator[PauseStore]:
+    found = PauseStore(server.url, engine="default", patience_seconds=PATIENCE)
+    found.pause(ALL_CLUSTERS, cluster_name="", reason="before", set_by="eve", seconds=None)
+    yield found
+    found.close()
+
+
+def pause(store: PauseStore) -> None:
+    store.pause(ALL_CLUSTERS, cluster_name="", reason="meanwhile", set_by="eve", seconds=None)
+
+
+def reasons(store: PauseStore) -> list[str]:
+    return [one.reason for one in store.pauses()]
+
+
+def test_one_that_hangs_before_a_write_is_away_and_nothing_is_written(
+    server: PostgresServer, store: PauseStore
+) -> None:
+    began = time.monotonic()
+    with server.hanging(), pytest.raises(StoreAway):
+        pause(store)
+    # The connection from before, and a try of another one, which takes 2 s at the least.
+    assert time.monotonic() - began < 20.0
+    assert reasons(store) == ["before"]
+
+
+def write_while_it_hangs(server: PostgresServer, database: Database) -> None:
+    with database.transaction() as connection:
+        connection.exec_driver_sql("UPDATE pauses SET reason = 'half'")
+        with server.hanging():
+            connection.exec_driver_sql("UPDATE pauses SET reason = 'meanwhile'")
+
+
+def test_one_that_hangs_amid_a_write_is_away_and_nothing_is_written(
+    server: PostgresServer, store: PauseStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_LONGEST_STATEMENT_SECONDS", 1)
+    database = Database(server.url, patience_seconds=PATIENCE + 1, create=False)
+    with pytest.raises(StoreAway, match="no answer within 3 s"):
+        write_while_it_hangs(server, database)
+    database.close()
+    assert reasons(store) == ["before"]
