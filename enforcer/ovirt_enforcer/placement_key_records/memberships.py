@@ -13,8 +13,7 @@ from itertools import groupby, islice
 from typing import Protocol
 
 from ovirt_enforcer.log import RetryState
-from ovirt_placement.answers.conflicts import sentence
-from ovirt_placement.answers.groups.change import loss, losses
+from ovirt_placement.answers.groups.change import loss, loss_sentence, losses
 from ovirt_placement.engine.writing.events import custom_id
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.memberships import (
@@ -81,7 +80,7 @@ class MembershipKeeper:
         self._store.change(change)
         self._outside = outside - self._outside
         for one in losses(change.lost):
-            _log.warning("%s", sentence(one))
+            _log.warning("%s", loss_sentence(one))
 
     def _report(self, snapshot: Snapshot) -> None:
         """Add an event for each loss, which the engine takes once, however often it is reported."""
@@ -92,7 +91,7 @@ class MembershipKeeper:
             self._add_event(
                 number=custom_id("lost memberships", vm, cluster, str(since)),
                 severity="warning",
-                description=sentence(loss(tuple(entries))),
+                description=loss_sentence(loss(tuple(entries))),
                 cluster=None if known is None else known.cluster,
                 vm=None if known is None else known.id,
             )

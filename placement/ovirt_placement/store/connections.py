@@ -112,9 +112,9 @@ def _check(patience_seconds: float, connection: Any, record: Any, proxy: Any) ->
     """Find out in bounded time whether a connection from before still serves, as a pool's own ping does."""
     usual, connection.longest_seconds = connection.longest_seconds, max(1.0, patience_seconds)
     try:
-        connection.autocommit = True  # asked without a transaction, it takes one answer
+        connection.set_autocommit(True)  # asked without a transaction, it takes one answer
         connection.execute("")
-        connection.autocommit = False
+        connection.set_autocommit(False)
     except Exception as error:
         raise exc.DisconnectionError(str(error)) from error
     connection.longest_seconds = usual
