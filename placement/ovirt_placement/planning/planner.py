@@ -10,10 +10,10 @@ from typing import NamedTuple
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.choice import Strategy
-from ovirt_placement.planning.assignment.least import least_migrations
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.ha_repair.restore import Asked, restored
 from ovirt_placement.planning.legality import legal
+from ovirt_placement.planning.lower_bound import least_migrations
 from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.plan import LostReservation, Plan, RefusedStep, Step
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, NOTHING_REFUSED, PlanOptions, pose

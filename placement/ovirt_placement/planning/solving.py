@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ovirt_placement.planning.assignment.choice import Routing, Strategy, StrategyChoice
-from ovirt_placement.planning.assignment.least import least_migrations
 from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.local_search.search import improved
+from ovirt_placement.planning.lower_bound import least_migrations
 from ovirt_placement.planning.ordering.dependencies import waits
 from ovirt_placement.planning.ordering.order import OrderedMove
 from ovirt_placement.planning.ordering.sequence import sequence

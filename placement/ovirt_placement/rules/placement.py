@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import Protocol
 
 from ovirt_placement.model import Snapshot
@@ -24,6 +25,23 @@ class Placement(Protocol):
         ...
 
 
+def holding(placement: Placement, hosts: frozenset[str], vms: Collection[str]) -> Iterator[str]:
+    """The VMs that hold any of these hosts; all of `vms` that do are among them, and others may be."""
+    if isinstance(placement, Arriving):
+        yield from placement.holding(hosts, vms)
+    elif isinstance(placement, SnapshotPlacement):
+        yield from placement.holding(hosts)
+    else:
+        yield from (vm for vm in vms if not hosts.isdisjoint(placement.occupied(vm)))
+
+
+def any_between_hosts(placement: Placement, vms: Collection[str]) -> bool:
+    """Whether any of these VMs holds more than one host: it is on its way."""
+    if isinstance(placement, SnapshotPlacement):
+        vms = placement.on_their_way(vms)
+    return any(len({*placement.occupied(vm)}) > 1 for vm in vms)
+
+
 class Arriving:
     """A placement in which some VMs have come to a host already, from wherever they were."""
 
@@ -41,6 +59,11 @@ class Arriving:
     def occupied(self, vm: str) -> tuple[str, ...]:
         return self._there if vm in self._vms else self._placement.occupied(vm)
 
+    def holding(self, hosts: frozenset[str], vms: Collection[str]) -> Iterator[str]:
+        yield from (vm for vm in holding(self._placement, hosts, vms) if vm not in self._vms)
+        if not hosts.isdisjoint(self._there):
+            yield from self._vms
+
 
 class SnapshotPlacement:
     """Where the VMs of a snapshot are."""
@@ -57,3 +80,16 @@ class SnapshotPlacement:
 
     def occupied(self, vm: str) -> tuple[str, ...]:
         return locations.occupied(self._snapshot, vm)
+
+    def holding(self, hosts: frozenset[str]) -> Iterator[str]:
+        """The VMs that are on any of these hosts or on their way there."""
+        coming = locations.vms_coming_to(self._snapshot)
+        found = (vm for host in hosts for vm in self._snapshot.vms_of_host.get(host, ()))
+        if coming:
+            yield from {vm.id for vms in (found, *map(coming.get, hosts)) for vm in vms or ()}
+        else:
+            yield from (vm.id for vm in found)
+
+    def on_their_way(self, vms: Collection[str]) -> Collection[str]:
+        pending = self._snapshot.pending_hosts
+        return tuple(vm for vm in pending if vm in vms)

@@ -10,9 +10,9 @@ from itertools import count
 import pytest
 
 from ovirt_placement.planning.assignment.choice import StrategyChoice
-from ovirt_placement.planning.assignment.greedy.bound import bound
 from ovirt_placement.planning.assignment.greedy.strategy import Greedy
 from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.lower_bound import bound
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem

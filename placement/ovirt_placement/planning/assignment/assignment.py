@@ -156,7 +156,7 @@ class Assignment:
             self._memory_mb -= problem.memory_mb[vm]
         else:
             self._arrived[host][vm] = None
-        for goal in problem.goals_of.get(vm, ()):
+        for goal in problem.goals_between(vm, source, host):
             if goal.hard and goal.satisfied:
                 if self.placement.violated(goal):
                     self.lost[goal.number] = goal

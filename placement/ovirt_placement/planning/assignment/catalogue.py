@@ -10,10 +10,10 @@ from importlib.util import find_spec
 
 from ovirt_placement.planning.assignment.assignment import Assignment
 from ovirt_placement.planning.assignment.choice import Strategy, StrategyChoice
-from ovirt_placement.planning.assignment.greedy.bound import bound
 from ovirt_placement.planning.assignment.greedy.strategy import Greedy
 from ovirt_placement.planning.assignment.hosts import EmptiestFirst
 from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.lower_bound import bound
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.score import score

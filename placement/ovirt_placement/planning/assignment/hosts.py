@@ -114,7 +114,7 @@ class HostPenalties:
     @property
     def lowest(self) -> int:
         """What is against a host at least."""
-        return self._everywhere + min(self._here.values(), default=0)
+        return self._everywhere + min(0, *self._here.values(), 0)
 
     def against(self, host: str) -> int:
         full = sum(weight for weight, full in self._full if host in full) if self._full else 0
@@ -123,6 +123,10 @@ class HostPenalties:
     def _add(self, goal: Goal, weight: int) -> None:
         if goal.limit is not None:
             self._full.append((weight, self._assignment.placement.full(goal, self._moving)))
+        elif goal.sum is not None:
+            full = self._assignment.placement.full(goal, self._moving)
+            for host in goal.sum.hosts:
+                self._here[host] += weight * (host in full)
         elif goal.allowed is not None:
             self._everywhere += weight * goal.allowed.positive
             for host in goal.allowed.hosts:

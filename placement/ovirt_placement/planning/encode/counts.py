@@ -1,29 +1,35 @@
-"""How many members of a constraint are where, and what that breaks: kept up to date move by move."""
+"""How many members of a constraint are where, and what that breaks: kept up to date move by move.
+
+A move costs as much as there are hosts or failure domains at most, however many members a constraint has.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping, Set
+from copy import copy
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
-from ovirt_placement.rules.forms import Allowed, AtMost, Form, OfAll, Same
+from ovirt_placement.rules.forms import Allowed, AtLeast, AtMost, Even, Form, OnePlace, Same, Sum
 
 
 class Count(Protocol):
     """The members of one constraint."""
 
-    #: By host; a host without members is not in it.
-    crowd: Counter[str]
-    #: How many members must move at least: 0 if the constraint is satisfied.
+    #: How far the constraint is from being satisfied, as `Constraint.excess` counts it: 0 if it is.
     faults: int
+
+    def copied(self) -> Self:
+        """The same, which other moves may change."""
+        ...
 
     def move(self, vm: str, source: str, target: str) -> None:
         """A member has gone from one host to another."""
         ...
 
-    def admits(self, vm: str, host: str) -> bool:
-        """Whether a member of another host may come, all others staying, as the filters judge."""
+    def admits(self, vm: str, source: str, host: str) -> bool:
+        """Whether a member may come from another host, all others staying, as the filters judge."""
         ...
 
     def full(self, vms: Collection[str], hosts: Iterable[str]) -> Container[str]:
@@ -35,18 +41,31 @@ def count(form: Form | None, placed: Collection[tuple[str, str]]) -> Count | Non
     """The members where they are; None where only the constraint itself can judge what is violated."""
     if isinstance(form, Same):
         return _OnOneHost(placed)
-    if form is None or isinstance(form, OfAll):
-        return None
     if isinstance(form, AtMost):
         simple = not form.set_of and not form.place_of
         return _Spread(placed, form.most) if simple else _SetsApart(placed, form)
-    return _OnAllowed(placed, form)
+    if isinstance(form, Allowed):
+        return _OnAllowed(placed, form)
+    if isinstance(form, Sum):
+        return _InSum(placed, form)
+    if isinstance(form, OnePlace):
+        return _InOneDomain(placed, form.place_of)
+    if isinstance(form, Even):
+        return _Even(placed, form)
+    return _InDomains(placed, form) if isinstance(form, AtLeast) else None
 
 
-class _Crowd:
+class Crowd:
+    """Members by host; a host without members is not in it."""
+
     def __init__(self, placed: Iterable[tuple[str, str]]) -> None:
         self.crowd = Counter(host for _, host in placed)
         self.faults = 0
+
+    def copied(self) -> Self:
+        other = copy(self)
+        other.crowd = self.crowd.copy()
+        return other
 
     def _shift(self, source: str, target: str) -> None:
         self.crowd[target] += 1
@@ -58,7 +77,7 @@ class _Crowd:
         return ()
 
 
-class _OnOneHost(_Crowd):
+class _OnOneHost(Crowd):
     def __init__(self, placed: Collection[tuple[str, str]]) -> None:
         super().__init__(placed)
         self._members = len(placed)
@@ -68,11 +87,11 @@ class _OnOneHost(_Crowd):
         self._shift(source, target)
         self.faults = self._members - max(self.crowd.values())
 
-    def admits(self, vm: str, host: str) -> bool:
+    def admits(self, vm: str, source: str, host: str) -> bool:
         return self._members == 1 or host in self.crowd
 
 
-class _Spread(_Crowd):
+class _Spread(Crowd):
     """Each VM is a set by itself, and each host a place."""
 
     def __init__(self, placed: Collection[tuple[str, str]], most: int) -> None:
@@ -85,7 +104,7 @@ class _Spread(_Crowd):
         most = self._most
         self.faults += (self.crowd[target] > most) - (self.crowd.get(source, 0) >= most)
 
-    def admits(self, vm: str, host: str) -> bool:
+    def admits(self, vm: str, source: str, host: str) -> bool:
         return self.crowd.get(host, 0) < self._most
 
     def full(self, vms: Collection[str], hosts: Iterable[str]) -> Container[str]:
@@ -105,7 +124,7 @@ class _Full:
         return self.crowd.get(name, 0) - self.leaving.get(name, 0) > self.most
 
 
-class _SetsApart(_Crowd):
+class _SetsApart(Crowd):
     """Sets of VMs, or failure domains."""
 
     def __init__(self, placed: Collection[tuple[str, str]], limit: AtMost) -> None:
@@ -115,6 +134,11 @@ class _SetsApart(_Crowd):
         for vm, host in placed:
             self._sets[limit.place(host)][limit.own_set(vm)] += 1
         self.faults = sum(map(self._excess, self._sets.values()))
+
+    def copied(self) -> Self:
+        other = super().copied()
+        other._sets = defaultdict(Counter, {place: sets.copy() for place, sets in self._sets.items()})
+        return other
 
     def move(self, vm: str, source: str, target: str) -> None:
         self._shift(source, target)
@@ -132,7 +156,7 @@ class _SetsApart(_Crowd):
     def _excess(self, sets: Mapping[str, int]) -> int:
         return self._limit.excess(sets.values()) if len(sets) > self._limit.most else 0
 
-    def admits(self, vm: str, host: str) -> bool:
+    def admits(self, vm: str, source: str, host: str) -> bool:
         limit, own = self._limit, self._limit.own_set(vm)
         there = self._sets.get(limit.place(host), ())
         return len(there) - (own in there) < limit.most
@@ -152,7 +176,7 @@ class _FullPlaces:
         return self.limit.place(str(host)) in self.places
 
 
-class _OnAllowed(_Crowd):
+class _OnAllowed(Crowd):
     def __init__(self, placed: Collection[tuple[str, str]], allowed: Allowed) -> None:
         super().__init__(placed)
         self._right = allowed.right
@@ -162,5 +186,141 @@ class _OnAllowed(_Crowd):
         self._shift(source, target)
         self.faults += self._right(source) - self._right(target)
 
-    def admits(self, vm: str, host: str) -> bool:
+    def admits(self, vm: str, source: str, host: str) -> bool:
         return self._right(host)
+
+
+class _InSum:
+    """What counts of the members on some hosts; of moves between others it need not know."""
+
+    def __init__(self, placed: Collection[tuple[str, str]], form: Sum) -> None:
+        self._hosts, self._most, self._amounts = form.hosts, form.most, form.amounts
+        self._there = sum(form.amounts[vm] for vm, host in placed if host in form.hosts)
+        self.faults = max(0, self._there - self._most)
+
+    def copied(self) -> Self:
+        return copy(self)
+
+    def move(self, vm: str, source: str, target: str) -> None:
+        self._there += ((target in self._hosts) - (source in self._hosts)) * self._amounts[vm]
+        self.faults = max(0, self._there - self._most)
+
+    def admits(self, vm: str, source: str, host: str) -> bool:
+        enters = host in self._hosts and source not in self._hosts
+        return not enters or self._there + self._amounts[vm] <= self._most
+
+    def full(self, vms: Collection[str], hosts: Iterable[str]) -> Container[str]:
+        coming = sum(
+            self._amounts[vm] for vm, host in zip(vms, hosts, strict=True) if host not in self._hosts
+        )
+        return self._hosts if self._there + coming > self._most else ()
+
+
+class _ByDomain(Crowd):
+    """Members by failure domain; hosts in none have None."""
+
+    def __init__(self, placed: Collection[tuple[str, str]], domain_of: Mapping[str, str]) -> None:
+        super().__init__(placed)
+        self._domain_of = domain_of
+        self._members = len(placed)
+        self._there = Counter(domain_of.get(host) for _, host in placed)
+        self.faults = self._found_faults()
+
+    def copied(self) -> Self:
+        other = super().copied()
+        other._there = self._there.copy()
+        return other
+
+    def move(self, vm: str, source: str, target: str) -> None:
+        self._shift(source, target)
+        left, joined = self._domain_of.get(source), self._domain_of.get(target)
+        if left != joined:
+            self._there[joined] += 1
+            self._there[left] -= 1
+            if not self._there[left]:
+                del self._there[left]
+            self.faults = self._found_faults()
+
+    def _found_faults(self) -> int:
+        raise NotImplementedError
+
+    def _others(self, source: str) -> Counter[str | None]:
+        """Without a member that is on a host."""
+        others = self._there.copy()
+        others[self._domain_of.get(source)] -= 1
+        return +others
+
+
+class _InOneDomain(_ByDomain):
+    def _found_faults(self) -> int:
+        named = (members for domain, members in self._there.items() if domain is not None)
+        return self._members - max(named, default=0)
+
+    def admits(self, vm: str, source: str, host: str) -> bool:
+        domain, home = self._domain_of.get(host), self._domain_of.get(source)
+        if domain is None or domain == home:
+            return domain is not None
+        others = self._others(source)
+        return domain in others or not any(one is not None for one in others)
+
+
+class _InDomains(_ByDomain):
+    """In so many domains at least."""
+
+    def __init__(self, placed: Collection[tuple[str, str]], form: AtLeast) -> None:
+        self._least = min(form.least, len(placed))
+        super().__init__(placed, form.place_of)
+
+    def _found_faults(self) -> int:
+        return max(0, self._least - len(self._there) + (None in self._there))
+
+    def admits(self, vm: str, source: str, host: str) -> bool:
+        domain, home = self._domain_of.get(host), self._domain_of.get(source)
+        others = self._others(source)
+        if domain is not None and (domain == home or domain not in others):
+            return True
+        return len(others) - (None in others) >= self._least
+
+
+class _Even(_ByDomain):
+    def __init__(self, placed: Collection[tuple[str, str]], form: Even) -> None:
+        self._form = form
+        super().__init__(placed, form.place_of)
+
+    def _found_faults(self) -> int:
+        """The fewest that must leave or come, for the best level of the emptiest domain."""
+        own, nowhere = [self._there[domain] for domain in self._form.eligible], self._there[None]
+        if not own:
+            return nowhere
+        lowest = 0 if self._form.from_nothing else min(own)
+        if not nowhere and max(own) - lowest <= self._form.max_skew:
+            return 0
+        most = self._form.max_skew
+        return min(
+            max(
+                nowhere + sum(max(0, members - level - most) for members in own),
+                sum(max(0, level - members) for members in own),
+            )
+            for level in ((0,) if self._form.from_nothing else range(max(own) + 1))
+        )
+
+    def admits(self, vm: str, source: str, host: str) -> bool:
+        domain, home = self._domain_of.get(host), self._domain_of.get(source)
+        if domain is None or domain == home or domain not in self._form.eligible:
+            return domain is not None
+        others = self._others(source)
+        before = self._skew(others, home)
+        others[domain] += 1
+        lowest = self._lowest(others)
+        crowded = others[domain] - lowest > self._form.max_skew
+        highest = max(others[one] for one in self._form.eligible)
+        return not crowded and highest - lowest <= max(self._form.max_skew, before)
+
+    def _skew(self, others: Counter[str | None], home: str | None) -> int:
+        """By how much the domains differ with one more in a domain."""
+        with_it = others.copy()
+        with_it[home] += 1
+        return max(with_it[one] for one in self._form.eligible) - self._lowest(with_it)
+
+    def _lowest(self, there: Counter[str | None]) -> int:
+        return 0 if self._form.from_nothing else min(there[one] for one in self._form.eligible)

@@ -48,7 +48,7 @@ class Moves:
         for goal in self._hard[vm]:
             if not legal.any():
                 break
-            if goal.opaque:
+            if goal.collective:
                 legal = self._lets_in_turn(look, goal, (vm,), host, legal)
                 legal = self._violates_nothing(look, goal, (vm,), host, legal)
                 continue
@@ -132,7 +132,7 @@ class Moves:
         ):
             return
         goals = {other.number: other for vm in closure for other in self._hard[vm] if not other.gathers}
-        counted = [other for other in goals.values() if not (other.opaque or other.lenient)]
+        counted = [other for other in goals.values() if not (other.collective or other.lenient)]
         direct = {peer for vm in closure for peer in problem.peers.get(vm, ())}
         memory_mb = sum(problem.memory_mb[vm] for vm in closure)
         for host in sorted(

@@ -33,7 +33,7 @@ def shortest(problem: Problem, bound: Sequence[int], deadline: Deadline) -> tupl
     """
     space = Space(problem, CandidateHosts(problem, other=True))
     at_once = any(goal.binding and goal.gathers for goal in problem.goals)
-    other = any(goal.opaque or (goal.lenient and at_once) for goal in problem.goals)
+    other = any(goal.collective or (goal.lenient and at_once) for goal in problem.goals)
     if space.size > (_MOST_STATES_ASKED_ONE_BY_ONE if other else _MOST_STATES):
         return None
     return _Search(space, tuple(bound)).run(deadline) if Values(space).fit else None

@@ -6,10 +6,10 @@ import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
 
-from ovirt_placement.planning.assignment.greedy.bound import fixed
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.local_search.bringing import Bringing
 from ovirt_placement.planning.local_search.walk import Walk
+from ovirt_placement.planning.lower_bound import fixed
 from ovirt_placement.planning.ordering.direct import direct_moves
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal

@@ -25,7 +25,12 @@ def waits(problem: Problem, moves: Sequence[Move]) -> tuple[tuple[int, ...], ...
     """
     travelling = trips(problem, moves)
     waiting = Waiting([sum(problem.memory_mb[vm] for vm in move.vms) for move in moves])
-    for needed in (_own(travelling), _closed(problem, travelling), _rivals(problem, travelling)):
+    for needed in (
+        _own(travelling),
+        _closed(problem, travelling),
+        _rivals(problem, travelling),
+        _summed(problem, travelling),
+    ):
         for after, before in needed:
             waiting.add(after, before)
     for after, before in _untold(problem, travelling):
@@ -86,6 +91,23 @@ def _rivals(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterato
                 left.setdefault((goal.number, limit.place(trip.source)), []).append(trip)
 
 
+def _summed(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterator[tuple[int, int]]:
+    """A VM comes to the hosts of a sum when all have left them that do so before it."""
+    left: dict[int, list[int]] = {}
+    for its in travelling:
+        sums = {
+            goal.number: goal.sum
+            for trip in its
+            for goal in problem.goals_between(trip.vm, trip.source, trip.target)
+            if goal.binding and goal.sum is not None
+        }
+        for number, total in sums.items():
+            if its[0].target in total.hosts:
+                yield from ((its[0].at, earlier) for earlier in left.get(number, ()))
+            else:
+                left.setdefault(number, []).append(its[0].at)
+
+
 def _limited(problem: Problem, vm: str) -> Iterator[tuple[Goal, AtMost]]:
     return ((goal, goal.limit) for goal in _binding(problem, vm) if goal.limit is not None)
 
@@ -96,7 +118,7 @@ def _untold(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterato
     for its in travelling:
         for trip in its:
             for goal in _binding(problem, trip.vm):
-                if goal.opaque or goal.lenient:
+                if goal.sum is None and (goal.collective or goal.lenient):
                     if last.get(goal.number, trip.at) != trip.at:
                         yield trip.at, last[goal.number]
                     last[goal.number] = trip.at

@@ -63,6 +63,9 @@ def _woken(
     placement: ProblemPlacement, move: Move, source: str, waiting: set[str], where: Mapping[str, str]
 ) -> Iterator[str]:
     """VMs that a move may have freed the way for: those bound for the host it left, and its peers."""
-    goals = {goal.number: goal for vm in move.vms for goal in placement.problem.goals_of.get(vm, ())}
-    peers = {vm for goal in goals.values() if goal.hard for vm in goal.vms}
-    yield from sorted(vm for vm in waiting if where[vm] == source or vm in peers)
+    problem = placement.problem
+    between = (goal for vm in move.vms for goal in problem.goals_between(vm, source, move.host))
+    goals = {goal.number: goal for goal in between if goal.hard}.values()
+    peers = {vm for goal in goals if goal.sum is None for vm in goal.vms}
+    left = {source}.union(*(goal.sum.hosts for goal in goals if goal.sum is not None))
+    yield from sorted(vm for vm in waiting if where[vm] in left or vm in peers)

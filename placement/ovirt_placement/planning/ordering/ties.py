@@ -39,6 +39,6 @@ def _knots(problem: Problem, where: Mapping[str, str], moving: Iterable[str]) ->
             if goal.binding and goal.limit is not None:
                 for place in {*map(goal.limit.place, ends)}:
                     knots[goal.number, place].append(vm)
-            elif goal.binding and goal.allowed is None:
+            elif goal.binding and goal.allowed is None and goal.concerns(*ends):
                 knots[goal.number].append(vm)
     yield from (knot for knot in knots.values() if len(knot) > 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.forms import Allowed, AtMost, Form, OfAll, Same
+from ovirt_placement.rules.forms import Allowed, AtMost, Form, OfAll, Same, Sum
 
 #: The level of hard rules; soft ones follow, 1 for the highest priority in the cluster.
 HARD = 0
@@ -65,9 +65,24 @@ class Goal:
         return self.form if isinstance(self.form, Allowed) else None
 
     @property
+    def sum(self) -> Sum | None:
+        """What may be on some hosts in sum, if that is what it asks."""
+        return self.form if isinstance(self.form, Sum) else None
+
+    @property
     def opaque(self) -> bool:
-        """Whether only the constraint can judge what a single move does to it."""
+        """Whether only the constraint can judge it: it has no form to compute with."""
+        return self.form is None
+
+    @property
+    def collective(self) -> bool:
+        """Whether what it says of one VM hangs on where all of them are."""
         return self.form is None or isinstance(self.form, OfAll)
+
+    def concerns(self, source: str, target: str) -> bool:
+        """Whether it makes a difference to it that a member goes from one of these hosts to the other."""
+        total = self.sum
+        return total is None or (source in total.hosts) is not (target in total.hosts)
 
     def right(self, host: str) -> bool:
         """Whether a VM may be on `host` by the hosts that are allowed; true for every other form."""

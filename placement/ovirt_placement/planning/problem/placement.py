@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping
 
-from ovirt_placement.planning.encode.counts import Count, count
+from ovirt_placement.planning.encode.counts import Count, Crowd
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Move, Problem
 
@@ -50,11 +50,12 @@ class ProblemPlacement:
     def crowd(self, goal: Goal) -> Mapping[str, int]:
         """How many running members of a goal each host has."""
         known = self._count(goal)
-        return known.crowd if known is not None else Counter(self.where(vm) for vm in goal.vms)
+        return known.crowd if isinstance(known, Crowd) else Counter(self.where(vm) for vm in goal.vms)
 
     def full(self, goal: Goal, vms: Collection[str]) -> Container[str]:
         """Hosts on which VMs would be too many for a goal that limits them, besides those that stay."""
-        known, members = self._count(goal), [vm for vm in goal.vms if vm in vms]
+        known = self._count(goal)
+        members = list(vms) if len(vms) == 1 else [vm for vm in goal.vms if vm in vms]
         return () if known is None else known.full(members, map(self.where, members))
 
     # -- what is violated
@@ -94,7 +95,7 @@ class ProblemPlacement:
             self.where(vm) != host
             and host in self.problem.targets[vm]
             and self.free_mb(host) >= self.problem.memory_mb[vm]
-            and all(self.admits(goal, vm, host) for goal in self.problem.goals_of.get(vm, ()) if goal.binding)
+            and all(self.admits(goal, vm, host) for goal in self._concerned(vm, host) if goal.binding)
             and self._joins(self.problem.peers.get(vm, ()), host)
             and not self._newly_violates(Move((vm,), host))
         )
@@ -107,7 +108,8 @@ class ProblemPlacement:
         known = None if self.problem.pending else self._count(goal)
         if known is None:
             return goal.constraint.lets(vm, host, self)
-        return known.admits(vm, host) or (goal.lenient and self._no_worse(goal, known, vm, host))
+        source = self.where(vm)
+        return known.admits(vm, source, host) or (goal.lenient and _no_worse(known, vm, source, host))
 
     def closure(self, vm: str) -> tuple[str, ...]:
         """The VMs that the engine migrates with one by its affinity closure, that one among them.
@@ -136,7 +138,7 @@ class ProblemPlacement:
             and self._joins(outside, host)
             and not any(self._parts(goal, vms, host) for goal in goals.values())
             and self._come_in_turn(
-                [goal for goal in goals.values() if goal.lenient or goal.opaque], vms, host
+                [goal for goal in goals.values() if goal.lenient or goal.collective], vms, host
             )
             and not self._newly_violates(Move(vms, host))
         )
@@ -147,7 +149,7 @@ class ProblemPlacement:
             source = self.where(vm)
             if source == host:
                 continue
-            goals = self.problem.goals_of.get(vm, ())
+            goals = self.problem.goals_between(vm, source, host)
             for goal in goals:
                 self._count(goal)
             if self.problem.where[vm] == host:
@@ -169,7 +171,7 @@ class ProblemPlacement:
         if known is None:
             self._note(goal, violated=not goal.constraint.keeps(self))
             return
-        if goal.partly:
+        if goal.partly and isinstance(known, Crowd):
             self._pairs += known.crowd.get(target, 0) - (known.crowd[source] - 1)
         known.move(vm, source, target)
         self._note(goal, violated=known.faults > 0)
@@ -184,8 +186,13 @@ class ProblemPlacement:
     def _count(self, goal: Goal) -> Count | None:
         """Counted when it is first asked for, which must be before a member moves."""
         if goal.number not in self._counts:
-            self._counts[goal.number] = count(goal.form, [(vm, self.where(vm)) for vm in goal.vms])
+            known = self.problem.start_count(goal)
+            self._counts[goal.number] = None if known is None else known.copied()
         return self._counts[goal.number]
+
+    def _concerned(self, vm: str, host: str) -> tuple[Goal, ...]:
+        """The goals of a VM to which it makes a difference that it goes to a host."""
+        return self.problem.goals_between(vm, self.where(vm), host)
 
     def _present(self, vm: str) -> tuple[str, ...]:
         host = self.runs_on(vm)
@@ -220,16 +227,6 @@ class ProblemPlacement:
         there = {vm for vm in goal.vms if any(place_of(one) == place for one in self.occupied(vm))}
         return len(goal.limit.sets(there.union(vms).intersection(goal.vms))) > goal.limit.most
 
-    def _no_worse(self, goal: Goal, known: Count, vm: str, host: str) -> bool:
-        """Whether a violated goal is violated no more with the VM on another host."""
-        if not known.faults:
-            return False
-        before, source = known.faults, self.where(vm)
-        known.move(vm, source, host)
-        after = known.faults
-        known.move(vm, host, source)
-        return after <= before
-
     def _come_in_turn(self, goals: list[Goal], vms: tuple[str, ...], host: str) -> bool:
         """Whether goals let VMs come to a host, as the filter judges: one after another."""
         if not goals:
@@ -237,7 +234,8 @@ class ProblemPlacement:
         sources = {vm: self.where(vm) for vm in vms}
         lets = True
         for vm in sorted(vms):
-            lets = all(self.admits(goal, vm, host) for goal in goals if vm in goal.vms)
+            its = self._concerned(vm, host)
+            lets = all(self.admits(goal, vm, host) for goal in goals if goal in its)
             if not lets:
                 break
             self.move((vm,), host)
@@ -247,7 +245,7 @@ class ProblemPlacement:
 
     def _newly_violates(self, move: Move) -> bool:
         """Whether a satisfied hard goal would be violated; the filters see most of that, but not all."""
-        goals = {goal.number: goal for vm in move.vms for goal in self.problem.goals_of.get(vm, ())}
+        goals = {goal.number: goal for vm in move.vms for goal in self._concerned(vm, move.host)}
         holding = [goal for goal in goals.values() if goal.binding and not self.violated(goal)]
         if not holding:
             return False
@@ -257,6 +255,17 @@ class ProblemPlacement:
         for vm, source in zip(move.vms, sources, strict=True):
             self.move((vm,), source)
         return violates
+
+
+def _no_worse(known: Count, vm: str, source: str, host: str) -> bool:
+    """Whether a violated goal is violated no more with the VM on another host."""
+    before = known.faults
+    if not before:
+        return False
+    known.move(vm, source, host)
+    after = known.faults
+    known.move(vm, host, source)
+    return after <= before
 
 
 def are_legal(problem: Problem, moves: Iterable[Move]) -> bool:

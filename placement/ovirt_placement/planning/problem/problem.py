@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from ovirt_placement.planning.encode.counts import Count, count
 from ovirt_placement.planning.problem.goal import Goal
 
 
@@ -67,6 +68,26 @@ class Problem:
             found.setdefault(host, []).append(vm)
         return {host: tuple(vms) for host, vms in found.items()}
 
+    def goals_between(self, vm: str, source: str, target: str) -> tuple[Goal, ...]:
+        """Of the goals of a VM those to which it makes a difference that it goes from host to host."""
+        wide = self._wide.get(vm, ())
+        if not self._sums:
+            return wide
+        sums = (goal for host in (source, target) for goal in self._sums.get(host, ()))
+        crossed = (goal for goal in sums if goal.concerns(source, target))
+        return (*wide, *(goal for goal in crossed if vm in self._members[goal.number]))
+
+    def sums_with(self, host: str) -> tuple[Goal, ...]:
+        """The goals that limit what is on a host in sum, with others or alone."""
+        return self._sums.get(host, ())
+
+    def start_count(self, goal: Goal) -> Count | None:
+        """The members of a goal where they are at the start, to be changed by nobody."""
+        if goal.number not in self._counts:
+            placed = [(vm, self.where[vm]) for vm in goal.vms]
+            self._counts[goal.number] = count(goal.form, placed)
+        return self._counts[goal.number]
+
     @cached_property
     def pairs(self) -> int:
         """Pairs of VMs that share a host at the start, as `Score` counts them."""
@@ -77,3 +98,31 @@ class Problem:
     def levels(self) -> int:
         """How many levels of goals there are: one for hard rules, and one for each priority of soft ones."""
         return 1 + max((goal.level for goal in self.goals), default=0)
+
+    @cached_property
+    def _wide(self) -> Mapping[str, tuple[Goal, ...]]:
+        """Of each VM its goals but for sums."""
+        if not self._sums:
+            return self.goals_of
+        return {vm: tuple(goal for goal in its if goal.sum is None) for vm, its in self.goals_of.items()}
+
+    @cached_property
+    def _sums(self) -> Mapping[str, tuple[Goal, ...]]:
+        """The sums of which each host is a part."""
+        found: dict[str, list[Goal]] = {}
+        for goal in self.goals:
+            for host in goal.sum.hosts if goal.sum is not None else ():
+                found.setdefault(host, []).append(goal)
+        return {host: tuple(goals) for host, goals in found.items()}
+
+    @cached_property
+    def _members(self) -> Mapping[int, frozenset[str]]:
+        """The VMs of sums; of rules about the same VMs they are the same set."""
+        known: dict[tuple[str, ...], frozenset[str]] = {}
+        sums = (goal for goal in self.goals if goal.sum is not None)
+        return {goal.number: known.setdefault(goal.vms, frozenset(goal.vms)) for goal in sums}
+
+    @cached_property
+    def _counts(self) -> dict[int, Count | None]:
+        """Those of `start_count` that were asked for."""
+        return {}

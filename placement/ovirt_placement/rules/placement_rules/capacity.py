@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.forms import Sum
-from ovirt_placement.rules.placement import Placement
+from ovirt_placement.rules.placement import Placement, holding
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
     Against,
@@ -36,11 +36,20 @@ COUNTED: Final = ("vms", "vcpus", "memory_mb")
 
 
 class Amounts(Mapping[str, int]):
-    """What counts of each VM."""
+    """What counts of each VM that the rule is about."""
 
-    def __init__(self, vms: Mapping[str, Vm], counted: str) -> None:
+    def __init__(self, vms: Mapping[str, Vm], counted: str, found: Resolved) -> None:
         self._vms = vms
         self._counted = counted
+        self._cluster = found.cluster
+        #: None where the rule is about all of the cluster.
+        self._members = frozenset(found.vms) if found.rule.vms else None
+
+    def __contains__(self, vm: object) -> bool:
+        if self._members is not None:
+            return vm in self._members
+        known = self._vms.get(str(vm))
+        return known is not None and known.cluster == self._cluster
 
     def __getitem__(self, vm: str) -> int:
         known = self._vms[vm]
@@ -49,10 +58,10 @@ class Amounts(Mapping[str, int]):
         return known.memory_mb if self._counted == "memory_mb" else 1
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._vms)
+        return (vm for vm in self._vms if vm in self)
 
     def __len__(self) -> int:
-        return len(self._vms)
+        return sum(1 for _ in self)
 
 
 class Capacity(PlacementConstraint, frozen=True, kw_only=True):
@@ -69,7 +78,7 @@ class Capacity(PlacementConstraint, frozen=True, kw_only=True):
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """All members on the hosts, where they are too much."""
         there = self._there(placement)
-        return tuple(there) if sum(there.values()) > self.most else ()
+        return tuple(vm for vm in self.vms if vm in there) if sum(there.values()) > self.most else ()
 
     def surplus(self, placement: Placement) -> int:
         """The largest first."""
@@ -87,23 +96,26 @@ class Capacity(PlacementConstraint, frozen=True, kw_only=True):
 
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """Against the hosts, from elsewhere; one that migrates counts as long as it holds one of them."""
-        peers = [
+        if placement.runs_on(vm) in self.hosts:
+            return lambda host: None
+        peers = {
             peer
-            for peer in self.vms
-            if peer != vm and peer not in unconfirmed and not self.hosts.isdisjoint(placement.occupied(peer))
-        ]
+            for peer in holding(placement, self.hosts, self.vms)
+            if peer != vm and peer not in unconfirmed and peer in self.amounts
+        }
         full = sum(self.amounts[peer] for peer in peers) + self.amounts[vm] > self.most
-        inside = placement.runs_on(vm) in self.hosts
 
         def against(host: str) -> Against | None:
-            if not full or inside or host not in self.hosts:
+            if not full or host not in self.hosts:
                 return None
-            return Against(HOSTS_ARE_FULL, self.most, tuple(peers))
+            return Against(HOSTS_ARE_FULL, self.most, tuple(peer for peer in self.vms if peer in peers))
 
         return against
 
     def _there(self, placement: Placement) -> dict[str, int]:
-        return {vm: self.amounts[vm] for vm, host in self.running(placement) if host in self.hosts}
+        found = {vm for vm in holding(placement, self.hosts, self.vms) if vm in self.amounts}
+        there = (vm for vm in found if placement.runs_on(vm) in self.hosts)
+        return {vm: self.amounts[vm] for vm in there}
 
 
 def _concerned(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
@@ -117,7 +129,7 @@ def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Capacity
         vms=vms,
         hosts=found.hosts,
         most=found.rule.most or 0,
-        amounts=Amounts(snapshot.vm_by_id, found.rule.counted),
+        amounts=Amounts(snapshot.vm_by_id, found.rule.counted, found),
         **common(found),
     )
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.placement import Arriving, Placement
+from ovirt_placement.rules.placement import Arriving, Placement, any_between_hosts
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.reasons import ReasonKind
 
@@ -62,7 +62,7 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
         judge = self.judge(vm, placement, unconfirmed)
         if placement.runs_on(vm) is None or not unconfirmed.isdisjoint(self.vms) or self.keeps(placement):
             return judge
-        if any(len({*placement.occupied(peer)}) > 1 for peer in self.vms):
+        if any_between_hosts(placement, self.vms):
             return judge
         more = self.more_excess(vm, placement)
 

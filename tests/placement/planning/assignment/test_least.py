@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.greedy.bound import bound
-from ovirt_placement.planning.assignment.least import least_migrations
+from ovirt_placement.planning.lower_bound import bound, least_migrations
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.value import Value, value_of

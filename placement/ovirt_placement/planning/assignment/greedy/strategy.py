@@ -9,11 +9,11 @@ from itertools import chain
 
 from ovirt_placement.planning.assignment.assignment import Assignment
 from ovirt_placement.planning.assignment.choice import MOST_OTHERS, StrategyChoice
-from ovirt_placement.planning.assignment.greedy.bound import bound, fixed
 from ovirt_placement.planning.assignment.greedy.repairing import Effort, Repairing
 from ovirt_placement.planning.assignment.hosts import EmptiestFirst, best_hosts
 from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.lower_bound import bound, fixed
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
@@ -220,18 +220,6 @@ def _repaired_one_by_one(
             part(assignment, order, goal)
     if assignment.mark > mark:
         yield dict(assignment.placement.moved)
-
-
-def repaired(placement: ProblemPlacement, goals: Iterable[Goal]) -> Mapping[str, str]:
-    """VMs that go elsewhere from this placement, with their hosts: for these goals, quickly."""
-    assignment = Assignment(placement.problem)
-    for vm, host in placement.moved.items():
-        assignment.move((vm,), host)
-    mark, order = assignment.mark, EmptiestFirst(assignment)
-    for goal in by_importance(goals):
-        repair(assignment, order, goal, _QUICK)
-        part(assignment, order, goal)
-    return assignment.moves_since(mark)
 
 
 def repair(assignment: Assignment, order: EmptiestFirst, goal: Goal, effort: Effort) -> None:

@@ -11,10 +11,12 @@ from ovirt_placement.planning.assignment.assignment import Assignment
 from ovirt_placement.planning.assignment.hosts import EmptiestFirst, allowed, best_hosts
 from ovirt_placement.planning.problem.candidate_hosts import company
 from ovirt_placement.planning.problem.goal import Goal
-from ovirt_placement.rules.forms import Allowed, AtMost
+from ovirt_placement.rules.forms import Allowed, AtMost, Sum
 
 #: VMs that end elsewhere, with their hosts.
 Way = Mapping[str, str]
+#: VMs that move together.
+Block = tuple[str, ...]
 
 #: This many VMs of a host are tried for a single one whose going makes room.
 _MOST_SINGLES = 6
@@ -36,6 +38,8 @@ class Ways:
             return self._gathering(goal)
         if goal.limit is not None:
             return self._parting(goal, goal.limit)
+        if goal.sum is not None:
+            return self._relieving(goal, goal.sum)
         return self._trying(goal) if goal.allowed is None else self._to_hosts(goal, goal.allowed)
 
     def making_room(
@@ -48,13 +52,47 @@ class Ways:
                 return host in self.assignment.overfull
             return self.assignment.headroom_deficit_of(host) > headroom_deficit
 
-        blocks = self._leavers(host)
-        enough = [block for block in blocks if self.assignment.size_mb(block) >= missing_mb]
+        yield from self._lightening((host,), missing_mb, self.assignment.size_mb, missing)
+
+    def _relieving(self, goal: Goal, total: Sum) -> Iterator[Way]:
+        """Of a rule that limits what is on some hosts in sum."""
+        placement = self.assignment.placement
+
+        def amount(block: Block) -> int:
+            return sum(total.amounts[vm] for vm in block if goal in placement.problem.goals_of.get(vm, ()))
+
+        hosts = tuple(sorted(total.hosts))
+        return self._lightening(hosts, placement.faults(goal), amount, lambda: placement.violated(goal))
+
+    def _relieved(self, block: Block) -> int:
+        """How many sums would no longer be too large without a block."""
+        placement = self.assignment.placement
+        sums = {
+            goal.number: goal
+            for vm in block
+            for goal in placement.problem.sums_with(placement.where(vm))
+            if placement.violated(goal)
+        }
+        goals_of = placement.problem.goals_of
+        return sum(
+            sum(goal.sum.amounts[vm] for vm in block if goal in goals_of.get(vm, ()))
+            >= placement.faults(goal)
+            for goal in sums.values()
+            if goal.sum is not None
+        )
+
+    def _lightening(
+        self, hosts: tuple[str, ...], missing: int, size: Callable[[Block], int], lacks: Callable[[], bool]
+    ) -> Iterator[Way]:
+        """Single blocks that leave hosts and are large enough, then several, the largest first."""
+        blocks = {block: of_it for host in hosts for block in self._leavers(host) if (of_it := size(block))}
+        enough = [block for block, its in blocks.items() if its >= missing]
+        enough.sort(key=lambda block: -self._relieved(block))
         for block in enough[:_MOST_SINGLES]:
-            yield from self._one_to_each(block, but=(host,))
+            yield from self._one_to_each(block, but=hosts)
         if len(enough) < _MOST_SINGLES:
-            largest_first = sorted(blocks, key=lambda block: -self.assignment.size_mb(block) / len(block))
-            yield from self._until(missing, largest_first, host)
+            largest_first = sorted(blocks, key=lambda block: -blocks[block] / len(block))
+            yield from self._until(lacks, largest_first, hosts)
 
     # -- a goal of each shape
 
@@ -173,13 +211,13 @@ class Ways:
             yield dict.fromkeys(block, host)
 
     def _until(
-        self, missing: Callable[[], bool], blocks: Iterable[tuple[str, ...]], host: str
+        self, missing: Callable[[], bool], blocks: Iterable[Block], hosts: tuple[str, ...]
     ) -> Iterator[Way]:
         """Blocks one after the other, until nothing is missing any more."""
         mark = self.assignment.mark
         way: dict[str, str] = {}
         for block in blocks:
-            found = best_hosts(self.assignment, self.order, block, 1, but=(host,))
+            found = best_hosts(self.assignment, self.order, block, 1, but=hosts)
             if found and self.assignment.room_mb(found[0]) >= self.assignment.size_mb(block):
                 self.assignment.move(block, found[0])
                 way |= dict.fromkeys(block, found[0])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ovirt_placement.planning.assignment.greedy.strategy import repaired
 from ovirt_placement.planning.assignment.optimal.domains import reduced, roomiest
 from ovirt_placement.planning.assignment.optimal.ends import (
     Value,
@@ -17,9 +16,10 @@ from ovirt_placement.planning.assignment.optimal.ends import (
     total,
     value_of,
 )
-from ovirt_placement.planning.assignment.optimal.parts import Part, least_migrations, offenders, parts_of
-from ovirt_placement.planning.assignment.optimal.stages import Solved
+from ovirt_placement.planning.assignment.optimal.parts import Part, offenders, parts_of
+from ovirt_placement.planning.assignment.optimal.stages import NO_HINT, Solved
 from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.lower_bound import independent
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.gathering import unreached_groups
 from ovirt_placement.planning.problem.placement import ProblemPlacement
@@ -72,9 +72,9 @@ def _spare_cpu(placement: ProblemPlacement, host: str, unknown: float) -> float:
 
 #: A part with more places than this to choose from is repaired by its offenders alone.
 _MOST_PLACES = 6_000
-#: And with more places even so, it is repaired by the greedy strategy.
+#: And with more places even so, each VM is offered fewer.
 _MOST_OFFERED = 30_000
-#: No part takes more than this share of the time that is left.
+#: No part takes more than this share of the time that is left, unless there are few.
 _PART_SHARE = 0.25
 
 
@@ -94,8 +94,12 @@ class Built:
 class Construction:
     """An end that grows part by part."""
 
-    def __init__(self, problem: Problem, candidates: CandidateHosts) -> None:
+    def __init__(
+        self, problem: Problem, candidates: CandidateHosts, hint: Mapping[str, str] = NO_HINT
+    ) -> None:
+        """`hint` is an end that is known: VMs that are elsewhere than at the start, with their hosts."""
         self.problem = problem
+        self._hint = hint
         self.candidates = candidates
         self.placement = ProblemPlacement(problem)
         self.built: list[Built] = []
@@ -105,8 +109,10 @@ class Construction:
         self.untouched = self._untouchable()
 
     def run(self, deadline: Deadline) -> None:
-        for part in parts_of(self.problem, self.candidates):
-            self.built.append(self._build(part, deadline.within(_PART_SHARE)))
+        parts = parts_of(self.problem, self.candidates)
+        share = max(_PART_SHARE, 1.0 / max(1, len(parts)))
+        for part in parts:
+            self.built.append(self._build(part, deadline.within(share)))
             self.part_of |= dict.fromkeys(part.vms, part.vms)
         parted = {goal.number for built in self.built for goal in built.part.goals}
         self.untouched = self._untouchable(parted)
@@ -145,13 +151,23 @@ class Construction:
         domains = reduced(self.placement, self.candidates, part.vms, hosts)
         narrow = sum(map(len, domains.values())) > _MOST_PLACES
         if narrow:
-            domains = reduced(self.placement, self.candidates, offenders(part, self.problem), hosts)
+            moving = offenders(part, self.problem).union(self._hint.keys() & part.vms)
+            domains = self._offered(reduced(self.placement, self.candidates, moving, hosts), hosts)
             simple = gathered(part, self.placement, self.candidates, headroom=False)
-            if simple is None and sum(map(len, domains.values())) > _MOST_OFFERED:
-                simple = repaired(self.placement, part.violated)
         # Of VMs and hosts that are alike the solver finds no such bound by itself, as of an even spread.
         least = self._perfect(part)
-        solved = None if simple else solve(self.placement, self.candidates, domains, deadline, least=least)
+        solved = None
+        if not simple:
+            solved = solve(
+                self.placement,
+                self.candidates,
+                domains,
+                deadline,
+                least=least,
+                hint=self._hint,
+                evenly=not narrow,
+                workers=2 if narrow else 1,
+            )
         if solved is not None or simple is not None:
             put(self.placement, solved.where if solved is not None else simple or {})
         value = self._value(part, solved)
@@ -159,10 +175,23 @@ class Construction:
             return Built(part, value, least)
         return Built(part, value, max(least, self._bound(part, deadline)))
 
+    def _offered(
+        self, domains: Mapping[str, tuple[str, ...]], order: Sequence[str]
+    ) -> Mapping[str, tuple[str, ...]]:
+        """With the hosts of the hint; where hosts are too many, only these, and the roomiest."""
+        few = sum(map(len, domains.values())) > _MOST_OFFERED
+        roomy = frozenset(order[: max(1, _MOST_OFFERED // len(domains))] if few else order)
+        start, hint = self.problem.where, self._hint
+        return {
+            vm: tuple(dict.fromkeys((*(one for one in its if one in roomy or one == start[vm]), *known)))
+            for vm, its in domains.items()
+            for known in [(hint[vm],) if vm in hint else ()]
+        }
+
     def _perfect(self, part: Part) -> Value:
         """What no end of a part is better than: nothing violated, with the fewest migrations that take."""
         nothing = (0,) * (length_of_value(self.problem) - 1)
-        return (*nothing, least_migrations(part.violated, self._start))
+        return (*nothing, sum(goal.surplus for goal in independent(self.problem, part.violated)))
 
     def _bound(self, part: Part, deadline: Deadline) -> Value:
         """What the part could reach if there were room for it everywhere."""

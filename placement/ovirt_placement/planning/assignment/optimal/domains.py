@@ -81,7 +81,7 @@ def _marks(
         starting[problem.where[vm]].append(vm)
     for goal in goals:
         staying: defaultdict[str, list[str]] = defaultdict(list)
-        for vm in goal.vms:
+        for vm in goal.vms if goal.sum is None else ():
             if vm not in free:
                 staying[placement.where(vm)].append(vm)
         for host, vms in staying.items():

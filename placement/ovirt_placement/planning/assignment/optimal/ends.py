@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import add
 
 from ovirt_placement.planning.assignment.optimal.model import Model, ModelScope
-from ovirt_placement.planning.assignment.optimal.stages import Solved, Stages
+from ovirt_placement.planning.assignment.optimal.stages import NO_HINT, Solved, Stages
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.gathering import detour, detouring
@@ -71,9 +71,10 @@ def solve(
     workers: int = 1,
     least: Sequence[int] = (),
     work: float | None = None,
+    hint: Mapping[str, str] = NO_HINT,
 ) -> Solved | None:
     """The best end of the VMs that have domains, all others staying where they are."""
     if not domains:
         return None
     model = Model(ModelScope(placement, candidates, domains, room))
-    return Stages(model, workers=workers, evenly=evenly, work=work).solve(deadline, least)
+    return Stages(model, workers=workers, evenly=evenly, work=work).solve(deadline, least, hint)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ovirt_placement.planning.assignment.greedy.bound import fixed
 from ovirt_placement.planning.assignment.optimal.model import goals_of
+from ovirt_placement.planning.lower_bound import fixed
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.placement import ProblemPlacement
@@ -75,15 +74,3 @@ def offenders(part: Part, problem: Problem) -> set[str]:
     for goal in part.violated:
         found.update(goal.vms if goal.gathers else goal.constraint.offenders(start))
     return found.intersection(part.vms)
-
-
-def least_migrations(goals: Iterable[Goal], start: ProblemPlacement) -> int:
-    """The fewest migrations that can repair all of these goals: of goals without common VMs, the sum."""
-    surplus = {goal: goal.constraint.surplus(start) for goal in goals}
-    total = 0
-    used: set[str] = set()
-    for goal in sorted(surplus, key=lambda goal: (-surplus[goal], goal.number)):
-        if used.isdisjoint(goal.vms):
-            used.update(goal.vms)
-            total += surplus[goal]
-    return total

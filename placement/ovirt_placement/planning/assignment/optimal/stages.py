@@ -131,6 +131,7 @@ _WATCH_SECONDS = 0.05
 
 
 NOTHING_ASKED: Mapping[str, cp_model.IntVar] = {}
+NO_HINT: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,8 @@ class Stages:
     ) -> None:
         """`work` limits each run in the solver's own units, so that it ends alike on every machine.
 
-        With it, only what is compared with bounds is made small: neither the memory that moves nor evenness.
+        Only what is compared with bounds is made small if not `evenly`: neither the memory that moves nor
+        the fullest target.
         """
         self._model = model
         self._asked = asked
@@ -180,6 +182,7 @@ class Stages:
         if work is not None:
             # Room and counts are sums: where the work is limited, their linear relaxation leads to most.
             self._solver.parameters.linearization_level = 2
+        if work is not None or not evenly:
             self._search_at_once()
         headroom_deficit: tuple[Term, int] = (0, 0)
         room = RoomModel(model)
@@ -196,17 +199,19 @@ class Stages:
             Stage(tuple(model.pairs), model.most_pairs),
             Stage((*moved.values(), *model.detours), len(moved) + model.most_detours),
         ]
-        if work is None:
+        if evenly:
             self._stages.append(Stage(tuple(memory), sum(model.problem.memory_mb[vm] for vm in moved)))
-        if evenly and model.scope.room:
             self._stages.append(Stage((room.fullest(),), 1_000_000))
 
-    def solve(self, deadline: Deadline, least: Sequence[int] = ()) -> Solved | None:
+    def solve(
+        self, deadline: Deadline, least: Sequence[int] = (), hint: Mapping[str, str] = NO_HINT
+    ) -> Solved | None:
         """The best found before the deadline; None if not even one was, though where VMs are now is one.
 
-        `least` is a bound that is known already, stage by stage.
+        `least` is a bound that is known already, stage by stage, and `hint` where VMs end in a good end.
         """
-        where = {vm: self._model.scope.placement.where(vm) for vm in self._model.scope.domains}
+        scope = self._model.scope
+        where = {vm: hint.get(vm, scope.placement.where(vm)) for vm in scope.domains}
         values = [0] * len(self._stages)
         bounds = [0] * len(self._stages)
         proven = 0

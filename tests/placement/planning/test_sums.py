@@ -1,0 +1,64 @@
+"""Ceilings on hosts: the fewest VMs leave them, proven by what each host must lose at least."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
+from ovirt_placement.planning.deadline import NEVER
+from ovirt_placement.planning.lower_bound import bound
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.build_problem import pose
+from ovirt_placement.planning.verification import apply
+from tests.builders import CLUSTER, Part, host, rule, snapshot, vm
+
+SIZES = (1, 2, 3, 5)
+
+
+def crowded(hosts: int, over: int) -> Snapshot:
+    """Hosts of nine vCPUs, of which some run eleven, and all others five."""
+
+    def parts() -> Iterator[Part]:
+        for number in range(hosts):
+            name = f"h{number:02}"
+            yield host(name, cores=32)
+            yield rule(f"ceiling-{name}", "capacity", hosts=name, most=9, counted="vcpus")
+            for vcpus in SIZES if number < over else SIZES[1:3]:
+                yield vm(f"{name}-{vcpus}", name, vcpus=vcpus)
+
+    return snapshot(*parts())
+
+
+def too_much(state: Snapshot) -> int:
+    """By how many vCPUs the hosts are above their ceilings: none counts for another."""
+    used: dict[str, int] = {}
+    for one in state.vms:
+        used[one.host or ""] = used.get(one.host or "", 0) + one.vcpus
+    return sum(max(0, of_host - 9) for of_host in used.values())
+
+
+@pytest.mark.parametrize("name", [StrategyName.OPTIMAL, StrategyName.GREEDY])
+@pytest.mark.parametrize(("hosts", "over"), [(4, 2), (12, 5)])
+def test_one_vm_leaves_each_host_that_is_above_its_ceiling(name: StrategyName, hosts: int, over: int) -> None:
+    state = crowded(hosts, over)
+    plan = make_plan(state, CLUSTER, strategy=strategy(name), deadline=NEVER)
+    assert plan.migrations == over
+    assert plan.proven
+    excess = [too_much(state)]
+    for step in plan.steps:
+        state = apply(state, step)
+        excess.append(too_much(state))
+    assert excess == sorted(excess, reverse=True)
+    assert excess[-1] == 0
+
+
+def test_what_hosts_must_lose_adds_up_though_the_rules_are_about_the_same_vms() -> None:
+    assert bound(pose(crowded(6, 3), CLUSTER)).migrations == 3
+
+
+def test_moves_to_and_from_different_ceilings_need_not_wait_for_each_other() -> None:
+    plan = make_plan(crowded(8, 3), CLUSTER, deadline=NEVER)
+    assert [step.after for step in plan.steps] == [(), (), ()]
