@@ -25,6 +25,6 @@ def test_violations_are_the_groups_that_the_engine_flags(state: Snapshot) -> Non
     found = {name for violation in find_violations(state, CLUSTER) for name in violation.violated}
     for one in state.affinity_groups:
         if comparable(state, one):
-            record = engine.queries.affinity_group(one.id)
+            record = engine.queries.state.groups.get(one.id)
             assert record is not None
             assert (one.id in found) == engine.queries.is_broken(record)

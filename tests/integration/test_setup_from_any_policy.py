@@ -69,11 +69,11 @@ class World:
     def __init__(self, engine: Engine, connection: EngineConnection) -> None:
         self.engine = engine
         self._connection = connection
-        every = engine.queries.scheduling_policy_units()
+        every = engine.queries.state.units.values()
         self.units = {kind: [unit for unit in every if unit.type is kind] for kind in UnitType}
         self.names = {unit.id: unit.name for unit in every}
         self.ours = {unit.id for unit in every if not unit.internal}
-        self.built_in = [policy.id for policy in engine.queries.scheduling_policies() if policy.locked]
+        self.built_in = [policy.id for policy in engine.queries.state.policies.values() if policy.locked]
 
     def add_policy(
         self,
@@ -101,7 +101,7 @@ class World:
 
     def reported(self, name: str) -> Reported | None:
         """What the engine holds of a policy; None if it has no such policy."""
-        for policy in self.engine.queries.scheduling_policies():
+        for policy in self.engine.queries.state.policies.values():
             if policy.name == name:
                 return Reported(
                     policy.description,
@@ -199,7 +199,7 @@ def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> 
     )
     assert {"VmAffinityGroups", *OURS.filters} <= {world.names[unit] for unit in policy.filters}
     assert policy.balance is not None
-    used = world.engine.queries.scheduling_policy(world.used_by_red())
+    used = world.engine.queries.state.policies.get(world.used_by_red())
     assert used is not None
     assert used.name == name
 

@@ -94,8 +94,7 @@ class AffinityCommands:
             try:
                 if edit.cluster not in (None, before.cluster):
                     raise rejections.bad_parameters(
-                        "ACTION_TYPE_FAILED_CANNOT_CHANGE_CLUSTER_ID",
-                        "Cannot update Affinity Group. Cannot change Cluster for Affinity Group.",
+                        "Cannot update Affinity Group. Cannot change Cluster for Affinity Group."
                     )
                 self._check(group)
             except Rejected:
@@ -132,8 +131,7 @@ class AffinityCommands:
             if member_id not in present:
                 kind = _KINDS[members]
                 raise rejections.bad_parameters(
-                    f"ACTION_TYPE_FAILED_INVALID_{kind.upper().replace(' ', '_')}_FOR_AFFINITY_GROUP",
-                    f"Cannot update Affinity Group. Provided {kind} is invalid (does not exist).",
+                    f"Cannot update Affinity Group. Provided {kind} is invalid (does not exist)."
                 )
             left = tuple(present_id for present_id in present if present_id != member_id)
             self._update(replace(group, **{members.value: left}), caller)
@@ -145,10 +143,7 @@ class AffinityCommands:
     def _group(self, group_id: str) -> AffinityGroup:
         group = self._state.groups.get(group_id)
         if group is None:
-            raise rejections.bad_parameters(
-                "ACTION_TYPE_FAILED_INVALID_AFFINITY_GROUP_ID",
-                "Cannot update Affinity Group. No matching Affinity Group.",
-            )
+            raise rejections.bad_parameters("Cannot update Affinity Group. No matching Affinity Group.")
         return group
 
     def _check(self, group: AffinityGroup) -> None:
@@ -156,13 +151,10 @@ class AffinityCommands:
         for other in self._state.groups.values():
             if other.id != group.id and other.name == group.name:
                 raise rejections.bad_parameters(
-                    "ACTION_TYPE_FAILED_AFFINITY_GROUP_NAME_EXISTS",
-                    "Affinity Group name already exists. Please choose a different name.",
+                    "Affinity Group name already exists. Please choose a different name."
                 )
         if group.cluster not in self._state.clusters:
-            raise rejections.bad_parameters(
-                "ACTION_TYPE_FAILED_INVALID_CLUSTER_FOR_AFFINITY_GROUP", "Invalid Cluster for Affinity Group."
-            )
+            raise rejections.bad_parameters("Invalid Cluster for Affinity Group.")
         _check_members(Members.VMS, group.vms, self._state.vms, group.cluster)
         _check_members(Members.HOSTS, group.hosts, self._state.hosts, group.cluster)
         for members in (Members.VM_LABELS, Members.HOST_LABELS):
@@ -235,42 +227,30 @@ def _check_members(
             raise _no_such_member(members)
         if table[member_id].cluster != cluster_id:
             kind = _KINDS[members]
-            raise rejections.bad_parameters(
-                f"ACTION_TYPE_FAILED_{kind.upper()}_NOT_IN_AFFINITY_GROUP_CLUSTER",
-                f"{kind} is not in the same cluster as Affinity Group.",
-            )
+            raise rejections.bad_parameters(f"{kind} is not in the same cluster as Affinity Group.")
     if len(set(ids)) < len(ids):
         raise _duplicate_member(members)
 
 
 def _no_such_member(members: Members) -> Rejected:
     if members is Members.VMS:
-        return rejections.bad_parameters("ACTION_TYPE_FAILED_VM_NOT_EXIST", "The selected VM does not exist.")
+        return rejections.bad_parameters("The selected VM does not exist.")
     if members is Members.HOSTS:
-        return rejections.bad_parameters(
-            "ACTION_TYPE_FAILED_HOST_NOT_EXIST", "The selected host does not exist."
-        )
-    return rejections.bad_parameters(
-        "ACTION_TYPE_FAILED_AFFINITY_LABEL_NOT_EXISTS", "The selected affinity label does not exist."
-    )
+        return rejections.bad_parameters("The selected host does not exist.")
+    return rejections.bad_parameters("The selected affinity label does not exist.")
 
 
 def _duplicate_member(members: Members) -> Rejected:
     kind = _KINDS[members]
-    return rejections.bad_parameters(
-        f"ACTION_TYPE_FAILED_DUPLICATE_{kind.upper().replace(' ', '_')}_IN_AFFINITY_GROUP",
-        f"Cannot update Affinity Group. Duplicate {kind}.",
-    )
+    return rejections.bad_parameters(f"Cannot update Affinity Group. Duplicate {kind}.")
 
 
 def _collision(conflict: Conflict) -> Rejected:
     groups = ", ".join(sorted(conflict.groups))
     if conflict.code is EventCode.VM_TO_VM_AFFINITY_CONFLICTS:
         return rejections.conflict(
-            "ACTION_TYPE_FAILED_AFFINITY_RULES_COLLISION",
-            f"Affinity Group collision detected: {groups} and others tie the same VMs and keep them apart.",
+            f"Affinity Group collision detected: {groups} and others tie the same VMs and keep them apart."
         )
     return rejections.conflict(
-        "ACTION_TYPE_FAILED_AFFINITY_HOSTS_RULES_COLLISION",
-        f"Affinity Group collision detected: {groups} bind the same VM to a host and keep it from there.",
+        f"Affinity Group collision detected: {groups} bind the same VM to a host and keep it from there."
     )

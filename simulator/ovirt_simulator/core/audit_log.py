@@ -145,32 +145,16 @@ class AuditLog:
         return event
 
     def visible(self) -> tuple[Event, ...]:
-        """What a list shows now: newest id first, without dismissed events."""
+        """What a list shows now: newest id first."""
         now = self._timeline.now
-        return tuple(
-            event for event in reversed(self._events.values()) if event.visible <= now and not event.dismissed
-        )
-
-    def get(self, event_id: int) -> Event | None:
-        """Give an event that shows by now, dismissed or not."""
-        event = self._events.get(event_id)
-        return event if event is not None and event.visible <= self._timeline.now else None
+        return tuple(event for event in reversed(self._events.values()) if event.visible <= now)
 
     def find_external(self, origin: str, custom_id: int) -> Event | None:
-        """Find the external event with this origin and custom id, dismissed ones included."""
+        """Find the external event with this origin and custom id."""
         for event in self._events.values():
             if event.custom_id == custom_id and event.origin == origin:
                 return event
         return None
-
-    def set_dismissed(self, event: Event, dismissed: bool) -> None:
-        self._events[event.id] = replace(event, dismissed=dismissed)
-
-    def undelete(self) -> None:
-        """Show every dismissed event again."""
-        for event in self._events.values():
-            if event.dismissed:
-                self._events[event.id] = replace(event, dismissed=False)
 
     def _floods(self, code: EventType, *about: object) -> bool:
         if not code.flood_seconds:

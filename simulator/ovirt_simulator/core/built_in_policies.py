@@ -75,10 +75,7 @@ STATE_FILE_WEIGHTS = {
 }
 
 #: Source: PolicyUnitParameter.
-_OVERLOAD = {
-    "HighUtilization": "^([5-9][0-9])$",
-    "CpuOverCommitDurationMinutes": "^([1-9][0-9]*)$",
-}
+_OVERLOAD = {"HighUtilization": "^([5-9][0-9])$", "CpuOverCommitDurationMinutes": "^([1-9][0-9]*)$"}
 _CPU_RATIO = {"VCpuToPhysicalCpuRatio": "^([0-2](\\.([0-9]+))?)$"}
 _FREE_MEMORY = {
     "MaxFreeMemoryForOverUtilized": "^([1-9][0-9]*)$",

@@ -56,10 +56,7 @@ class DeviceCommands:
         with self._backend.lock:
             vm = existing(self._state.vms, vm_id)
             if any(disk.id == one.id for known in self._state.vms.values() for one in known.disks):
-                raise rejections.conflict(
-                    "ACTION_TYPE_FAILED_DISK_ALREADY_ATTACHED",
-                    "Cannot attach Virtual Disk. The disk is already attached to a VM.",
-                )
+                raise rejections.conflict("Cannot attach Virtual Disk. The disk is already attached to a VM.")
             self._state.put_vm(replace(vm, disks=(*vm.disks, disk)))
             self._log(EventCode.USER_ATTACH_DISK_TO_VM, vm, caller, disk.id)
 

@@ -84,7 +84,7 @@ class Engine:
         migrations = Migrations(backend, running)
         restarts = Restarts(backend, running, scheduler)
         outages = Outages(backend, running, migrations, restarts)
-        self.queries = Queries(backend, scheduler)
+        self.queries = Queries(backend)
         self.vms = VmCommands(backend, running, migrations, restarts, scheduler)
         self.devices = DeviceCommands(backend)
         self.upgrades = UpgradeCommands(backend)

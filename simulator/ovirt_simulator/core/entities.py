@@ -55,7 +55,6 @@ class Host(model.Host, frozen=True):
     address: str = "127.0.0.1"
     #: The REST API's status_detail: why it is non-operational or in maintenance.
     status_detail: str | None = None
-    external_status: str = "ok"
     booted: datetime | None = None
     #: Since when its CPUs have been used more than the policy likes, or less (cpuOverCommitTimeStamp).
     overloaded_since: datetime | None = None
@@ -74,7 +73,6 @@ class Vm(model.Vm, frozen=True):
     #: Since when it runs.
     started: datetime | None = None
     stopped: datetime | None = None
-    stop_reason: str | None = None
     #: The REST API's status_detail: why it is paused.
     status_detail: str | None = None
     #: While migrating: the source has given it away (the engine's MigratingTo, else MigratingFrom).
@@ -115,8 +113,7 @@ class AffinityGroup(model.AffinityGroup, frozen=True):
     description: str = ""
 
 
-class AffinityLabel(model.AffinityLabel, frozen=True):
-    read_only: bool = False
+AffinityLabel = model.AffinityLabel
 
 
 class Tag(Record, frozen=True):
@@ -165,6 +162,11 @@ class PolicyWeight(Record, frozen=True):
     factor: int = 1
 
 
+class PolicyBalance(Record, frozen=True):
+    #: The id of the unit, and of this entry.
+    unit: str
+
+
 class SchedulingPolicy(Record, frozen=True):
     id: str
     name: str
@@ -176,6 +178,11 @@ class SchedulingPolicy(Record, frozen=True):
     #: The id of the load balancing unit; None ends the engine's load balancing.
     balance: str | None = None
     properties: dict[str, str] = {}
+
+    @property
+    def balances(self) -> tuple[PolicyBalance, ...]:
+        """The balance as the REST API has it: a list of one, or of none."""
+        return () if self.balance is None else (PolicyBalance(unit=self.balance),)
 
 
 class Reference(Record, frozen=True):
@@ -200,13 +207,12 @@ class Event(Record, frozen=True):
     custom_id: int = -1
     custom_data: str | None = None
     flood_rate: int = 0
-    #: Deleted softly: lists leave it out, its own address still shows it.
-    dismissed: bool = False
     user: Reference | None = None
     vm: Reference | None = None
     host: Reference | None = None
     cluster: Reference | None = None
     data_center: Reference | None = None
+    template: Reference | None = None
 
 
 class Job(Record, frozen=True):
@@ -218,14 +224,6 @@ class Job(Record, frozen=True):
     ended: datetime | None = None
     correlation_id: str | None = None
     external: bool = False
-
-
-class HostSummary(Record, frozen=True):
-    """The REST API's host.summary: counts of VMs."""
-
-    active: int
-    migrating: int
-    total: int
 
 
 class Statistic(Record, frozen=True):

@@ -1,4 +1,4 @@
-"""The audit log's event codes: number, severity and text of each, as the engine has them.
+"""The audit log's event codes: number and text of each, severity and flood interval, as the engine has them.
 
 Source: the engine's AuditLogType and AuditLogMessages.
 """
@@ -12,386 +12,174 @@ class EventType(NamedTuple):
     """What every event of one type has in common."""
 
     number: int
-    #: normal, warning, error or alert.
-    severity: str
     #: A format string over the names that the audit log puts in.
     text: str
+    #: normal, warning, error or alert.
+    severity: str = "normal"
     #: Within this time the same event is logged once.
     flood_seconds: int = 0
 
 
-class AccessEvents:
-    USER_VDC_LOGIN = EventType(
-        30,
-        "normal",
-        "User {user} connecting from '{source}' using session '{session}' logged in.",
-    )
-    USER_UPDATE_TAG = EventType(430, "normal", "Tag {tag} configuration was updated by {user}.")
-    USER_ADD_TAG = EventType(432, "normal", "New Tag {tag} was created by {user}.")
-    USER_REMOVE_TAG = EventType(434, "normal", "Tag {tag} was removed by {user}.")
-    USER_ATTACH_TAG_TO_VM = EventType(440, "normal", "Tag {tag} was attached to VM(s) {names} by {user}.")
-    USER_DETACH_VM_FROM_TAG = EventType(446, "normal", "Tag {tag} was detached from VM(s) {names} by {user}.")
-    USER_ATTACH_TAG_TO_VM_EXISTS = EventType(454, "warning", "Tag {tag} already attached to VM(s) {names}.")
-    USER_ADD_PERMISSION = EventType(
-        850,
-        "normal",
-        (
-            "User/Group {subject}, Namespace *, Authorization provider: internal-authz was granted"
-            " permission for Role {role} on {type} {object}, by {user}."
-        ),
-    )
-    USER_REMOVE_PERMISSION = EventType(
-        852,
-        "normal",
-        "User/Group {subject} Role {role} permission was removed from {type} {object} by {user}",
-    )
-
-
-class AffinityEvents:
-    USER_ADDED_AFFINITY_GROUP = EventType(10350, "normal", "Affinity Group {group} was added. (User: {user})")
-    USER_FAILED_TO_ADD_AFFINITY_GROUP = EventType(
-        10351,
-        "error",
-        "Failed to add Affinity Group {group}. (User: {user})",
-    )
-    USER_UPDATED_AFFINITY_GROUP = EventType(
-        10352, "normal", "Affinity Group {group} was updated. (User: {user})"
-    )
-    USER_FAILED_TO_UPDATE_AFFINITY_GROUP = EventType(
-        10353,
-        "error",
-        "Failed to update Affinity Group {group}. (User: {user})",
-    )
-    USER_REMOVED_AFFINITY_GROUP = EventType(
-        10354, "normal", "Affinity Group {group} was removed. (User: {user})"
-    )
-    VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY = EventType(
-        10356,
-        "error",
-        (
-            "The affinity groups: {groups}, with hosts :{hosts} and VMs : {vms}, have VM to host conflicts"
-            " between positive and negative enforcing affinity groups."
-        ),
-    )
-    VM_TO_HOST_CONFLICT_IN_POSITIVE_AND_NEGATIVE_AFFINITY = EventType(
-        10357,
-        "warning",
-        (
-            "The affinity groups: {groups}, with hosts: {hosts} and VMs: {vms}, have VM to host conflicts"
-            " between positive and negative affinity groups."
-        ),
-    )
-    VM_TO_HOST_CONFLICTS_POSITIVE_VM_TO_VM_AFFINITY = EventType(
-        10358,
-        "warning",
-        (
-            "The affinity groups: {groups}, with hosts : {hosts} and VMs: {vms}, have conflicts between"
-            " VM to host affinity and VM to VM positive affinity."
-        ),
-    )
-    VM_TO_HOST_CONFLICTS_NEGATIVE_VM_TO_VM_AFFINITY = EventType(
-        10359,
-        "warning",
-        (
-            "The affinity groups: {groups}, with hosts : {hosts} and VMs: {vms}, have conflicts between"
-            " VM to host affinity and VM to VM negative affinity."
-        ),
-    )
-    NON_INTERSECTING_POSITIVE_HOSTS_AFFINITY_CONFLICTS = EventType(
-        10360,
-        "warning",
-        (
-            "The affinity groups: {groups}, with hosts : {hosts} and VMs : {vms} , have non intersecting"
-            " positive hosts conflicts."
-        ),
-    )
-    VM_TO_VM_AFFINITY_CONFLICTS = EventType(
-        10361,
-        "error",
-        (
-            "The affinity groups: {groups}, with VMs: {vms} and negative VMs: {negative_vms},"
-            " have VM to VM conflicts between positive and negative affinity groups."
-        ),
-    )
-    USER_ADDED_AFFINITY_LABEL = EventType(10380, "normal", "Affinity Label {label} was added. (User: {user})")
-    USER_UPDATED_AFFINITY_LABEL = EventType(
-        10382, "normal", "Affinity Label {label} was updated. (User: {user})"
-    )
-    USER_REMOVED_AFFINITY_LABEL = EventType(
-        10384, "normal", "Affinity Label {label} was removed. (User: {user})"
-    )
-
-
-class ClusterEvents:
-    USER_UPDATE_VM_CLUSTER_DEFAULT_HOST_CLEARED = EventType(
-        250,
-        "normal",
-        "{vm} cluster was updated by {user}, Default host was reset to auto assign.",
-    )
-    USER_ADD_CLUSTER = EventType(809, "normal", "Cluster {cluster} was added by {user}")
-    USER_REMOVE_CLUSTER = EventType(813, "normal", "Host cluster {cluster} was removed by {user}")
-    USER_UPDATE_CLUSTER = EventType(811, "normal", "Host cluster {cluster} was updated by {user}")
-    NETWORK_REMOVE_VM_INTERFACE = EventType(
-        930,
-        "normal",
-        "Interface {nic} ({type}) was removed from VM {vm}. (User: {user})",
-    )
-    NETWORK_ADD_VM_INTERFACE = EventType(
-        932,
-        "normal",
-        "Interface {nic} ({type}) was added to VM {vm}. (User: {user})",
-    )
-    ADD_VNIC_PROFILE = EventType(
-        1122,
-        "normal",
-        (
-            "VM network interface profile {profile} was added to network {network} in Data Center:"
-            " {data_center}. (User: {user})"
-        ),
-    )
-    REMOVE_VNIC_PROFILE = EventType(
-        1126,
-        "normal",
-        (
-            "VM network interface profile {profile} was removed from network {network} in Data Center:"
-            " {data_center}. (User: {user})"
-        ),
-    )
-    USER_START_CLUSTER_UPGRADE = EventType(
-        892,
-        "normal",
-        "Successfully set upgrade running flag on Host cluster {cluster} by {user}",
-    )
-    USER_START_CLUSTER_UPGRADE_FAILED = EventType(
-        893,
-        "error",
-        "Failed to set upgrade running flag on Host cluster {cluster} by {user}",
-    )
-    USER_FINISH_CLUSTER_UPGRADE = EventType(
-        894,
-        "normal",
-        "Successfully cleared upgrade running flag on Host cluster {cluster} by (User: {user})",
-    )
-    USER_UPDATE_CLUSTER_UPGRADE = EventType(
-        896,
-        "normal",
-        "Successfully updated upgrade percent complete on Host cluster {cluster} by (User: {user})",
-    )
-    USER_ADD_EXTERNAL_JOB = EventType(
-        11000,
-        "normal",
-        "New external Job {description} was added by user {user}",
-    )
-    EXTERNAL_EVENT_NORMAL = EventType(9801, "normal", "{text}")
-    EXTERNAL_EVENT_WARNING = EventType(9802, "warning", "{text}")
-    EXTERNAL_EVENT_ERROR = EventType(9803, "error", "{text}")
-    EXTERNAL_ALERT = EventType(9804, "alert", "{text}")
-    USER_ADD_CLUSTER_POLICY = EventType(
-        9910, "normal", "Scheduling Policy {policy} was added. (User: {user})"
-    )
-    USER_UPDATE_CLUSTER_POLICY = EventType(
-        9912, "normal", "Scheduling Policy {policy} was updated. (User: {user})"
-    )
-    USER_REMOVE_CLUSTER_POLICY = EventType(
-        9914, "normal", "Scheduling Policy {policy} was removed. (User: {user})"
-    )
-    FAILED_TO_CONNECT_TO_SCHEDULER_PROXY = EventType(
-        9920,
-        "error",
-        (
-            "Failed to connect to external scheduler proxy. External filters, scoring functions"
-            " and load balancing will not be performed."
-        ),
-        60,
-    )
-    EXTERNAL_SCHEDULER_PLUGIN_ERROR = EventType(
-        10500,
-        "error",
-        "Running the external scheduler plugin '{plugin}' failed: '{error}'",
-        60,
-    )
-    EXTERNAL_SCHEDULER_ERROR = EventType(
-        10501, "error", "Running the external scheduler failed: '{error}'", 60
-    )
-    CLUSTER_ALERT_HA_RESERVATION = EventType(
-        10300,
-        "alert",
-        (
-            "Cluster {cluster} failed the HA Reservation check, HA VMs on host(s): {hosts} will fail"
-            " to migrate in case of a failover, consider adding resources or shutting down unused VMs."
-        ),
-        600,
-    )
-    CLUSTER_ALERT_HA_RESERVATION_DOWN = EventType(
-        10301,
-        "alert",
-        "Cluster {cluster} passed the HA Reservation check.",
-    )
-
-
-class HostEvents:
-    VDS_FAILURE = EventType(12, "error", "Host {host} is non responsive.")
-    VDS_DETECTED = EventType(13, "normal", "Status of host {host} was set to {status}.")
-    VDS_RECOVER = EventType(14, "normal", "Host {host} is rebooting.")
-    VDS_MAINTENANCE = EventType(15, "normal", "Host {host} was switched to Maintenance Mode.")
-    VDS_ACTIVATE = EventType(16, "normal", "Activation of host {host} initiated by {user}.")
-    VDS_MAINTENANCE_FAILED = EventType(17, "error", "Failed to switch Host {host} to Maintenance mode.")
-    USER_ADD_VDS = EventType(42, "normal", "Host {host} was added by {user}.")
-    USER_UPDATE_VDS = EventType(43, "normal", "Host {host} configuration was updated by {user}.")
-    USER_REMOVE_VDS = EventType(44, "normal", "Host {host} was removed by {user}.")
-    VDS_INITIATED_RUN_VM = EventType(506, "normal", "Trying to restart VM {vm} on Host {host}")
-    VDS_INITIATED_RUN_VM_FAILED = EventType(507, "error", "Failed to restart VM {vm} on Host {host}")
-    SYSTEM_SSH_HOST_RESTART = EventType(197, "normal", "Host {host} was restarted using SSH by the engine.")
-    USER_VDS_MAINTENANCE = EventType(
-        600,
-        "normal",
-        "Host {host} was switched to Maintenance mode by {user} (Reason: {reason}).",
-    )
-    USER_VDS_MAINTENANCE_WITHOUT_REASON = EventType(
-        620,
-        "normal",
-        "Host {host} was switched to Maintenance mode by {user}.",
-    )
-    HOST_UPGRADE_STARTED = EventType(840, "normal", "Host {host} upgrade was started (User: {user}).")
-    HOST_UPGRADE_FAILED = EventType(841, "error", "Failed to upgrade Host {host} (User: {user}). <UNKNOWN>.")
-    HOST_UPGRADE_FINISHED = EventType(842, "normal", "Host {host} upgrade was completed successfully.")
-    HOST_UPDATES_ARE_AVAILABLE_WITH_PACKAGES = EventType(
-        843,
-        "normal",
-        "Host {host} has available updates: {packages}.",
-        86_400,
-    )
-    HOST_AVAILABLE_UPDATES_STARTED = EventType(
-        884,
-        "normal",
-        "Started to check for available updates on host {host}.",
-    )
-    HOST_AVAILABLE_UPDATES_FINISHED = EventType(
-        885,
-        "normal",
-        ("Check for available updates on host {host} was completed successfully with message '{message}'."),
-    )
-    HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED = EventType(
-        888,
-        "normal",
-        "Upgrade was successful and host {host} will be rebooted.",
-    )
-
-
-class VmEvents:
-    USER_ATTACH_DISK_TO_VM = EventType(
-        2016, "normal", "Disk {disk} was successfully attached to VM {vm} by {user}."
-    )
-    USER_DETACH_DISK_FROM_VM = EventType(
-        2018, "normal", "Disk {disk} was successfully detached from VM {vm} by {user}."
-    )
-    USER_RUN_VM = EventType(32, "normal", "VM {vm} started on Host {host}")
-    USER_STOP_VM = EventType(33, "normal", "VM {vm} powered off by {user} (Host: {host}).")
-    USER_ADD_VM = EventType(34, "normal", "VM {vm} was created by {user}.")
-    USER_UPDATE_VM = EventType(35, "normal", "VM {vm} configuration was updated by {user}.")
-    USER_FAILED_RUN_VM = EventType(54, "error", "Failed to run VM {vm}{error} (User: {user}).")
-    VM_DOWN = EventType(61, "normal", "VM {vm} is down. {exit}")
-    VM_MIGRATION_START = EventType(
-        62,
-        "normal",
-        "Migration started (VM: {vm}, Source: {host}, Destination: {target}, User: {user}). ",
-    )
-    VM_MIGRATION_DONE = EventType(
-        63,
-        "normal",
-        (
-            "Migration completed (VM: {vm}, Source: {source}, Destination: {host}, Duration: {seconds}"
-            " seconds, Total: {seconds} seconds, Actual downtime: (N/A))"
-        ),
-    )
-    VM_MIGRATION_ABORT = EventType(
-        64,
-        "error",
-        ("Migration failed: {error} (VM: {vm}, Source: {host})."),
-    )
-    VM_MIGRATION_FAILED = EventType(65, "error", "Migration failed{error} (VM: {vm}, Source: {host}).")
-    VM_MIGRATION_START_SYSTEM_INITIATED = EventType(
-        67,
-        "normal",
-        "Migration initiated by system (VM: {vm}, Source: {host}, Destination: {target}, Reason: {reason}).",
-    )
-    USER_INITIATED_SHUTDOWN_VM = EventType(
-        73, "normal", "VM shutdown initiated by {user} on VM {vm} (Host: {host})."
-    )
-    USER_STOP_SUSPENDED_VM = EventType(
-        111, "normal", "Suspended VM {vm} has had its save state cleared by {user}."
-    )
-    USER_REMOVE_VM_FINISHED = EventType(113, "normal", "VM {vm} was successfully removed by {user}.")
-    VM_DOWN_ERROR = EventType(119, "error", "VM {vm} is down with error. Exit message: {exit}.")
-    VM_MIGRATION_TO_SERVER_FAILED = EventType(
-        120,
-        "error",
-        "Migration failed{error} (VM: {vm}, Source: {host}, Destination: {target}).",
-    )
-    VM_MIGRATION_TRYING_RERUN = EventType(
-        128,
-        "warning",
-        "Failed to migrate VM {vm} to Host {target}{error}. Trying to migrate to another Host.",
-    )
-    VM_MIGRATION_FAILED_DURING_MOVE_TO_MAINTENANCE = EventType(
-        140,
-        "error",
-        (
-            "Migration failed{error} while Host is in 'preparing for maintenance' state.\n"
-            "  Consider manual intervention: stopping/migrating Vms as Host's state will not\n"
-            "  turn to maintenance while VMs are still running on it."
-            "(VM: {vm}, Source: {host}, Destination: {target})."
-        ),
-    )
-    VM_SET_TO_UNKNOWN_STATUS = EventType(142, "warning", "VM {vm} was set to the Unknown status.")
-    VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE = EventType(
-        143,
-        "normal",
-        "Vm {vm} was shut down due to {host} host reboot or manual fence",
-    )
-    USER_INITIATED_RUN_VM = EventType(150, "normal", "Starting VM {vm} was initiated by {user}.")
-    USER_STARTED_VM = EventType(153, "normal", "VM {vm} was started by {user} (Host: {host}).")
-    USER_REBOOT_VM = EventType(157, "normal", "VM {vm} is rebooting. Rebooted by: {user}")
-    VM_CANCEL_MIGRATION = EventType(
-        161,
-        "normal",
-        "Migration cancelled (VM: {vm}, Source: {host}, User: {user}).",
-    )
-    VM_CANCEL_MIGRATION_FAILED = EventType(162, "error", "Failed to cancel migration for VM: {vm}")
-    VM_STATUS_RESTORED = EventType(163, "normal", "VM {vm} status was restored to {status}.")
-    VM_MIGRATION_NO_VDS_TO_MIGRATE_TO = EventType(
-        166,
-        "warning",
-        "No available host was found to migrate VM {vm} to.",
-    )
-    USER_RESET_VM = EventType(221, "normal", "VM {vm} is resetting. Reset by: {user}")
-    VM_ALREADY_IN_REQUESTED_STATUS = EventType(
-        254,
-        "normal",
-        "VM {vm} is already {status}, {action} was skipped. User: {user}.",
-    )
-    USER_SUSPEND_VM = EventType(
-        501, "normal", "Suspending VM {vm} was initiated by User {user} (Host: {host})."
-    )
-    USER_SUSPEND_VM_OK = EventType(503, "normal", "VM {vm} on Host {host} is suspended.")
-    USER_VDS_MAINTENANCE_MIGRATION_FAILED = EventType(
-        602,
-        "warning",
-        (
-            "Host {host} cannot change into maintenance mode - not all Vms have been migrated"
-            " successfully. Consider manual intervention: stopping/migrating Vms running on this host."
-            " (User: {user})."
-        ),
-    )
-    HA_VM_FAILED = EventType(
-        9602,
-        "error",
-        "Highly Available VM {vm} failed. It will be restarted automatically.",
-    )
-
-
-__all__ = ["EventCode", "EventType"]
-
-
-class EventCode(AccessEvents, AffinityEvents, ClusterEvents, HostEvents, VmEvents):
+# fmt: off
+class EventCode:
     """Every type of event, by the engine's name for it."""
+
+    # Log-ins, permissions, tags.
+    USER_VDC_LOGIN = EventType(
+        30, "User {user} connecting from '{source}' using session '{session}' logged in.")
+    USER_UPDATE_TAG = EventType(430, "Tag {tag} configuration was updated by {user}.")
+    USER_ADD_TAG = EventType(432, "New Tag {tag} was created by {user}.")
+    USER_REMOVE_TAG = EventType(434, "Tag {tag} was removed by {user}.")
+    USER_ATTACH_TAG_TO_VM = EventType(440, "Tag {tag} was attached to VM(s) {names} by {user}.")
+    USER_DETACH_VM_FROM_TAG = EventType(446, "Tag {tag} was detached from VM(s) {names} by {user}.")
+    USER_ATTACH_TAG_TO_VM_EXISTS = EventType(454, "Tag {tag} already attached to VM(s) {names}.", "warning")
+    USER_ADD_PERMISSION = EventType(850, (
+        "User/Group {subject}, Namespace *, Authorization provider: internal-authz was granted permission"
+        " for Role {role} on {type} {object}, by {user}."))
+    USER_REMOVE_PERMISSION = EventType(
+        852, "User/Group {subject} Role {role} permission was removed from {type} {object} by {user}")
+    # Affinity groups and labels, and how they contradict each other.
+    USER_ADDED_AFFINITY_GROUP = EventType(10350, "Affinity Group {group} was added. (User: {user})")
+    USER_FAILED_TO_ADD_AFFINITY_GROUP = EventType(
+        10351, "Failed to add Affinity Group {group}. (User: {user})", "error")
+    USER_UPDATED_AFFINITY_GROUP = EventType(10352, "Affinity Group {group} was updated. (User: {user})")
+    USER_FAILED_TO_UPDATE_AFFINITY_GROUP = EventType(
+        10353, "Failed to update Affinity Group {group}. (User: {user})", "error")
+    USER_REMOVED_AFFINITY_GROUP = EventType(10354, "Affinity Group {group} was removed. (User: {user})")
+    VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY = EventType(10356, (
+        "The affinity groups: {groups}, with hosts :{hosts} and VMs : {vms}, have VM to host conflicts"
+        " between positive and negative enforcing affinity groups."), "error")
+    VM_TO_HOST_CONFLICT_IN_POSITIVE_AND_NEGATIVE_AFFINITY = EventType(10357, (
+        "The affinity groups: {groups}, with hosts: {hosts} and VMs: {vms}, have VM to host conflicts"
+        " between positive and negative affinity groups."), "warning")
+    VM_TO_HOST_CONFLICTS_POSITIVE_VM_TO_VM_AFFINITY = EventType(10358, (
+        "The affinity groups: {groups}, with hosts : {hosts} and VMs: {vms}, have conflicts between VM to"
+        " host affinity and VM to VM positive affinity."), "warning")
+    VM_TO_HOST_CONFLICTS_NEGATIVE_VM_TO_VM_AFFINITY = EventType(10359, (
+        "The affinity groups: {groups}, with hosts : {hosts} and VMs: {vms}, have conflicts between VM to"
+        " host affinity and VM to VM negative affinity."), "warning")
+    NON_INTERSECTING_POSITIVE_HOSTS_AFFINITY_CONFLICTS = EventType(10360, (
+        "The affinity groups: {groups}, with hosts : {hosts} and VMs : {vms} , have non intersecting"
+        " positive hosts conflicts."), "warning")
+    VM_TO_VM_AFFINITY_CONFLICTS = EventType(10361, (
+        "The affinity groups: {groups}, with VMs: {vms} and negative VMs: {negative_vms}, have VM to VM"
+        " conflicts between positive and negative affinity groups."), "error")
+    USER_ADDED_AFFINITY_LABEL = EventType(10380, "Affinity Label {label} was added. (User: {user})")
+    USER_UPDATED_AFFINITY_LABEL = EventType(10382, "Affinity Label {label} was updated. (User: {user})")
+    USER_REMOVED_AFFINITY_LABEL = EventType(10384, "Affinity Label {label} was removed. (User: {user})")
+    # Clusters, scheduling there, and what clients report of their own.
+    USER_UPDATE_VM_CLUSTER_DEFAULT_HOST_CLEARED = EventType(
+        250, "{vm} cluster was updated by {user}, Default host was reset to auto assign.")
+    USER_ADD_CLUSTER = EventType(809, "Cluster {cluster} was added by {user}")
+    USER_REMOVE_CLUSTER = EventType(813, "Host cluster {cluster} was removed by {user}")
+    USER_UPDATE_CLUSTER = EventType(811, "Host cluster {cluster} was updated by {user}")
+    NETWORK_REMOVE_VM_INTERFACE = EventType(
+        930, "Interface {nic} ({type}) was removed from VM {vm}. (User: {user})")
+    NETWORK_ADD_VM_INTERFACE = EventType(932, "Interface {nic} ({type}) was added to VM {vm}. (User: {user})")
+    ADD_VNIC_PROFILE = EventType(1122, (
+        "VM network interface profile {profile} was added to network {network} in Data Center:"
+        " {data_center}. (User: {user})"))
+    USER_START_CLUSTER_UPGRADE = EventType(
+        892, "Successfully set upgrade running flag on Host cluster {cluster} by {user}")
+    USER_START_CLUSTER_UPGRADE_FAILED = EventType(
+        893, "Failed to set upgrade running flag on Host cluster {cluster} by {user}", "error")
+    USER_FINISH_CLUSTER_UPGRADE = EventType(
+        894, "Successfully cleared upgrade running flag on Host cluster {cluster} by (User: {user})")
+    USER_UPDATE_CLUSTER_UPGRADE = EventType(
+        896, "Successfully updated upgrade percent complete on Host cluster {cluster} by (User: {user})")
+    USER_ADD_EXTERNAL_JOB = EventType(11000, "New external Job {description} was added by user {user}")
+    EXTERNAL_EVENT_NORMAL = EventType(9801, "{text}")
+    EXTERNAL_EVENT_WARNING = EventType(9802, "{text}", "warning")
+    EXTERNAL_EVENT_ERROR = EventType(9803, "{text}", "error")
+    EXTERNAL_ALERT = EventType(9804, "{text}", "alert")
+    USER_ADD_CLUSTER_POLICY = EventType(9910, "Scheduling Policy {policy} was added. (User: {user})")
+    USER_UPDATE_CLUSTER_POLICY = EventType(9912, "Scheduling Policy {policy} was updated. (User: {user})")
+    USER_REMOVE_CLUSTER_POLICY = EventType(9914, "Scheduling Policy {policy} was removed. (User: {user})")
+    FAILED_TO_CONNECT_TO_SCHEDULER_PROXY = EventType(9920, (
+        "Failed to connect to external scheduler proxy. External filters, scoring functions and load"
+        " balancing will not be performed."), "error", flood_seconds=60)
+    EXTERNAL_SCHEDULER_PLUGIN_ERROR = EventType(10500, (
+        "Running the external scheduler plugin '{plugin}' failed: '{error}'"), "error", flood_seconds=60)
+    EXTERNAL_SCHEDULER_ERROR = EventType(
+        10501, "Running the external scheduler failed: '{error}'", "error", flood_seconds=60)
+    CLUSTER_ALERT_HA_RESERVATION = EventType(10300, (
+        "Cluster {cluster} failed the HA Reservation check, HA VMs on host(s): {hosts} will fail to migrate"
+        " in case of a failover, consider adding resources or shutting down unused VMs."), "alert", 600)
+    CLUSTER_ALERT_HA_RESERVATION_DOWN = EventType(
+        10301, "Cluster {cluster} passed the HA Reservation check.", "alert")
+    # Hosts: activated, in maintenance, lost and fenced.
+    VDS_FAILURE = EventType(12, "Host {host} is non responsive.", "error")
+    VDS_DETECTED = EventType(13, "Status of host {host} was set to {status}.")
+    VDS_RECOVER = EventType(14, "Host {host} is rebooting.")
+    VDS_MAINTENANCE = EventType(15, "Host {host} was switched to Maintenance Mode.")
+    VDS_ACTIVATE = EventType(16, "Activation of host {host} initiated by {user}.")
+    VDS_MAINTENANCE_FAILED = EventType(17, "Failed to switch Host {host} to Maintenance mode.", "error")
+    VDS_INITIATED_RUN_VM = EventType(506, "Trying to restart VM {vm} on Host {host}")
+    VDS_INITIATED_RUN_VM_FAILED = EventType(507, "Failed to restart VM {vm} on Host {host}", "error")
+    SYSTEM_SSH_HOST_RESTART = EventType(197, "Host {host} was restarted using SSH by the engine.")
+    USER_VDS_MAINTENANCE = EventType(
+        600, "Host {host} was switched to Maintenance mode by {user} (Reason: {reason}).")
+    USER_VDS_MAINTENANCE_WITHOUT_REASON = EventType(
+        620, "Host {host} was switched to Maintenance mode by {user}.")
+    HOST_UPGRADE_STARTED = EventType(840, "Host {host} upgrade was started (User: {user}).")
+    HOST_UPGRADE_FAILED = EventType(841, "Failed to upgrade Host {host} (User: {user}). <UNKNOWN>.", "error")
+    HOST_UPGRADE_FINISHED = EventType(842, "Host {host} upgrade was completed successfully.")
+    HOST_UPDATES_ARE_AVAILABLE_WITH_PACKAGES = EventType(
+        843, "Host {host} has available updates: {packages}.", flood_seconds=86400)
+    HOST_AVAILABLE_UPDATES_STARTED = EventType(884, "Started to check for available updates on host {host}.")
+    HOST_AVAILABLE_UPDATES_FINISHED = EventType(885, (
+        "Check for available updates on host {host} was completed successfully with message '{message}'."))
+    HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED = EventType(
+        888, "Upgrade was successful and host {host} will be rebooted.")
+    # VMs: started, stopped, migrated and changed.
+    USER_ATTACH_DISK_TO_VM = EventType(2016, "Disk {disk} was successfully attached to VM {vm} by {user}.")
+    USER_DETACH_DISK_FROM_VM = EventType(
+        2018, "Disk {disk} was successfully detached from VM {vm} by {user}.")
+    USER_RUN_VM = EventType(32, "VM {vm} started on Host {host}")
+    USER_STOP_VM = EventType(33, "VM {vm} powered off by {user} (Host: {host}).")
+    USER_ADD_VM = EventType(34, "VM {vm} was created by {user}.")
+    USER_UPDATE_VM = EventType(35, "VM {vm} configuration was updated by {user}.")
+    USER_FAILED_RUN_VM = EventType(54, "Failed to run VM {vm}{error} (User: {user}).", "error")
+    VM_DOWN = EventType(61, "VM {vm} is down. {exit}")
+    VM_MIGRATION_START = EventType(
+        62, "Migration started (VM: {vm}, Source: {host}, Destination: {target}, User: {user}). ")
+    VM_MIGRATION_DONE = EventType(63, (
+        "Migration completed (VM: {vm}, Source: {source}, Destination: {host}, Duration: {seconds} seconds,"
+        " Total: {seconds} seconds, Actual downtime: (N/A))"))
+    VM_MIGRATION_ABORT = EventType(64, "Migration failed: {error} (VM: {vm}, Source: {host}).", "error")
+    VM_MIGRATION_FAILED = EventType(65, "Migration failed{error} (VM: {vm}, Source: {host}).", "error")
+    VM_MIGRATION_START_SYSTEM_INITIATED = EventType(67, (
+        "Migration initiated by system (VM: {vm}, Source: {host}, Destination: {target}, Reason: {reason})."))
+    USER_INITIATED_SHUTDOWN_VM = EventType(73, "VM shutdown initiated by {user} on VM {vm} (Host: {host}).")
+    USER_STOP_SUSPENDED_VM = EventType(111, "Suspended VM {vm} has had its save state cleared by {user}.")
+    USER_REMOVE_VM_FINISHED = EventType(113, "VM {vm} was successfully removed by {user}.")
+    VM_DOWN_ERROR = EventType(119, "VM {vm} is down with error. Exit message: {exit}.", "error")
+    VM_MIGRATION_TO_SERVER_FAILED = EventType(
+        120, "Migration failed{error} (VM: {vm}, Source: {host}, Destination: {target}).", "error")
+    VM_MIGRATION_TRYING_RERUN = EventType(128, (
+        "Failed to migrate VM {vm} to Host {target}{error}. Trying to migrate to another Host."), "warning")
+    VM_MIGRATION_FAILED_DURING_MOVE_TO_MAINTENANCE = EventType(140, (
+        "Migration failed{error} while Host is in 'preparing for maintenance' state.\n  Consider manual"
+        " intervention: stopping/migrating Vms as Host's state will not\n  turn to maintenance while VMs are"
+        " still running on it.(VM: {vm}, Source: {host}, Destination: {target})."), "error")
+    VM_SET_TO_UNKNOWN_STATUS = EventType(142, "VM {vm} was set to the Unknown status.", "warning")
+    VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE = EventType(
+        143, "Vm {vm} was shut down due to {host} host reboot or manual fence")
+    USER_INITIATED_RUN_VM = EventType(150, "Starting VM {vm} was initiated by {user}.")
+    USER_STARTED_VM = EventType(153, "VM {vm} was started by {user} (Host: {host}).")
+    VM_CANCEL_MIGRATION = EventType(161, "Migration cancelled (VM: {vm}, Source: {host}, User: {user}).")
+    VM_CANCEL_MIGRATION_FAILED = EventType(162, "Failed to cancel migration for VM: {vm}", "error")
+    VM_STATUS_RESTORED = EventType(163, "VM {vm} status was restored to {status}.")
+    VM_MIGRATION_NO_VDS_TO_MIGRATE_TO = EventType(
+        166, "No available host was found to migrate VM {vm} to.", "warning")
+    VM_ALREADY_IN_REQUESTED_STATUS = EventType(
+        254, "VM {vm} is already {status}, {action} was skipped. User: {user}.")
+    USER_SUSPEND_VM = EventType(501, "Suspending VM {vm} was initiated by User {user} (Host: {host}).")
+    USER_SUSPEND_VM_OK = EventType(503, "VM {vm} on Host {host} is suspended.")
+    USER_VDS_MAINTENANCE_MIGRATION_FAILED = EventType(602, (
+        "Host {host} cannot change into maintenance mode - not all Vms have been migrated successfully."
+        " Consider manual intervention: stopping/migrating Vms running on this host."
+        " (User: {user})."), "warning")
+    HA_VM_FAILED = EventType(
+        9602, "Highly Available VM {vm} failed. It will be restarted automatically.", "error")
+# fmt: on

@@ -1,7 +1,7 @@
-"""What clients add to the log: events, which can be dismissed and brought back, and jobs.
+"""What clients add to the log: events, and jobs.
 
-Source: the engine's AddExternalEventCommand, ExternalEventCommandBase, RemoveAuditLogByIdCommand,
-AddExternalJobCommand and EndExternalJobCommand.
+Source: the engine's AddExternalEventCommand, ExternalEventCommandBase, AddExternalJobCommand and
+EndExternalJobCommand.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from . import rejections
 from .backend import Backend
 from .entities import ADMIN, Caller, Cluster, DataCenter, Event, Host, Job, Reference, Vm
 from .events import EventCode
-from .rejections import NotFound, existing
+from .rejections import existing
 
 _SILENCE = timedelta(seconds=5)
 #: The engine's MaxAuditLogMessageLength.
 LONGEST_DESCRIPTION = 10000
 
-_CODES = {
+SEVERITIES = {
     "normal": EventCode.EXTERNAL_EVENT_NORMAL,
     "warning": EventCode.EXTERNAL_EVENT_WARNING,
     "error": EventCode.EXTERNAL_EVENT_ERROR,
@@ -54,7 +54,7 @@ class ExternalEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventCommands:
-    """Commands on events; `add` and `remove` raise `Rejected`."""
+    """Commands on events; `add` raises `Rejected`."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -73,7 +73,6 @@ class EventCommands:
             self._logged_in[caller.user] = now
             words = {"source": source, "session": session}
             self._backend.audit_log.log(EventCode.USER_VDC_LOGIN, caller, words=words)
-        self._silent_until: dict[tuple[object, ...], datetime] = {}
 
     def add(self, event: ExternalEvent, *, caller: Caller = ADMIN) -> Event:
         """Log an external event; origin and custom id are unique for ever, dismissed ones included."""
@@ -83,7 +82,7 @@ class EventCommands:
             return self._backend.audit_log.add(
                 Event(
                     id=0,
-                    code=_CODES[event.severity].number,
+                    code=SEVERITIES[event.severity].number,
                     severity=event.severity,
                     time=event.time or now,
                     visible=now,
@@ -110,29 +109,14 @@ class EventCommands:
             "data_center": _reference(self._state.data_centers, event.data_center),
         }
 
-    def remove(self, event_id: int) -> None:
-        """Dismiss an event; raises `NotFound` for an unknown one."""
-        with self._backend.lock:
-            event = self._backend.audit_log.get(event_id)
-            if event is None:
-                raise NotFound(str(event_id))
-            self._backend.audit_log.set_dismissed(event, True)
-
-    def undelete(self) -> None:
-        """Show all dismissed events again."""
-        with self._backend.lock:
-            self._backend.audit_log.undelete()
-
     def _check(self, event: ExternalEvent) -> None:
         if event.origin.lower() == "ovirt":
             raise rejections.bad_parameters(
-                "ACTION_TYPE_FAILED_EXTERNAL_EVENT_ILLEGAL_ORIGIN",
-                "Cannot add External Event. Illegal Origin for an External Event : oVirt",
+                "Cannot add External Event. Illegal Origin for External Event : oVirt"
             )
         if self._backend.audit_log.find_external(event.origin, event.custom_id) is not None:
             raise rejections.bad_parameters(
-                "ACTION_TYPE_FAILED_EXTERNAL_EVENT_ALREADY_EXISTS",
-                "=Cannot add External Event. External Event with this custom id already exists.",
+                "=Cannot add External Event. External Event with this custom id already exists."
             )
 
 

@@ -80,9 +80,7 @@ class Draining:
     def _has_host(self, vm: Vm, host_id: str) -> bool:
         """Whether the engine's own filters leave a host; those of other VMs it does without here."""
         request = Request(
-            vm_ids=(vm.id,),
-            blacklist=frozenset({host_id}),
-            without_vm_affinity=self._drops_rules([vm]),
+            vm_ids=(vm.id,), blacklist=frozenset({host_id}), without_vm_affinity=self._drops_rules([vm])
         )
         try:
             return bool(self._scheduler.validate(request, "migrate"))
@@ -271,12 +269,18 @@ class HostCommands:
         host = self._host(host_id, "maintenance")
         vms = self._state.vms_on(host_id)
         if host.status not in _CAN_LEAVE:
-            raise rejections.host_in_maintenance()
+            raise rejections.conflict(
+                "Cannot switch Host to Maintenance mode. Host is already in Maintenance mode."
+            )
         immovable = {"pinned", "user_migratable"} if internal else {"pinned"}
         if staying := [vm.name for vm in vms if vm.affinity in immovable]:
-            raise rejections.host_has_immovable_vms(staying)
+            raise rejections.conflict(
+                "Cannot switch Host to Maintenance mode. Host has running VMs that are not migratable: "
+                + ", ".join(staying)
+                + "."
+            )
         if host.status in _WITHOUT_VMS and vms:
-            raise rejections.host_not_operational()
+            raise rejections.conflict("Cannot switch Host to Maintenance mode. Host is not operational.")
         return host
 
     def activate(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
@@ -284,7 +288,7 @@ class HostCommands:
         with self._backend.lock:
             host = self._host(host_id, "activate")
             if host.status not in _CAN_COME:
-                raise rejections.host_already_up()
+                raise rejections.conflict("Cannot activate Host. Host is already up.")
             self._backend.audit_log.log(EventCode.VDS_ACTIVATE, caller, host=host)
             job = self._backend.jobs.start(f"Invoking Activate Host {host.name}", caller)
             self._maintenance.activate(host_id, job)

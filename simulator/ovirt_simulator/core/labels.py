@@ -73,43 +73,30 @@ class LabelCommands:
             label = self._label(label_id)
             if label.vms or label.hosts:
                 raise rejections.conflict(
-                    "AFFINITY_LABEL_NOT_EMPTY",
-                    "Cannot remove Affinity Label. It is assigned to entities; take it off them first.",
+                    "Cannot remove Affinity Label. It is assigned to entities; take it off them first."
                 )
             for group in tuple(self._state.groups.values()):
                 self._take_out_of(group, label_id)
             self._state.drop(self._state.labels, label_id)
             self._log(EventCode.USER_REMOVED_AFFINITY_LABEL, label, caller)
 
-    def add_vm(self, label_id: str, vm_id: str, *, caller: Caller = ADMIN) -> None:
-        """Put the label on a VM; one that has it keeps it. Raises `NotFound`."""
+    def add_member(self, label_id: str, members: str, member_id: str, *, caller: Caller = ADMIN) -> None:
+        """Put the label on one of `vms` or `hosts`; one that has it keeps it. Raises `NotFound`."""
         with self._backend.lock:
             label = self._label(label_id)
-            existing(self._state.vms, vm_id)
-            vms = tuple(dict.fromkeys((*label.vms, vm_id)))
-            self._put(replace(label, vms=vms), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+            existing(getattr(self._state, members), member_id)
+            ids = tuple(dict.fromkeys((*getattr(label, members), member_id)))
+            self._put(replace(label, **{members: ids}), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
 
-    def add_host(self, label_id: str, host_id: str, *, caller: Caller = ADMIN) -> None:
-        """Put the label on a host; one that has it keeps it. Raises `NotFound`."""
+    def remove_member(self, label_id: str, members: str, member_id: str, *, caller: Caller = ADMIN) -> None:
+        """Take one of `vms` or `hosts` out; raises `NotFound` when it is no member."""
         with self._backend.lock:
             label = self._label(label_id)
-            existing(self._state.hosts, host_id)
-            hosts = tuple(dict.fromkeys((*label.hosts, host_id)))
-            self._put(replace(label, hosts=hosts), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
-
-    def remove_vm(self, label_id: str, vm_id: str, *, caller: Caller = ADMIN) -> None:
-        """Take a VM out; raises `NotFound` when it is no member."""
-        with self._backend.lock:
-            label = self._label(label_id)
-            vms = _without(label.vms, vm_id)
-            self._put(replace(label, vms=vms), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
-
-    def remove_host(self, label_id: str, host_id: str, *, caller: Caller = ADMIN) -> None:
-        """Take a host out; raises `NotFound` when it is no member."""
-        with self._backend.lock:
-            label = self._label(label_id)
-            hosts = _without(label.hosts, host_id)
-            self._put(replace(label, hosts=hosts), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+            present: tuple[str, ...] = getattr(label, members)
+            if member_id not in present:
+                raise NotFound(member_id)
+            left = tuple(other for other in present if other != member_id)
+            self._put(replace(label, **{members: left}), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
 
     def _label(self, label_id: str) -> AffinityLabel:
         return existing(self._state.labels, label_id)
@@ -124,9 +111,7 @@ class LabelCommands:
     def _check(self, label: AffinityLabel) -> None:
         for other in self._state.labels.values():
             if other.id != label.id and other.name == label.name:
-                raise rejections.conflict(
-                    "AFFINITY_LABEL_NAME_USED", "Affinity Label with the same name already exists."
-                )
+                raise rejections.conflict("Affinity Label with the same name already exists.")
         _check_known(label.vms, self._state.vms)
         _check_known(label.hosts, self._state.hosts)
 
@@ -144,12 +129,6 @@ def _check_known(ids: Sequence[str], table: Mapping[str, object]) -> None:
             raise NotFound(entity_id)
 
 
-def _without(ids: Sequence[str], entity_id: str) -> tuple[str, ...]:
-    if entity_id not in ids:
-        raise NotFound(entity_id)
-    return tuple(other for other in ids if other != entity_id)
-
-
 class TagCommands:
     """Commands on tags; all raise `NotFound` for what is not there.
 
@@ -164,9 +143,7 @@ class TagCommands:
         """Add a tag; the name is unique (409)."""
         with self._backend.lock:
             if any(tag.name == name for tag in (ROOT_TAG, *self._state.tags.values())):
-                raise rejections.conflict(
-                    "TAGS_SPECIFY_TAG_IS_IN_USE", "The specified Tag name already exists."
-                )
+                raise rejections.conflict("The specified Tag name already exists.")
             tag = Tag(id=self._backend.new_id(), name=name, description=description)
             self._state.put(self._state.tags, tag)
             self._log(EventCode.USER_ADD_TAG, caller, tag=name)

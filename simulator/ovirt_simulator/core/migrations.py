@@ -64,7 +64,7 @@ class Migrations:
         """Put the VM on its way, and take the target's memory. Raises `Rejected` when VDSM refuses."""
         fault = self._backend.faults.take_migration(migration.vm_id)
         if fault.refuse:
-            raise rejections.vdsm_refused("migrate")
+            raise rejections.Rejected(rejections.Message("Cannot migrate VM. VDSM refused the command."))
         vm = self._state.vms[migration.vm_id]
         migration.course = self._running.begin(vm.id)
         migration.active = True
@@ -73,11 +73,7 @@ class Migrations:
         self._backend.vm_locks[vm.id] = rejections.vm_being_migrated(vm.name)
         self._state.put_vm(
             replace(
-                vm,
-                status="migrating",
-                migrating_to=migration.target,
-                handed_over=False,
-                migration_progress=0,
+                vm, status="migrating", migrating_to=migration.target, handed_over=False, migration_progress=0
             )
         )
         self._log_begin(migration)
@@ -368,9 +364,11 @@ class MigrateCommand:
         if host is None:
             raise rejections.invalid_host("migrate")
         if not host.up:
-            raise rejections.host_not_up("migrate")
+            raise rejections.conflict(
+                "Cannot migrate VM. Operation can be performed only when Host status is Up."
+            )
         if order.cluster_id is not None and host.cluster != vm.cluster:
-            raise rejections.between_clusters()
+            raise rejections.conflict("Cannot migrate VM between two clusters.")
 
     def _request(self, order: Order, vms: Sequence[Vm]) -> Request:
         """Rule the source out, but when the action carries a cluster: then the engine never learns of it."""
@@ -378,9 +376,7 @@ class MigrateCommand:
         blacklist = {source} if source is not None and order.cluster_id is None else set()
         whitelist = {order.host_id} if order.host_id is not None else order.hosts
         return Request(
-            vm_ids=tuple(vm.id for vm in vms),
-            blacklist=frozenset(blacklist),
-            whitelist=frozenset(whitelist),
+            vm_ids=tuple(vm.id for vm in vms), blacklist=frozenset(blacklist), whitelist=frozenset(whitelist)
         )
 
     def _begin(self, order: Order, vms: Sequence[Vm], target: str, job: Job) -> None:
@@ -432,12 +428,16 @@ def _check_vm(vm: Vm, *, force: bool) -> None:
     if vm.engine_status == "MigratingFrom":
         raise rejections.migration_in_progress("migrate")
     if vm.affinity == "pinned":
-        raise rejections.vm_pinned()
+        raise rejections.conflict("Cannot migrate VM. VM is pinned to Host.")
     if vm.affinity == "user_migratable" and not force:
-        raise rejections.vm_not_forced()
+        raise rejections.conflict(
+            "Cannot migrate VM. VM is non migratable and user did not specify the force-migration flag"
+        )
     if vm.status == "not_responding":
         raise rejections.vm_status_illegal("migrate", "NotResponding")
     if vm.status == "paused" and vm.status_detail == "eio":
-        raise rejections.paused_eio()
+        raise rejections.Rejected(
+            rejections.Message("Migrating a VM in paused status due to I/O error is not supported.")
+        )
     if vm.status not in _STATUSES:
         raise rejections.vm_not_running("migrate")

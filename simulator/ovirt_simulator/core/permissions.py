@@ -21,10 +21,7 @@ from .roles import USER_ROLE, USER_VM_MANAGER, Permission
 from .state import Named, State
 
 #: How events call what permissions are on, by the field of a permission that has its id.
-_KINDS = {
-    "vm": "VM",
-    "cluster": "Cluster",
-}
+_KINDS = {"vm": "VM", "cluster": "Cluster"}
 #: The kind and the name of what a permission without any object is on.
 _SYSTEM = ("System", "System")
 
@@ -40,13 +37,7 @@ class AccessCommands:
         self._state = backend.state
 
     def grant(
-        self,
-        role: str,
-        holder: str,
-        *,
-        is_group: bool = False,
-        caller: Caller = ADMIN,
-        **on: str | None,
+        self, role: str, holder: str, *, is_group: bool = False, caller: Caller = ADMIN, **on: str | None
     ) -> Permission:
         """Give a user or group a role, by its id, on something; who has it keeps it.
 
@@ -57,9 +48,7 @@ class AccessCommands:
         with self._backend.lock:
             permission = Permission(id="", role=role, holder=holder, is_group=is_group, **on)
             if role not in self._state.roles:
-                raise rejections.bad_parameters(
-                    "PERMISSION_ADD_FAILED_INVALID_ROLE_ID", "Cannot add permission, invalid Role id"
-                )
+                raise rejections.bad_parameters("Cannot add permission, invalid Role id")
             self._object(permission)
             for known in self._state.permissions.values():
                 if replace(known, id="") == permission:
@@ -74,9 +63,7 @@ class AccessCommands:
         with self._backend.lock:
             permission = existing(self._state.permissions, permission_id)
             if user not in (None, permission.holder):
-                raise rejections.conflict(
-                    "INHERITED_PERMISSION_CANT_BE_REMOVED", "Cannot remove inherited permission"
-                )
+                raise rejections.conflict("Cannot remove inherited permission")
             self._state.drop(self._state.permissions, permission_id)
             self._permitted(permission, EventCode.USER_REMOVE_PERMISSION, caller)
 
@@ -91,18 +78,12 @@ class AccessCommands:
     def _object(self, permission: Permission) -> tuple[str, str]:
         """Give the kind and the name of what the permission is on."""
         state = self._state
-        tables: dict[str, Mapping[str, Named]] = {
-            "vm": state.vms,
-            "cluster": state.clusters,
-        }
+        tables: dict[str, Mapping[str, Named]] = {"vm": state.vms, "cluster": state.clusters}
         for field, table in tables.items():
             identity = getattr(permission, field)
             if identity is not None:
                 if identity not in table:
-                    raise rejections.bad_parameters(
-                        "PERMISSION_ADD_FAILED_INVALID_OBJECT_ID",
-                        "Cannot add permission, invalid object ID or type",
-                    )
+                    raise rejections.bad_parameters("Cannot add permission, invalid object ID or type")
                 return _KINDS[field], table[identity].name
         return _SYSTEM
 
@@ -119,8 +100,7 @@ def grant(state: State, vm: model.Vm) -> None:
     if vm.owner is not None and not _named_by_tags(vm):
         identity = stable_id("permission", f"{vm.id}/{vm.owner}")
         state.put(
-            state.permissions,
-            Permission(id=identity, role=USER_VM_MANAGER.id, holder=vm.owner, vm=vm.id),
+            state.permissions, Permission(id=identity, role=USER_VM_MANAGER.id, holder=vm.owner, vm=vm.id)
         )
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from . import built_in_policies as built_in
 from . import rejections
@@ -19,15 +19,15 @@ from .entities import (
     ADMIN,
     Caller,
     Cluster,
+    PolicyBalance,
     PolicyFilter,
     PolicyUnit,
     PolicyWeight,
-    Record,
     SchedulingPolicy,
     UnitType,
 )
 from .events import EventCode, EventType
-from .rejections import NotFound, existing
+from .rejections import existing
 from .state import State
 
 
@@ -51,53 +51,25 @@ def check_policy(policy: SchedulingPolicy, state: State) -> None:
     if policy.locked:
         raise rejections.policy_parameters_invalid()
     if any(other.name == policy.name and other.id != policy.id for other in state.policies.values()):
-        raise rejections.bad_parameters(
-            "ACTION_TYPE_FAILED_CLUSTER_POLICY_NAME_INUSE",
-            "Cannot save Scheduling Policy. The name is already in use.",
-        )
+        raise rejections.bad_parameters("Cannot save Scheduling Policy. The name is already in use.")
     _check_units([entry.unit for entry in policy.filters], UnitType.FILTER, state)
     _check_units([entry.unit for entry in policy.weights], UnitType.WEIGHT, state)
     _check_units([] if policy.balance is None else [policy.balance], UnitType.LOAD_BALANCING, state)
     positions = [entry.position for entry in policy.filters]
     if positions.count(-1) > 1 or positions.count(1) > 1:
         raise rejections.bad_parameters(
-            "ACTION_TYPE_FAILED_CLUSTER_POLICY_ONLY_ONE_FILTER_CAN_BE_FIRST_OR_LAST",
-            "Cannot save Scheduling Policy. Only one filter can be first, and only one last.",
+            "Cannot save Scheduling Policy. Only one filter can be first, and only one last."
         )
     if any(entry.factor < 0 for entry in policy.weights):
-        raise rejections.bad_parameters(
-            "ACTION_TYPE_FAILED_CLUSTER_POLICY_FUNCTION_FACTOR_NEGATIVE",
-            "Cannot save Scheduling Policy. Function factor cannot be negative.",
-        )
+        raise rejections.bad_parameters("Cannot save Scheduling Policy. Function factor cannot be negative.")
     check_properties(policy.properties, known_properties(policy, state.units))
 
 
 def _check_units(unit_ids: Sequence[str], kind: UnitType, state: State) -> None:
     if any(state.units[unit_id].type is not kind for unit_id in unit_ids):
-        raise rejections.bad_parameters(
-            "ACTION_TYPE_FAILED_CLUSTER_POLICY_UNIT_TYPE_MISMATCH",
-            f"Cannot save Scheduling Policy. A unit is not of type {kind}.",
-        )
+        raise rejections.bad_parameters(f"Cannot save Scheduling Policy. A unit is not of type {kind}.")
     if len(set(unit_ids)) < len(unit_ids):
-        raise rejections.bad_parameters(
-            "ACTION_TYPE_FAILED_CLUSTER_POLICY_DUPLICATE_POLICY_UNIT",
-            "Cannot save Scheduling Policy. A unit is attached more than once.",
-        )
-
-
-class ClusterEdit(Record, frozen=True):
-    """What is None stays as it is."""
-
-    description: str | None = None
-    comment: str | None = None
-    ha_reservation: bool | None = None
-    count_threads_as_cores: bool | None = None
-    memory_overcommit_percent: int | None = None
-
-    def applied(self, cluster: Cluster) -> Cluster:
-        """Give the cluster as it is after the change."""
-        given = {name: value for name, value in asdict(self).items() if value is not None}
-        return replace(cluster, **given)
+        raise rejections.bad_parameters("Cannot save Scheduling Policy. A unit is attached more than once.")
 
 
 class PolicyCommands:
@@ -125,13 +97,14 @@ class PolicyCommands:
         """Assign a policy (if unknown, the default), and merge properties into the present ones.
 
         Properties that no unit of the policy knows are dropped; the others must match their expression.
-        `changes` are of `ClusterEdit`.
+        `changes` are fields of the cluster; what is None stays as it is.
         """
         with self._backend.lock:
             before = existing(self._state.clusters, cluster_id)
             if name is not None and name != before.name:
                 self._check_name("edit", name)
-            cluster = replace(ClusterEdit(**changes).applied(before), name=name or before.name)
+            given = {key: value for key, value in changes.items() if value is not None}
+            cluster = replace(before, name=name or before.name, **given)
             if policy_id is not None or policy_name is not None:
                 cluster = replace(cluster, policy_id=self._find(policy_id, policy_name).id)
             after = self._with_properties(cluster, properties)
@@ -164,8 +137,7 @@ class PolicyCommands:
             inhabited = {host.cluster for host in state.hosts.values()}
             if cluster_id in inhabited | {vm.cluster for vm in state.vms.values()}:
                 raise rejections.conflict(
-                    "VDS_CANNOT_REMOVE_CLUSTER_VDS_DETECTED",
-                    "Cannot remove Host Cluster. Cluster contains one or more Hosts or VMs",
+                    "Cannot remove Host Cluster. Cluster contains one or more Hosts or VMs"
                 )
             for group in state.groups_of(cluster_id):
                 state.drop(state.groups, group.id)
@@ -177,10 +149,7 @@ class PolicyCommands:
 
     def _check_name(self, verb: str, name: str) -> None:
         if any(known.name == name for known in self._state.clusters.values()):
-            raise rejections.conflict(
-                "CLUSTER_CANNOT_DO_ACTION_NAME_IN_USE",
-                f"Cannot {verb} Cluster. Cluster name is already in use.",
-            )
+            raise rejections.conflict(f"Cannot {verb} Cluster. Cluster name is already in use.")
 
     def _with_properties(self, cluster: Cluster, given: Mapping[str, str] | None) -> Cluster:
         """Merge properties into those that a cluster and its policy have; what no unit knows is dropped."""
@@ -245,9 +214,8 @@ class PolicyCommands:
             users = [c.name for c in self._state.clusters.values() if c.policy_id == policy_id]
             if users:
                 raise rejections.bad_parameters(
-                    "ACTION_TYPE_FAILED_CLUSTER_POLICY_INUSE",
                     "Cannot remove Scheduling Policy. Attached to the following cluster(s): "
-                    + ", ".join(users),
+                    + ", ".join(users)
                 )
             self._state.drop(self._state.policies, policy_id)
             self._log(EventCode.USER_REMOVE_CLUSTER_POLICY, policy, caller)
@@ -272,14 +240,15 @@ class PolicyCommands:
             self._change(replace(policy, weights=(*policy.weights, entry)), caller)
             return entry
 
-    def set_balance(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> None:
+    def set_balance(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> PolicyBalance:
         """Put the unit in place of the policy's balance."""
         with self._backend.lock:
             policy = self._policy(policy_id)
             self._change(replace(policy, balance=self._unit(unit_id).id), caller)
+            return PolicyBalance(unit=unit_id)
 
     def remove_unit(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> None:
-        """Detach a filter, weight or balance."""
+        """Detach a filter, weight or balance; what the policy has not is no error."""
         with self._backend.lock:
             policy = self._policy(policy_id)
             changed = replace(
@@ -288,11 +257,9 @@ class PolicyCommands:
                 weights=tuple(entry for entry in policy.weights if entry.unit != unit_id),
                 balance=None if policy.balance == unit_id else policy.balance,
             )
-            if changed == policy:
-                raise NotFound(unit_id)
             self._change(changed, caller)
 
-    def delete_unit(self, unit_id: str) -> None:
+    def delete_unit(self, unit_id: str, *, caller: Caller = ADMIN) -> None:
         """Forget an external unit that no policy uses."""
         with self._backend.lock:
             unit = existing(self._state.units, unit_id)
@@ -301,8 +268,7 @@ class PolicyCommands:
             users = [policy.name for policy in self._state.policies.values() if unit_id in _unit_ids(policy)]
             if users:
                 raise rejections.bad_parameters(
-                    "ACTION_TYPE_FAILED_CANNOT_REMOVE_POLICY_UNIT_ATTACHED_TO_CLUSTER_POLICY",
-                    "Cannot remove Policy Unit. Attached to the following policies: " + ", ".join(users),
+                    "Cannot remove Policy Unit. Attached to the following policies: " + ", ".join(users)
                 )
             self._state.drop(self._state.units, unit_id)
 
@@ -326,10 +292,7 @@ class PolicyCommands:
     def _unit(self, unit_id: str) -> PolicyUnit:
         unit = self._state.units.get(unit_id)
         if unit is None:
-            raise rejections.bad_parameters(
-                "ACTION_TYPE_FAILED_CLUSTER_POLICY_UNKNOWN_POLICY_UNIT",
-                "Cannot update Scheduling Policy. Unknown Policy Unit.",
-            )
+            raise rejections.bad_parameters("Cannot update Scheduling Policy. Unknown Policy Unit.")
         return unit
 
     def _log_cluster(self, code: EventType, cluster: Cluster, caller: Caller, **words: str) -> None:

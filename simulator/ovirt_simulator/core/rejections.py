@@ -23,9 +23,8 @@ class ErrorType(StrEnum):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One reason of a refusal: the engine's message key and its resolved text."""
+    """One reason of a refusal, as the engine words it."""
 
-    key: str
     text: str
     type: ErrorType = ErrorType.NONE
 
@@ -71,180 +70,54 @@ _CONFLICT = ErrorType.CONFLICT
 _BAD = ErrorType.BAD_PARAMETERS
 
 
-def conflict(key: str, text: str) -> Rejected:
+def conflict(text: str) -> Rejected:
     """Refuse because of the state something is in: HTTP 409."""
-    return Rejected(Message(key, text, _CONFLICT))
+    return Rejected(Message(text, _CONFLICT))
 
 
-def bad_parameters(key: str, text: str) -> Rejected:
+def bad_parameters(text: str) -> Rejected:
     """Refuse because of what was asked for: HTTP 400."""
-    return Rejected(Message(key, text, _BAD))
+    return Rejected(Message(text, _BAD))
 
 
 def vm_not_found(action: str) -> Rejected:
-    return bad_parameters("ACTION_TYPE_FAILED_VM_NOT_FOUND", f"Cannot {action} VM. VM is not found.")
+    return bad_parameters(f"Cannot {action} VM. VM is not found.")
 
 
 def vm_name_used(action: str) -> Rejected:
     return conflict(
-        "ACTION_TYPE_FAILED_NAME_ALREADY_USED",
-        f"Cannot {action} VM. The VM name is already in use, please choose a unique name and try again.",
-    )
-
-
-def guaranteed_above_memory(action: str) -> Rejected:
-    return bad_parameters(
-        "ACTION_TYPE_FAILED_MIN_MEMORY_CANNOT_EXCEED_MEMORY_SIZE",
-        f"Cannot {action} VM. Physical Memory Guaranteed cannot exceed Memory Size.",
-    )
-
-
-def illegal_priority(action: str, most: int) -> Rejected:
-    return bad_parameters(
-        "VM_OR_TEMPLATE_ILLEGAL_PRIORITY_VALUE",
-        f"Cannot {action} VM. Illegal priority value: it must be between 0 and {most}.",
-    )
-
-
-def vm_not_down_for_removal() -> Rejected:
-    return conflict(
-        "VM_CANNOT_REMOVE_VM_WHEN_STATUS_IS_NOT_DOWN",
-        "Cannot remove VM that its state is not down.\n-Please stop the VM first.",
+        f"Cannot {action} VM. The VM name is already in use, please choose a unique name and try again."
     )
 
 
 def vm_being_migrated(name: str) -> Message:
     """Give the message of the lock that a migration holds; it names no action of its own."""
-    return Message(
-        "ACTION_TYPE_FAILED_VM_IS_BEING_MIGRATED",
-        f"Cannot migrate VM. VM {name} is being migrated.",
-        _CONFLICT,
-    )
-
-
-def vm_locked(name: str) -> Message:
-    return Message(
-        "ACTION_TYPE_FAILED_OBJECT_LOCKED",
-        f"Cannot run VM. Related operation on VM {name} is currently in progress. Please try again later.",
-        _CONFLICT,
-    )
+    return Message(f"Cannot migrate VM. VM {name} is being migrated.", _CONFLICT)
 
 
 def migration_in_progress(action: str) -> Rejected:
-    return conflict(
-        "ACTION_TYPE_FAILED_MIGRATION_IN_PROGRESS", f"Cannot {action} VM. VM migration is in progress."
-    )
+    return conflict(f"Cannot {action} VM. VM migration is in progress.")
 
 
 def vm_not_running(action: str) -> Rejected:
-    return conflict("ACTION_TYPE_FAILED_VM_IS_NOT_RUNNING", f"Cannot {action} VM. VM is not running.")
-
-
-def vm_saving_or_restoring(action: str) -> Rejected:
-    return conflict(
-        "ACTION_TYPE_FAILED_VM_IS_SAVING_RESTORING",
-        f"Cannot {action} VM. VM is in saving/restoring state.\n"
-        "-Please try again when the VM is either up or down.",
-    )
-
-
-def vm_running(action: str) -> Rejected:
-    return conflict("ACTION_TYPE_FAILED_VM_IS_RUNNING", f"Cannot {action} VM. VM is running.")
+    return conflict(f"Cannot {action} VM. VM is not running.")
 
 
 def vm_status_illegal(action: str, status: str) -> Rejected:
-    return conflict(
-        "ACTION_TYPE_FAILED_VM_STATUS_ILLEGAL",
-        f"Cannot {action} VM because the VM is in {status} status.",
-    )
-
-
-def vm_pinned() -> Rejected:
-    return conflict("ACTION_TYPE_FAILED_VM_IS_PINNED_TO_HOST", "Cannot migrate VM. VM is pinned to Host.")
-
-
-def vm_not_forced() -> Rejected:
-    return conflict(
-        "ACTION_TYPE_FAILED_VM_IS_NON_MIGRTABLE_AND_IS_NOT_FORCED_BY_USER_TO_MIGRATE",
-        "Cannot migrate VM. VM is non migratable and user did not specify the force-migration flag",
-    )
-
-
-def paused_eio() -> Rejected:
-    return Rejected(
-        Message(
-            "MIGRATE_PAUSED_EIO_VM_IS_NOT_SUPPORTED",
-            "Migrating a VM in paused status due to I/O error is not supported.",
-        )
-    )
+    return conflict(f"Cannot {action} VM because the VM is in {status} status.")
 
 
 def invalid_host(action: str) -> Rejected:
-    return bad_parameters("VDS_INVALID_SERVER_ID", f"Cannot {action} VM. Invalid Host Id.")
-
-
-def hosts_of_another_cluster(action: str) -> Rejected:
-    return bad_parameters(
-        "ACTION_TYPE_FAILED_DEDICATED_VDS_NOT_IN_SAME_CLUSTER",
-        f"Cannot {action} VM. Specific Host(s) selected that are not in the same cluster as the VM.",
-    )
-
-
-def vm_must_be_down() -> Rejected:
-    return conflict(
-        "VM_STATUS_NOT_VALID_FOR_UPDATE", "Cannot update a VM in this status. Try stopping the VM first."
-    )
-
-
-def invalid_cluster() -> Rejected:
-    return bad_parameters("VM_CLUSTER_IS_NOT_VALID", "Cannot edit VM Cluster. Cluster ID is not valid.")
-
-
-def cluster_of_another_data_center() -> Rejected:
-    return conflict(
-        "VM_CANNOT_MOVE_TO_CLUSTER_IN_OTHER_STORAGE_POOL",
-        "VM can be moved only to a Cluster in the same Data Center.",
-    )
-
-
-def host_not_up(action: str) -> Rejected:
-    return conflict(
-        "ACTION_TYPE_FAILED_VDS_STATUS_ILLEGAL",
-        f"Cannot {action} VM. Operation can be performed only when Host status is Up.",
-    )
+    return bad_parameters(f"Cannot {action} VM. Invalid Host Id.")
 
 
 def same_host() -> Rejected:
-    return conflict(
-        "ACTION_TYPE_FAILED_MIGRATION_TO_SAME_HOST",
-        "Cannot migrate VM, source and destination is the same.",
-    )
-
-
-def between_clusters() -> Rejected:
-    return conflict(
-        "ACTION_TYPE_FAILED_MIGRATE_BETWEEN_TWO_CLUSTERS", "Cannot migrate VM between two clusters."
-    )
-
-
-def not_migrating() -> Rejected:
-    return conflict("ACTION_TYPE_FAILED_VM_IS_NOT_MIGRATING", "Cannot cancel migration for non migrating VM.")
-
-
-def no_hosts() -> Rejected:
-    """Refuse because no host is in question at all; the message has no error type, so HTTP 400."""
-    return Rejected(
-        Message(
-            "SCHEDULING_NO_HOSTS",
-            "There are no hosts to use. Check that the cluster contains at least one host in Up state.",
-        )
-    )
+    return conflict("Cannot migrate VM, source and destination is the same.")
 
 
 def all_hosts_filtered(action: str, refusals: Iterable[tuple[str, str, str]]) -> Rejected:
     """Refuse because internal filters left no host; one message for each: host's name, filter, reason."""
     head = Message(
-        "SCHEDULING_ALL_HOSTS_FILTERED_OUT",
         f"Cannot {action} VM. There is no host that satisfies current scheduling constraints."
         " See below for details:",
         _CONFLICT,
@@ -252,77 +125,19 @@ def all_hosts_filtered(action: str, refusals: Iterable[tuple[str, str, str]]) ->
     return Rejected(
         head,
         *(
-            Message(
-                "SCHEDULING_HOST_FILTERED_REASON_WITH_DETAIL",
-                f"The host {host} did not satisfy internal filter {unit} because {reason}.",
-            )
+            Message(f"The host {host} did not satisfy internal filter {unit} because {reason}.")
             for host, unit, reason in refusals
         ),
     )
 
 
 def internal_error() -> Rejected:
-    return Rejected(Message("ENGINE", "Internal Engine Error"))
-
-
-def vdsm_refused(action: str) -> Rejected:
-    return Rejected(Message("VDS_NETWORK_ERROR", f"Cannot {action} VM. VDSM refused the command."))
+    return Rejected(Message("Internal Engine Error"))
 
 
 def host_not_found(action: str) -> Rejected:
-    return bad_parameters("VDS_INVALID_SERVER_ID", f"Cannot {action} Host. Invalid Host Id.")
-
-
-def host_in_maintenance() -> Rejected:
-    return conflict(
-        "VDS_CANNOT_MAINTENANCE_VDS_IS_IN_MAINTENANCE",
-        "Cannot switch Host to Maintenance mode. Host is already in Maintenance mode.",
-    )
-
-
-def host_not_operational() -> Rejected:
-    return conflict(
-        "VDS_CANNOT_MAINTENANCE_VDS_IS_NOT_OPERATIONAL",
-        "Cannot switch Host to Maintenance mode. Host is not operational.",
-    )
-
-
-def host_has_immovable_vms(names: Iterable[str]) -> Rejected:
-    return conflict(
-        "VDS_CANNOT_MAINTENANCE_IT_INCLUDES_NON_MIGRATABLE_VM",
-        "Cannot switch Host to Maintenance mode. Host has running VMs that are not migratable: "
-        + ", ".join(names)
-        + ".",
-    )
-
-
-def host_status_for_upgrade_check() -> Rejected:
-    return conflict(
-        "CANNOT_CHECK_FOR_HOST_UPGRADE_STATUS_ILLEGAL",
-        "Cannot check for upgrade Host. Valid Host statuses for upgrade check are Up or Non-Operational.",
-    )
-
-
-def host_already_up() -> Rejected:
-    return conflict("VDS_ALREADY_UP", "Cannot activate Host. Host is already up.")
+    return bad_parameters(f"Cannot {action} Host. Invalid Host Id.")
 
 
 def policy_parameters_invalid() -> Rejected:
-    return bad_parameters(
-        "ACTION_TYPE_FAILED_CLUSTER_POLICY_PARAMETERS_INVALID",
-        "Cannot save Scheduling Policy. Parameters are invalid.",
-    )
-
-
-def host_status_for_upgrade() -> Rejected:
-    return conflict(
-        "CANNOT_UPGRADE_HOST_STATUS_ILLEGAL",
-        "Cannot upgrade Host. Valid Host statuses for upgrade are Up, Maintenance, and Non-Operational.",
-    )
-
-
-def no_updates() -> Rejected:
-    return conflict(
-        "NO_AVAILABLE_UPDATES_FOR_HOST",
-        "Cannot upgrade Host. There are no available updates for the host.",
-    )
+    return bad_parameters("Cannot save Scheduling Policy. Parameters are invalid.")

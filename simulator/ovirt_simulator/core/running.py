@@ -33,9 +33,7 @@ class Running:
         vm = self._state.vms[vm_id]
         waiting = "restoring_state" if vm.status == "suspended" else "wait_for_launch"
         self._state.drop_pending(vm_id)
-        self._state.put_vm(
-            replace(vm, status=waiting, host=host_id, stopped=None, stop_reason=None, migrating_to=None)
-        )
+        self._state.put_vm(replace(vm, status=waiting, host=host_id, stopped=None, migrating_to=None))
         self.continue_launch(vm_id, job, caller)
 
     def continue_launch(self, vm_id: str, job: Job | None, caller: Caller) -> None:
@@ -56,12 +54,6 @@ class Running:
             return
         self._set_status(vm_id, "powering_down")
         self.later(vm_id, course, seconds, lambda: self._down(vm_id, course, caller))
-
-    def restart(self, vm_id: str, job: Job | None) -> None:
-        """Let a VM's guest go down and come up on the host that it has, which no event reports."""
-        course = self.begin(vm_id, job)
-        self._set_status(vm_id, "reboot_in_progress")
-        self.later(vm_id, course, self._backend.settings.boot_seconds, lambda: self._set_up(vm_id, course))
 
     def suspend(self, vm_id: str, job: Job | None, caller: Caller) -> None:
         course = self.begin(vm_id, job)

@@ -36,7 +36,7 @@ class UpgradeCommands:
                     EventCode.USER_START_CLUSTER_UPGRADE_FAILED, caller, cluster=cluster
                 )
                 text = f"Failed to set upgrade running flag on cluster '{cluster_id}'."
-                raise Rejected(Message("CLUSTER_UPGRADE_RUNNING", text))
+                raise Rejected(Message(text))
             return self._change(
                 cluster,
                 EventCode.USER_START_CLUSTER_UPGRADE,
@@ -51,17 +51,15 @@ class UpgradeCommands:
         with self._backend.lock:
             cluster = self._known(cluster_id)
             if not cluster.upgrade_mode:
-                raise _refused("NOT_STARTED", "Cannot update progress, cluster upgrade has not been started.")
+                raise _refused("Cannot update progress, cluster upgrade has not been started.")
             if not 0 <= percent <= 100:
                 raise _refused(
-                    "PERCENT_COMPLETE_INVALID",
-                    "Cannot update upgrade percent complete, the value needs to be in the range of 0 to 100.",
+                    "Cannot update upgrade percent complete, the value needs to be in the range of 0 to 100."
                 )
             if caller.correlation_id != cluster.upgrade_correlation_id:
                 raise _refused(
-                    "CORRELATION_MISMATCH",
                     "Cannot update progress, given correlation id does not match the current update"
-                    " correlation id.",
+                    " correlation id."
                 )
             code = EventCode.USER_UPDATE_CLUSTER_UPGRADE
             return self._change(cluster, code, caller, upgrade_percent=percent)
@@ -88,8 +86,8 @@ class UpgradeCommands:
         return job
 
 
-def _refused(key: str, text: str) -> Rejected:
-    return Rejected(Message(f"ACTION_TYPE_FAILED_CLUSTER_UPGRADE_{key}", text))
+def _refused(text: str) -> Rejected:
+    return Rejected(Message(text))
 
 
 _WORKING = {"up", "non_operational", "maintenance"}
@@ -127,7 +125,10 @@ class HostUpgrades:
         with self._backend.lock:
             host = self._host(host_id, "check for upgrade of")
             if host.status not in _WORKING:
-                raise rejections.host_status_for_upgrade_check()
+                raise rejections.conflict(
+                    "Cannot check for upgrade Host. Valid Host statuses for upgrade check are Up or"
+                    " Non-Operational."
+                )
             self._log(EventCode.HOST_AVAILABLE_UPDATES_STARTED, host_id, caller)
             job = self._backend.jobs.start(f"Checking for available updates on Host {host.name}", caller)
             seconds = self._backend.settings.update_check_seconds
@@ -139,9 +140,12 @@ class HostUpgrades:
         with self._backend.lock:
             host = self._host(host_id, "upgrade")
             if host.status not in _WORKING:
-                raise rejections.host_status_for_upgrade()
+                raise rejections.conflict(
+                    "Cannot upgrade Host. Valid Host statuses for upgrade are Up, Maintenance, and"
+                    " Non-Operational."
+                )
             if not host.update_available:
-                raise rejections.no_updates()
+                raise rejections.conflict("Cannot upgrade Host. There are no available updates for the host.")
             self._log(EventCode.HOST_UPGRADE_STARTED, host_id, caller)
             job = self._backend.jobs.start(f"Upgrading Host {host.name}", caller)
             activate = host.status != "maintenance"

@@ -58,9 +58,13 @@ def check(state: State, before: Vm, vm: Vm, action: str) -> None:
     if before.pinned_hosts != vm.pinned_hosts:
         _check_hosts(state, vm, action)
     if vm.guaranteed_mb > vm.memory_mb:
-        raise rejections.guaranteed_above_memory(action)
+        raise rejections.bad_parameters(
+            f"Cannot {action} VM. Physical Memory Guaranteed cannot exceed Memory Size."
+        )
     if not 0 <= vm.ha_priority <= HIGHEST_PRIORITY:
-        raise rejections.illegal_priority(action, HIGHEST_PRIORITY)
+        raise rejections.bad_parameters(
+            f"Cannot {action} VM. Illegal priority value: it must be between 0 and {HIGHEST_PRIORITY}."
+        )
 
 
 def _check_hosts(state: State, vm: Vm, action: str) -> None:
@@ -69,7 +73,9 @@ def _check_hosts(state: State, vm: Vm, action: str) -> None:
         if host is None:
             raise rejections.invalid_host(action)
         if host.cluster != vm.cluster:
-            raise rejections.hosts_of_another_cluster(action)
+            raise rejections.bad_parameters(
+                f"Cannot {action} VM. Specific Host(s) selected that are not in the same cluster as the VM."
+            )
 
 
 #: What a VM is a member of.
@@ -89,10 +95,7 @@ class ChangeClusterCommand:
             return vm
         self._validate(vm, cluster_id)
         moved = replace(
-            vm,
-            cluster=cluster_id,
-            pinned_hosts=(),
-            cpu_profile=first_cpu_profile(self._state, cluster_id),
+            vm, cluster=cluster_id, pinned_hosts=(), cpu_profile=first_cpu_profile(self._state, cluster_id)
         )
         self._state.put_vm(moved)
         leave_groups_and_labels(self._state, vm.id)
@@ -103,13 +106,13 @@ class ChangeClusterCommand:
 
     def _validate(self, vm: Vm, cluster_id: str) -> None:
         if vm.status != "down":
-            raise rejections.vm_must_be_down()
+            raise rejections.conflict("Cannot update a VM in this status. Try stopping the VM first.")
         target = self._state.clusters.get(cluster_id)
         if target is None:
-            raise rejections.invalid_cluster()
+            raise rejections.bad_parameters("Cannot edit VM Cluster. Cluster ID is not valid.")
         present: Cluster = self._state.clusters[vm.cluster]
         if target.data_center != present.data_center:
-            raise rejections.cluster_of_another_data_center()
+            raise rejections.conflict("VM can be moved only to a Cluster in the same Data Center.")
 
 
 def first_cpu_profile(state: State, cluster_id: str) -> str | None:
@@ -131,9 +134,12 @@ def _leave(state: State, table: dict[str, _Set], vm_id: str) -> None:
             state.put(table, replace(one, vms=left))
 
 
-_REBOOTABLE = {"up", "powering_up"}
-_RESETTABLE = {"up", "powering_down", "powering_up", "reboot_in_progress"}
-_STOPPABLE = _RESETTABLE | {"wait_for_launch", "paused", "not_responding", "suspended"}
+_STOPPABLE = {"up", "powering_down", "powering_up", "reboot_in_progress"} | {
+    "wait_for_launch",
+    "paused",
+    "not_responding",
+    "suspended",
+}
 _SAVING_OR_RESTORING = {"saving_state", "restoring_state"}
 
 
@@ -172,14 +178,6 @@ class PowerCommands:
             self._running.suspend(vm_id, job, caller)
             return job
 
-    def reboot(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Let the guest restart where it is."""
-        return self._restart(vm_id, "restart", EventCode.USER_REBOOT_VM, _REBOOTABLE, caller)
-
-    def reset(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Restart the VM where it is, whatever the guest says."""
-        return self._restart(vm_id, "reset", EventCode.USER_RESET_VM, _RESETTABLE, caller)
-
     def _end(
         self, vm_id: str, action: str, code: EventType, seconds: float, description: str, caller: Caller
     ) -> Job:
@@ -205,20 +203,12 @@ class PowerCommands:
         if vm.status == "migrating":
             raise rejections.migration_in_progress(action)
         if vm.status in _SAVING_OR_RESTORING:
-            raise rejections.vm_saving_or_restoring(action)
+            raise rejections.conflict(
+                f"Cannot {action} VM. VM is in saving/restoring state.\n"
+                "-Please try again when the VM is either up or down."
+            )
         if vm.status not in _STOPPABLE:
             raise rejections.vm_not_running(action)
-
-    def _restart(self, vm_id: str, action: str, code: EventType, statuses: set[str], caller: Caller) -> Job:
-        with self._backend.lock:
-            vm = self._unlocked_vm(vm_id, action)
-            if vm.status not in statuses:
-                raise rejections.vm_status_illegal(action, vm.engine_status)
-            self._log(code, vm, caller)
-            verb = "Rebooting" if code is EventCode.USER_REBOOT_VM else "Resetting"
-            job = self._backend.jobs.start(f"{verb} VM {vm.name}", caller)
-            self._running.restart(vm_id, job)
-            return job
 
     def _vm(self, vm_id: str, action: str) -> Vm:
         vm = self._state.vms.get(vm_id)
@@ -305,7 +295,9 @@ class VmCommands(PowerCommands):
         with self._backend.lock:
             vm = self._unlocked_vm(vm_id, "remove")
             if vm.status != "down":
-                raise rejections.vm_not_down_for_removal()
+                raise rejections.conflict(
+                    "Cannot remove VM that its state is not down.\n-Please stop the VM first."
+                )
             for permission in self._state.permissions_on(vm):
                 self._state.drop(self._state.permissions, permission.id)
             leave_groups_and_labels(self._state, vm.id)
@@ -335,7 +327,11 @@ class VmCommands(PowerCommands):
         with self._backend.lock:
             vm = self._unlocked_vm(vm_id, "run")
             request = self._validated_start(vm, host_id, caller)
-            self._backend.vm_locks[vm_id] = rejections.vm_locked(vm.name)
+            self._backend.vm_locks[vm_id] = rejections.Message(
+                f"Cannot run VM. Related operation on VM {vm.name} is currently in progress."
+                " Please try again later.",
+                rejections.ErrorType.CONFLICT,
+            )
             self._log(EventCode.USER_INITIATED_RUN_VM, vm, caller)
             job = self._backend.jobs.start(f"Launching VM {vm.name}", caller)
         try:
@@ -389,7 +385,7 @@ class VmCommands(PowerCommands):
             vm = self._vm(vm_id, "cancel migration of")
             if vm.engine_status != "MigratingFrom" or self._migrations.get(vm_id) is None:
                 self._log(EventCode.VM_CANCEL_MIGRATION_FAILED, vm, caller)
-                raise rejections.not_migrating()
+                raise rejections.conflict("Cannot cancel migration for non migrating VM.")
             job = self._backend.jobs.start(f"Canceling Migration of VM {vm.name}", caller)
             self._migrations.cancel(vm_id, caller)
             self._backend.jobs.end(job, "finished")
@@ -415,7 +411,7 @@ class VmCommands(PowerCommands):
         """Give the scheduler's request; a refusal is logged as event 54."""
         try:
             if vm.runs:
-                raise rejections.vm_running("run")
+                raise rejections.conflict("Cannot run VM. VM is running.")
             if vm.status not in _DOWN:
                 raise rejections.vm_status_illegal("run", vm.engine_status)
             if host_id is not None and host_id not in self._state.hosts:

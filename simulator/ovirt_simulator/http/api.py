@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
+from base64 import b64encode
+from typing import Any
 from urllib.parse import unquote
 
 from werkzeug import Request, Response
@@ -12,16 +15,20 @@ from werkzeug.routing import MapAdapter
 
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http import answers, limits, markup, restricted
-from ovirt_simulator.http.cache import RenderCache
-from ovirt_simulator.http.call import Call
-from ovirt_simulator.http.links import Follow, FollowError
-from ovirt_simulator.http.log_ins import Sessions
-from ovirt_simulator.http.render.root import COLLECTIONS
-from ovirt_simulator.http.table import Answer, routes
-from ovirt_simulator.http.users import User
+from ovirt_simulator.core.entities import Caller
+from ovirt_simulator.http import markup
+from ovirt_simulator.http.call import Asked, Call, Follow, FollowError
+from ovirt_simulator.http.documents import COLLECTIONS
+from ovirt_simulator.http.markup import Refusal, absent, fault, not_simulated
+from ovirt_simulator.http.sso import User
+from ovirt_simulator.http.table import routes
 
 _LOG = logging.getLogger(__name__)
+#: Parameters of the engine's API that would change an answer; it reads past those that it does not know.
+_PARAMETERS = (
+    "async destroy detail force JobId legacy migration_target_of next_run refresh rsdl schema StepId"
+)
+_NOTHING = ("false", "f", "no", "n", "0")
 
 
 class Api:
@@ -29,81 +36,77 @@ class Api:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._cache = RenderCache()
-        self._sessions = Sessions(engine)
+        self._rendered: dict[str, tuple[tuple[object, ...], str]] = {}
+        self._sessions: set[str] = set()
         self._adapter: MapAdapter = routes().bind("")
 
     def answer(self, request: Request, path: str, user_name: str, user: User) -> Response:
         """Answer a request; `path` is what follows /ovirt-engine/api."""
-        self._sessions.note(request, user_name)
+        self._note(request, user_name)
         plain, matrix = _without_matrix(path)
-        call = Call(self._engine, request, user_name, user, self._expand, self._cache, plain, matrix)
+        asked = Asked(self._engine, request, user_name, user, plain, matrix, self._expand, self._rendered, {})
+        call = Call(asked)
         response = self._guarded(call, request, plain)
         response.headers["Correlation-Id"] = call.correlation_id
         return response
+
+    def _note(self, request: Request, user_name: str) -> None:
+        """Log a log-in with the first request of a token, and with every one that has none.
+
+        The engine begins a session when a token first comes to its API, not when it is given away.
+        """
+        authorization = request.authorization
+        token = "" if authorization is None else authorization.token or ""
+        session = b64encode(hashlib.sha512(token.encode()).digest()).decode()
+        if not token or session not in self._sessions:
+            self._sessions.add(session)
+            caller = Caller(user=f"{user_name}-authz")
+            self._engine.events.log_in(request.remote_addr or "", session, caller=caller)
 
     def _guarded(self, call: Call, request: Request, path: str) -> Response:
         """Answer, with every way of failing turned into the answer that the engine has for it."""
         try:
             return self._dispatch(call, request, path)
-        except answers.Refusal as refusal:
+        except Refusal as refusal:
             return refusal.response
         except rejections.Rejected as rejected:
-            return answers.fault(rejected.http_status, rejected.detail).response
+            return fault(rejected.http_status, rejected.detail).response
         except rejections.NotFound as missing:
-            return answers.fault(404, str(missing)).response
-        except NotFound:
-            if path.strip("/").partition("/")[0] in COLLECTIONS:
-                return answers.not_simulated(f"{request.method} of {path}").response
-            return answers.absent().response
-        except MethodNotAllowed:
-            return answers.not_simulated(f"{request.method} of {path}").response
+            return fault(404, str(missing)).response
+        except (NotFound, MethodNotAllowed) as error:
+            if path.strip("/").partition("/")[0] in COLLECTIONS or isinstance(error, MethodNotAllowed):
+                return not_simulated(f"{request.method} of {path}").response
+            return absent().response
         except FollowError as error:
             _LOG.info("%s %s: %s", request.method, request.full_path, error)
-            return answers.page(500, "java.lang.IllegalStateException")
+            return markup.page(500, "java.lang.IllegalStateException")
 
     def _dispatch(self, call: Call, request: Request, path: str) -> Response:
-        path, method = re.sub("/+", "/", path) or "/", request.method
-        if method == "OPTIONS":
-            return answers.options(self._adapter.allowed_methods(path))
-        resource, arguments, pattern = self._match(path, method)
-        method = "GET" if method == "HEAD" else method
-        limits.check_parameters(method, pattern, call.parameter)
-        if method == "GET":
-            restricted.check_reading(call, pattern)
-        result = resource.answer(call, **arguments)
+        path = re.sub("/+", "/", path) or "/"
+        (answer, root), ids = self._adapter.match(path, request.method)
+        for name in _PARAMETERS.split():
+            asked = call.parameter(name)
+            if asked is not None and asked.lower() not in _NOTHING:
+                raise not_simulated(f"the parameter {name!r}")
+        result = answer(call, ids)
         if isinstance(result, Response):
             return result
-        _check_followed(call, result, pattern)
-        if resource.root is None:
-            return answers.document(result)
-        return answers.document(markup.collection(resource.root, _at_most(result, call.number("max"))))
+        if root is None:
+            return markup.document(result)
+        return markup.document(markup.collection(root, _at_most(result, call.number("max"))))
 
     def _expand(self, call: Call, address: str, tag: str, follow: Follow) -> str:
         """Render what an entity links to, under the name that the entity has for it."""
         try:
-            resource, arguments, _ = self._match(unquote(address.removeprefix(markup.API)), "GET")
-            below = call.below(follow)
-            result = resource.answer(below, **arguments)
+            (answer, root), ids = self._adapter.match(unquote(address.removeprefix(markup.API)), "GET")
+            result: Any = answer(call.below(follow), ids)
         except NotFound:
-            raise answers.not_simulated(f"what is at {address}") from None
-        except answers.Refusal as missing:
+            raise not_simulated(f"what is at {address}") from None
+        except Refusal as missing:
             if missing.response.status_code == 501:
                 raise
             raise FollowError(f"{address}: {missing}") from missing
-        _check_followed(below, result, address)
-        return result if resource.root is None else markup.collection(tag, result)
-
-    def _match(self, path: str, method: str) -> tuple[Answer, dict[str, str], str]:
-        """Give the resource at a path, what it is asked with, and the pattern of its address."""
-        rule, arguments = self._adapter.match(path, method, return_rule=True)
-        return rule.endpoint, dict(arguments), rule.rule
-
-
-def _check_followed(call: Call, result: str | list[str], address: str) -> None:
-    """Refuse to follow what nobody looked at: an answer that is rendered without its links."""
-    if call.follow and result and not call.linked:
-        raise answers.not_simulated(f"what can be followed at {address}")
+        return str(result) if root is None else markup.collection(tag, result)
 
 
 def _without_matrix(path: str) -> tuple[str, dict[str, str]]:
@@ -118,5 +121,5 @@ def _at_most(items: list[str], limit: int | None) -> list[str]:
     if limit is None or limit == -1:
         return items
     if limit < 0:
-        raise answers.fault(500, f"fromIndex(0) > toIndex({limit})")
+        raise fault(500, f"fromIndex(0) > toIndex({limit})")
     return items[:limit]

@@ -5,29 +5,20 @@ from __future__ import annotations
 import errno
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, Protocol
 
 from werkzeug import Request, Response
-from werkzeug.utils import redirect
 
-from ovirt_simulator.http import answers, services, sso
+from ovirt_simulator.http import markup, sso
 from ovirt_simulator.http.disturbances import Disturbances
 from ovirt_simulator.http.markup import API
-from ovirt_simulator.http.sso import LoginError, Tokens
-from ovirt_simulator.http.tally import Tally
-from ovirt_simulator.http.users import User
+from ovirt_simulator.http.sso import LoginError, Tokens, User
 
 _LOG = logging.getLogger(__name__)
 
 _TOKEN_PATHS = ("/ovirt-engine/sso/oauth/token", "/ovirt-engine/sso/oauth/token-http-auth")
-#: The welcome page needs a log-in in a browser: it sends clients on to it, which sends those without back.
-_WELCOME = {
-    "/ovirt-engine": "/ovirt-engine/",
-    "/ovirt-engine/": "/ovirt-engine/sso/oauth/authorize",
-    "/ovirt-engine/sso/oauth/authorize": "/ovirt-engine/",
-}
 _XML = "application/xml"
 _VERSION = re.compile("/v([0-9]+)(|/.*)")
 _TOKEN_INFO_PATH = "/ovirt-engine/sso/oauth/token-info"  # noqa: S105 - an address
@@ -49,21 +40,19 @@ class Application:
         api: Answering,
         tokens: Tokens,
         disturbances: Disturbances,
-        tally: Tally,
+        made: Counter[str],
         control: Callable[[Request, str], Response],
-        certificates: Path | None,
     ) -> None:
         self._api = api
         self._tokens = tokens
         self._disturbances = disturbances
-        self._tally = tally
+        self._made = made
         self._control = control
-        self._certificates = certificates
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
         response = self._respond(request)
-        response.status = answers.status_line(response.status_code)
+        response.status = markup.status_line(response.status_code)
         return response(environ, start_response)
 
     def _respond(self, request: Request) -> Response:
@@ -76,7 +65,7 @@ class Application:
         if disturbance.drop == "request":
             raise _hung_up()
         if disturbance.status is not None:
-            return answers.page(disturbance.status)
+            return markup.page(disturbance.status)
         response = self._guarded(request)
         if disturbance.drop == "answer":
             raise _hung_up()
@@ -88,7 +77,7 @@ class Application:
             return self._route(request)
         except Exception:
             _LOG.exception("%s %s failed", request.method, request.full_path)
-            return answers.page(500)
+            return markup.page(500)
 
     def _route(self, request: Request) -> Response:
         path = request.path
@@ -100,28 +89,24 @@ class Application:
             return sso.token_info_servlet(request, self._tokens)
         if path == _LOGOUT_PATH:
             return sso.logout_servlet(request, self._tokens)
-        if path == services.HEALTH:
-            return services.health()
-        if path == services.CERTIFICATES:
-            return services.pki_resource(request, self._certificates)
-        if path in _WELCOME:
-            return redirect(_WELCOME[path])
+        if path == "/ovirt-engine/services/health":
+            return Response("DB Up!Welcome to Health Status!", content_type="text/html")
         if path.startswith(f"{CONTROL}/"):
             return self._control(request, path.removeprefix(CONTROL))
-        return answers.page(404)
+        return markup.page(404)
 
     def _authenticated(self, request: Request, path: str) -> Response:
         identity = self._identity(request)
         if identity is None:
-            response = answers.page(401)
+            response = markup.page(401)
             response.headers["WWW-Authenticate"] = 'Basic realm="RESTAPI"'
             return response
-        self._tally.add(identity[0])
+        self._made[identity[0]] += 1
         version, path = _version(request, path)
         if version != "4":
-            return answers.page(400)
+            return markup.page(400)
         if request.accept_mimetypes and not request.accept_mimetypes.best_match([_XML]):
-            return answers.not_simulated("JSON, or any other form but XML").response
+            return markup.not_simulated("JSON, or any other form but XML").response
         return self._api.answer(request, path, *identity)
 
     def _identity(self, request: Request) -> tuple[str, User] | None:

@@ -1,19 +1,34 @@
-"""Request bodies: XML read strictly enough that what the engine cannot read is refused as it refuses it."""
+"""Request bodies: what commands take from them; what the engine cannot read is refused as it refuses it.
+
+What the engine's API has and no command here takes is refused, too, and never quietly left out. What a client
+sends for `false`, or empty, asks for nothing and passes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
+import msgspec
 from lxml import etree
 
 from ovirt_placement.model import AffinityRule
-from ovirt_simulator.http import guids, limits
-from ovirt_simulator.http.answers import fault, usage
+from ovirt_simulator.http.markup import MALFORMED_ID, fault, not_simulated, usage
 
 Value = TypeVar("Value")
 
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+#: As Java reads one: five groups, of which leading zeros may be left out.
+_UUID = re.compile("[0-9a-fA-F]{1,8}(-[0-9a-fA-F]{1,4}){3}-[0-9a-fA-F]{1,12}")
+#: Elements whose ids are read so; others have names for ids, or those of a directory.
+_ENTITIES = (
+    "affinity_label cluster cpu_profile data_center disk disk_profile host instance_type mac_pool quota role "
+    "scheduling_policy scheduling_policy_unit storage_domain template vm vnic_profile"
+)
+#: Any element may have these of the entity that it began as, and the engine does not take them from there.
+_EVERYWHERE = frozenset({"actions", "link"})
 
 
 class Body:
@@ -33,55 +48,41 @@ class Body:
             raise usage()
         return cls(node)
 
-    def check(self, step: str) -> None:
-        """Refuse what is not known, as `limits.check_body`."""
-        limits.check_body(self._node, step)
+    def check(self, known: Known) -> None:
+        """Refuse an element that a command neither takes nor is said to read past."""
+        for path, node in _unknown(self._node, known, str(self._node.tag)):
+            if _asks(node):
+                raise not_simulated(f"the element {path}")
 
     def check_ids(self) -> None:
-        """Refuse ids that are no UUIDs."""
-        guids.check(self._node)
+        """Refuse ids that are no UUIDs, which an engine cannot read, before it looks for anything."""
+        for node in self._node.iter(*_ENTITIES.split()):
+            given = node.get("id")
+            if given and not is_uuid(given):
+                raise fault(400, f"Invalid UUID string: {given}", MALFORMED_ID)
 
     @property
     def id(self) -> str | None:
         return self._node.get("id")
 
-    def child(self, tag: str) -> Body | None:
-        found = self._node.find(tag)
+    def child(self, path: str) -> Body | None:
+        found = self._node.find(path)
         return None if found is None else Body(found)
 
-    def children(self, tag: str) -> list[Body]:
-        return [Body(node) for node in self._node.findall(tag)]
+    def children(self, path: str) -> list[Body]:
+        return [Body(node) for node in self._node.findall(path)]
 
-    def text(self, tag: str) -> str | None:
-        """Give the text of a child; None when the child is absent."""
-        found = self._node.find(tag)
+    def text(self, path: str) -> str | None:
+        """Give the text of an element; None when it is absent."""
+        found = self._node.find(path)
         return None if found is None else (found.text or "").strip()
 
-    def boolean(self, tag: str) -> bool | None:
-        return self._converted(tag, lambda text: {"true": True, "false": False, "1": True, "0": False}[text])
-
-    def integer(self, tag: str) -> int | None:
-        return self._converted(tag, int)
-
-    def number(self, tag: str) -> float | None:
-        return self._converted(tag, float)
-
-    def child_id(self, tag: str) -> str | None:
-        """Give the id of a child that refers to an entity."""
-        child = self.child(tag)
-        return None if child is None else child.id
-
-    def ids(self, tag: str, item: str) -> list[str] | None:
-        """Give the ids in a list, those without one skipped; None when the list is absent, which keeps it."""
-        found = self.child(tag)
-        return None if found is None else [child.id for child in found.children(item) if child.id]
-
-    def properties(self, tag: str) -> dict[str, str] | None:
-        """Give the properties in a list by name; None when the list is absent."""
-        found = self.child(tag)
-        if found is None:
-            return None
-        return {item.text("name") or "": item.text("value") or "" for item in found.children("property")}
+    def converted(self, path: str, convert: Callable[[str], Value]) -> Value | None:
+        text = self.text(path)
+        try:
+            return None if text is None else convert(text)
+        except (ValueError, KeyError):
+            raise usage() from None
 
     def elements(self) -> dict[str, str]:
         """Give the markup of each child by its name."""
@@ -89,30 +90,162 @@ class Body:
             str(node.tag): etree.tostring(node, encoding="unicode", with_tail=False) for node in self._node
         }
 
-    def _converted(self, tag: str, convert: Callable[[str], Value]) -> Value | None:
-        text = self.text(tag)
-        if text is None:
-            return None
-        try:
-            return convert(text)
-        except (ValueError, KeyError):
-            raise fault(400, f"{text} is not a valid {tag}", "Invalid value") from None
+
+def is_uuid(text: str) -> bool:
+    return _UUID.fullmatch(text) is not None
 
 
-def rule(body: Body, tag: str, present: AffinityRule, *, legacy: bool = False) -> AffinityRule | None:
-    """Read a rule of an affinity group over the present one; None when the body says nothing of it.
+class Part(NamedTuple):
+    """What a command takes from a body: the elements that count, by their paths, and how they are read.
 
-    As the engine maps it: `enabled=false` disables; `enabled=true` without `positive` changes nothing. With
-    `legacy`, an absent rule is read from `positive` and `enforcing` next to it, of which the first enables.
+    What refers to an entity by its id may show more of it, which counts for nothing.
     """
-    part = body.child(tag)
-    source = part or body
-    positive, enforcing = source.boolean("positive"), source.boolean("enforcing")
-    if part is None and (not legacy or (positive is None and enforcing is None)):
-        return None
-    disabled = part is not None and part.boolean("enabled") is False
-    return AffinityRule(
-        enabled=not disabled and (present.enabled or positive is not None),
-        positive=present.positive if positive is None else positive,
-        enforcing=present.enforcing if enforcing is None else enforcing,
-    )
+
+    paths: str
+    read: Callable[[Body], Any]
+
+
+def text(path: str) -> Part:
+    return Part(path, lambda body: body.text(path))
+
+
+def boolean(path: str) -> Part:
+    return Part(path, lambda body: body.converted(path, _BOOLEANS.__getitem__))
+
+
+def integer(path: str) -> Part:
+    return Part(path, lambda body: body.converted(path, int))
+
+
+def number(path: str) -> Part:
+    return Part(path, lambda body: body.converted(path, float))
+
+
+def megabytes(path: str) -> Part:
+    return Part(path, lambda body: body.converted(path, lambda octets: int(octets) >> 20))
+
+
+def id_of(path: str) -> Part:
+    """The id of an element that refers to an entity."""
+    return Part(path, lambda body: found.id if (found := body.child(path)) is not None else None)
+
+
+def own_id() -> Part:
+    """The id of the body itself, which refers to an entity that is there."""
+    return Part("", lambda body: body.id)
+
+
+def ids(path: str) -> Part:
+    """The ids in a list, those without one skipped; None when the list is absent, which keeps it."""
+    lists, _, item = path.partition("/")
+
+    def read(body: Body) -> tuple[str, ...] | None:
+        found = body.child(lists)
+        return None if found is None else tuple(child.id for child in found.children(item) if child.id)
+
+    return Part(path, read)
+
+
+def pairs(path: str) -> Part:
+    """Names with their values, as properties stand in a list; None when the list is absent."""
+    lists, _, item = path.partition("/")
+
+    def read(body: Body) -> dict[str, str] | None:
+        found = body.child(lists)
+        if found is None:
+            return None
+        return {each.text("name") or "": each.text("value") or "" for each in found.children(item)}
+
+    return Part(f"{path}/name {path}/value", read)
+
+
+def element(path: str, *below: str) -> Part:
+    """An element as it stands, for a command that reads it by itself."""
+    return Part(" ".join((path, *(f"{path}/{each}" for each in below))), lambda body: body.child(path))
+
+
+def whole(*paths: str) -> Part:
+    """The whole body, for a command that reads it by itself."""
+    return Part(" ".join(paths), lambda body: body)
+
+
+class RuleEdit(msgspec.Struct, frozen=True):
+    """What a body says of a rule of an affinity group; None keeps what is there."""
+
+    enabled: bool | None
+    positive: bool | None
+    enforcing: bool | None
+
+    def applied(self, present: AffinityRule) -> AffinityRule:
+        """Give the rule as the engine maps it.
+
+        `enabled=false` disables; `enabled=true` without `positive` changes nothing.
+        """
+        return AffinityRule(
+            enabled=self.enabled is not False and (present.enabled or self.positive is not None),
+            positive=present.positive if self.positive is None else self.positive,
+            enforcing=present.enforcing if self.enforcing is None else self.enforcing,
+        )
+
+
+def rule(tag: str, *, legacy: bool = False) -> Part:
+    """A rule of an affinity group; with `legacy`, an absent one stands in the group itself."""
+    below = (boolean("enabled"), boolean("positive"), boolean("enforcing"))
+
+    def read(body: Body) -> RuleEdit | None:
+        part = body.child(tag)
+        if part is not None:
+            return RuleEdit(*(each.read(part) for each in below))
+        edit = RuleEdit(None, *(each.read(body) for each in below[1:]))
+        return None if not legacy or edit == RuleEdit(None, None, None) else edit
+
+    paths = [f"{tag}/{each.paths}" for each in below]
+    return Part(" ".join([*paths, "positive enforcing"] if legacy else paths), read)
+
+
+class Known(msgspec.Struct):
+    """What may stand below an element of a body, by name."""
+
+    #: Whether it is a value, or refers to an entity.
+    counts: bool = False
+    #: Whether what is below does not matter.
+    whole: bool = False
+    below: dict[str, Known] = {}
+
+    def at(self, path: str) -> Known:
+        """Give what is at a path, known from now on."""
+        found = self
+        for name in path.split("/"):
+            found = found.below.setdefault(name, Known(below={}))
+        return found
+
+
+def known(takes: Mapping[str, Part], past: str) -> Known:
+    """Give the elements that a command takes, and those that it reads past with all that is below."""
+    found = Known(below={})
+    for path in past.split():
+        found.at(path).whole = True
+    for part in takes.values():
+        for path in part.paths.split():
+            found.at(path).counts = True
+    return found
+
+
+def _unknown(node: etree._Element, expected: Known, path: str) -> Iterator[tuple[str, etree._Element]]:
+    """Give the elements below one that are not known, with their paths."""
+    if expected.whole or (expected.counts and node.get("id") is not None):
+        return
+    for child in node.iterchildren("*"):
+        tag = str(child.tag)
+        below, here = expected.below.get(tag), f"{path}/{tag}"
+        if below is not None:
+            yield from _unknown(child, below, here)
+        elif tag not in _EVERYWHERE:
+            yield here, child
+
+
+def _asks(node: etree._Element) -> bool:
+    """Say whether an element asks for anything: it, or what is below it, has an id or a text but `false`."""
+    if "id" in node.attrib or (node.text or "").strip().lower() not in ("", "false"):
+        return True
+    return any(_asks(child) for child in node.iterchildren("*"))

@@ -1,90 +1,92 @@
-"""One request to the API: who asks, with which parameters, and how its answer expands what it follows."""
+"""One request to the API: who asks, with which parameters, and how its answer expands what it follows.
+
+A followed link is a whole GET of the sub-resource for every entity that has it, as in the engine; and so are
+its traps: what cannot be followed, or is absent on one entity, fails the whole request.
+"""
 
 from __future__ import annotations
 
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias, TypeVar
+from urllib.parse import quote
 
+import msgspec
 from werkzeug import Request
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Caller
-from ovirt_simulator.core.queries import Queries
-from ovirt_simulator.http import guids, markup
-from ovirt_simulator.http.answers import Refusal, denied, fault, not_simulated, page
+from ovirt_simulator.core.state import State
+from ovirt_simulator.http import markup
 from ovirt_simulator.http.bodies import Body
-from ovirt_simulator.http.cache import RenderCache
-from ovirt_simulator.http.links import NOTHING, Follow, Links, parse_follow
-from ovirt_simulator.http.users import Permit, User
+from ovirt_simulator.http.markup import Refusal, denied, fault, not_simulated, page
+from ovirt_simulator.http.sso import Permit, User
+
+#: What to expand: names, without underscores and in lower case, with what to expand below them.
+Follow: TypeAlias = "dict[str, Follow]"
+#: Renders the resource at an address for a call: given the tag it gets and what to follow below.
+Expand = Callable[["Call", str, str, Follow], str]
+Value = TypeVar("Value")
 
 _TRUE = {"", "t", "true", "y", "yes", "1"}
 _FALSE = {"f", "false", "n", "no", "0"}
 #: Parameters that are also read from headers.
 _HEADERS = {"filter": "Filter", "all_content": "All-Content"}
 _CORRELATION_LENGTH = 36
-
 NOT_AUTHORIZED = "[User is not authorized to perform this action.]"
 
-#: Renders the resource at an address for this call: given the tag it gets and what to follow below.
-Expand = Callable[["Call", str, str, Follow], str]
+
+class FollowError(Exception):
+    """A `follow` that the engine fails on: HTTP 500 for the whole request."""
 
 
-Value = TypeVar("Value")
+class Asked(msgspec.Struct, frozen=True):
+    """A request with what the server knows of it; `path` follows /ovirt-engine/api, without parameters."""
+
+    engine: Engine
+    request: Request
+    user_name: str
+    user: User
+    path: str
+    #: Parameters behind the last step of the path: `;max=2`.
+    matrix: Mapping[str, str]
+    expand: Expand
+    #: Markup that has been rendered and still holds, by address, with what it was rendered from.
+    rendered: dict[str, tuple[tuple[object, ...], str]]
+    #: What is computed once for the request, with all that it follows.
+    remembered: dict[str, Any]
 
 
 class Call:
-    """A request to the API by a user who is logged in."""
+    """A request to the API by a user who is logged in, or what one follows."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        request: Request,
-        user_name: str,
-        user: User,
-        expand: Expand,
-        cache: RenderCache,
-        path: str,
-        matrix: Mapping[str, str],
-        follow: Follow | None = None,
-        remembered: dict[str, Any] | None = None,
-    ) -> None:
-        self.engine = engine
-        self.cache = cache
-        self.user_name = user_name
-        self.user = user
-        self._request = request
-        self._expand = expand
-        #: What follows /ovirt-engine/api, without parameters.
-        self._path = path
-        #: Parameters behind the last step of the path: `;max=2`.
-        self._matrix = matrix
-        self._remembered: dict[str, Any] = {} if remembered is None else remembered
+    def __init__(self, asked: Asked, follow: Follow | None = None) -> None:
+        self._asked = asked
+        self.engine = asked.engine
+        self.user_name = asked.user_name
+        self.user = asked.user
         #: Whether this call renders what another one follows; then `search` and `max` are not its own.
         self.followed = follow is not None
         self.follow = parse_follow(self.parameter("follow") or "") if follow is None else follow
-        #: Whether links were asked for, of which some may be followed.
-        self.linked = False
 
     @property
-    def queries(self) -> Queries:
-        return self.engine.queries
+    def state(self) -> State:
+        """The engine's records: each is immutable, and a copy of a whole table needs no lock."""
+        state: State = self.engine.queries.state
+        return state
 
     def parameter(self, name: str) -> str | None:
         """Give a parameter of the query or behind the path, or for some the header that may stand for it."""
-        value = self._request.args.get(name, self._matrix.get(name))
-        if value is None and name in _HEADERS:
-            return self._request.headers.get(_HEADERS[name])
-        return value
+        request = self._asked.request
+        value = request.args.get(name, self._asked.matrix.get(name))
+        return request.headers.get(_HEADERS[name]) if value is None and name in _HEADERS else value
 
     def flag(self, name: str) -> bool | None:
         """Give a boolean parameter; None when it is absent or not one."""
-        word = self.parameter(name)
-        if word is None:
-            return None
-        return True if word.lower() in _TRUE else False if word.lower() in _FALSE else None
+        word = (self.parameter(name) or "").lower() if self.parameter(name) is not None else None
+        return True if word in _TRUE else False if word in _FALSE else None
 
     def number(self, name: str) -> int | None:
         """Give a number parameter; None when it is absent or not one."""
@@ -94,9 +96,8 @@ class Call:
     @cached_property
     def correlation_id(self) -> str:
         """What the events of this request carry: what the client gave, cleaned and cut, or a random id."""
-        given = self._request.headers.get("Correlation-Id") or self.parameter("correlation_id") or ""
-        cleaned = re.sub("[^0-9a-zA-Z_-]", "", given)[:_CORRELATION_LENGTH]
-        return cleaned or str(uuid.uuid4())
+        given = self._asked.request.headers.get("Correlation-Id") or self.parameter("correlation_id") or ""
+        return re.sub("[^0-9a-zA-Z_-]", "", given)[:_CORRELATION_LENGTH] or str(uuid.uuid4())
 
     @property
     def caller(self) -> Caller:
@@ -106,76 +107,127 @@ class Call:
     def filtered(self) -> bool:
         """Whether queries show only what the user has permissions on; the default for who is no admin."""
         asked = self.flag("filter")
-        if asked is None:
-            return not self.user.admin
-        if not asked and not self.user.admin:
+        if asked is False and not self.user.admin:
             raise denied()
-        return asked
+        return not self.user.admin if asked is None else asked
 
     @cached_property
     def all_content(self) -> bool:
         """Whether to show what costs the engine more; answers to POST and PUT always do."""
-        return bool(self.flag("all_content")) or self._request.method != "GET"
+        return bool(self.flag("all_content")) or self._asked.request.method != "GET"
 
     def once(self, key: str, compute: Callable[[], Value]) -> Value:
         """Give what is computed once for the whole request, with all that it follows."""
-        if key not in self._remembered:
-            self._remembered[key] = compute()
-        value: Value = self._remembered[key]
+        if key not in self._asked.remembered:
+            self._asked.remembered[key] = compute()
+        value: Value = self._asked.remembered[key]
         return value
+
+    def cached(self, address: str, source: tuple[object, ...], render: Callable[[], str]) -> str:
+        """Give the markup of what is at an address, rendered again only if its source has changed."""
+        held = self._asked.rendered.get(address)
+        if held is None or held[0] != source:
+            held = self._asked.rendered[address] = source, render()
+        return held[1]
 
     def body(self, tag: str) -> Body:
         """Read the body, XML whose root is `tag`."""
-        document, kind = self._request.get_data(), self._request.mimetype
-        step = self._path.rstrip("/").rpartition("/")[2]
-        if kind == "application/json":
+        request, step = self._asked.request, self._asked.path.rstrip("/").rpartition("/")[2]
+        if request.mimetype == "application/json":
             raise not_simulated("JSON")
-        if kind not in ("", "application/xml"):
+        if request.mimetype not in ("", "application/xml"):
             raise Refusal(page(415))
-        body = Body.parse(document, tag)
-        body.check(step)
-        if self._request.method == "PUT" and body.id not in (None, step):
+        body = Body.parse(request.get_data(), tag)
+        if request.method == "PUT" and body.id not in (None, step):
             raise fault(409, "Attempt to set immutable field: id", "Broken immutability constraint")
-        if guids.are_uuids(cluster.id for cluster in self.queries.clusters()):
-            body.check_ids()
         return body
-
-    def need_admin(self) -> None:
-        """Refuse a query that only admins may make, and not filtered."""
-        if self.filtered:
-            raise denied()
 
     def need(self, permit: Permit) -> None:
         """Refuse a command that the user has no permit for."""
         if not self.user.may(permit):
             raise fault(403, NOT_AUTHORIZED)
 
-    def links(self, *segments: str) -> Links:
-        """Give the links of the entity at this path, following what the request asks to follow."""
-        return self.links_at(markup.path(*segments))
+    def links(self, href: str, ids: Mapping[str, str], *, plain: bool = False) -> Links:
+        """Give the links of the entity at an address; of a `plain` one none is followed."""
+        return Links(self, href, ids, {} if plain else self.follow)
 
-    def links_at(self, href: str) -> Links:
-        self.linked = True
-        return Links(href, self.follow, self._expansion)
-
-    def plain_links(self, *segments: str) -> Links:
-        """Give the links of an entity of which nothing is followed: part of a command's answer."""
-        return Links(markup.path(*segments), NOTHING, self._expansion)
+    def expanded(self, address: str, tag: str, follow: Follow) -> str:
+        return self._asked.expand(self, address, tag, follow)
 
     def below(self, follow: Follow) -> Call:
         """Give the call that renders what this one follows."""
-        return Call(
-            self.engine,
-            self._request,
-            self.user_name,
-            self.user,
-            self._expand,
-            self.cache,
-            self._path,
-            self._matrix,
-            follow,
-            self._remembered,
-        )
+        return Call(self._asked, follow)
 
-    def _expansion(self, address: str, tag: str, follow: Follow) -> str:
-        return self._expand(self, address, tag, follow)
+
+class Links:
+    """The links of one entity at `href`: ask for each, and then for the `entity` around them and the rest.
+
+    `ids` are those of the entities above it, by their names in the address.
+    """
+
+    def __init__(self, call: Call, href: str, ids: Mapping[str, str], follow: Follow) -> None:
+        self.call = call
+        self.href = href
+        self.ids = ids
+        self._follow = follow
+        self._met: set[str] = set()
+
+    def follows(self, attribute: str) -> bool:
+        return bool(self._follow) and _plain(attribute) in self._follow
+
+    def link(self, rel: str, attribute: str | None) -> str:
+        """Give the link to a sub-collection; `attribute` is what `follow` calls it, if it can be followed."""
+        address = f"{self.href}/{rel}"
+        if attribute is None or not self.follows(attribute):
+            return f'<link href="{address}" rel="{rel}"/>'
+        return self._followed(address, attribute)
+
+    def reference(self, tag: str, collection: str, entity_id: str | None) -> str:
+        """Give the reference to another entity; nothing where there is none, which cannot be followed."""
+        if entity_id is None:
+            return ""
+        address = f"{markup.API}/{collection}/{quote(entity_id, safe='')}"
+        if self.follows(tag):
+            return self._followed(address, tag)
+        return f'<{tag} href="{address}" id="{markup.attribute(entity_id)}"/>'
+
+    def entity(self, tag: str, entity_id: str, *children: str) -> str:
+        """Give the whole entity; raise `FollowError` when something was to be followed that is not there."""
+        if missing := self._follow.keys() - self._met:
+            raise FollowError(f"cannot follow {', '.join(sorted(missing))} of {self.href}")
+        return markup.entity(tag, self.href, entity_id, *children)
+
+    def _followed(self, address: str, attribute: str) -> str:
+        name = _plain(attribute)
+        self._met.add(name)
+        return self.call.expanded(address, attribute, self._follow[name])
+
+
+def parse_follow(text: str) -> Follow:
+    """Read `nics,disk_attachments.disk` as names with names below them; empty text follows nothing.
+
+    Underscores and capitals do not count: the engine's LinkFollower finds links without them, and looks for
+    setters ignoring case. Of two spellings of one name the later one is what it leaves in the entity.
+    """
+    spelled: Follow = {}
+    for chain in _split(text, ",") if text else ():
+        level = spelled
+        for name in _split(chain, "."):
+            level = level.setdefault(name, {})
+    return _plainly(spelled)
+
+
+def _plainly(spelled: Follow) -> Follow:
+    return {_plain(name): _plainly(below) for name, below in spelled.items()}
+
+
+@lru_cache(maxsize=1024)
+def _plain(name: str) -> str:
+    """Give a name as it is compared; the empty word, which nothing is called, for one the engine fails on."""
+    words = _split(name, "_")
+    return "".join(words).lower() if all(words) else ""
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split as Java does, which drops what is empty at the end."""
+    return text.rstrip(separator).split(separator) if text.strip(separator) or not text else []

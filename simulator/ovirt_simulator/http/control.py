@@ -19,7 +19,8 @@ GET    /requests               how many requests each user has made to the API
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -32,10 +33,9 @@ from ovirt_placement.model import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
 from ovirt_simulator.core.rejections import Rejected
-from ovirt_simulator.http.answers import JSON
 from ovirt_simulator.http.disturbances import Disturbance, Disturbances
+from ovirt_simulator.http.markup import JSON
 from ovirt_simulator.http.sso import Tokens
-from ovirt_simulator.http.tally import Tally
 
 Content = TypeVar("Content")
 
@@ -67,33 +67,26 @@ class UpgradeFaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Control:
-    """Answers requests below /simulator: what goes wrong between client and engine."""
+    """Answers requests below /simulator; a recording, in which nothing moves, has no engine."""
 
-    def __init__(self, tokens: Tokens, disturbances: Disturbances) -> None:
-        self.tally = Tally()
-        self._tokens = tokens
-        self._disturbances = disturbances
+    def __init__(self, tokens: Tokens, disturbances: Disturbances, engine: Engine | None = None) -> None:
+        #: Requests that got past the log-in, by the user's full name.
+        self.made: Counter[str] = Counter()
+        self.tokens = tokens
+        self.disturbances = disturbances
+        self._engine = engine
 
-    @classmethod
-    def rules(cls) -> Iterator[Rule]:
-        """Its addresses, each with the method that answers there."""
-        yield Rule("/disturbances", endpoint=cls._list_disturbances, methods=["GET"])
-        yield Rule("/disturbances", endpoint=cls._add_disturbance, methods=["POST"])
-        yield Rule("/disturbances", endpoint=cls._clear_disturbances, methods=["DELETE"])
-        yield Rule("/tokens/expire", endpoint=cls._expire_tokens, methods=["POST"])
-        yield Rule("/requests", endpoint=cls._count_requests, methods=["GET"])
-
-    @classmethod
-    @cache
-    def _addresses(cls) -> MapAdapter:
-        """Made once: it takes longer than all the rest of a simulator's start."""
-        return Map([*cls.rules()]).bind("")
+    @property
+    def engine(self) -> Engine:
+        if self._engine is None:
+            raise LookupError("there is a recording, and no engine")
+        return self._engine
 
     def __call__(self, request: Request, path: str) -> Response:
         try:
-            endpoint, arguments = self._addresses().match(path, request.method)
-            response: Response = endpoint(self, request, **arguments)
-            return response
+            endpoint, arguments = _addresses().match(path, request.method)
+            found = endpoint(self, request, **arguments)
+            return found if isinstance(found, Response) else _json({} if found is None else found)
         except HTTPException as error:
             return _json({"error": error.description}, error.code or 500)
         except (msgspec.DecodeError, re.error, ValueError) as error:
@@ -103,83 +96,51 @@ class Control:
         except LookupError as error:
             return _json({"error": f"no such thing: {error}"}, 404)
 
-    def _list_disturbances(self, _: Request) -> Response:
-        return _json(self._disturbances.waiting)
 
-    def _add_disturbance(self, request: Request) -> Response:
-        self._disturbances.add(_read(request, Disturbance))
-        return _json({})
-
-    def _clear_disturbances(self, _: Request) -> Response:
-        self._disturbances.clear()
-        return _json({})
-
-    def _expire_tokens(self, _: Request) -> Response:
-        return _json({"expired": self._tokens.revoke_all()})
-
-    def _count_requests(self, _: Request) -> Response:
-        return _json(self.tally.made())
+def _state(control: Control, _: Request) -> Response:
+    return Response(state_file.dumps(control.engine.snapshot()), content_type=JSON)
 
 
-class EngineControl(Control):
-    """The controls of a simulated engine; a recording, in which nothing moves, has only `Control`'s."""
+def _advance(control: Control, request: Request) -> dict[str, Any]:
+    control.engine.advance(_read(request, Advance).seconds)
+    return {"now": control.engine.queries.now}
 
-    def __init__(self, tokens: Tokens, disturbances: Disturbances, engine: Engine) -> None:
-        super().__init__(tokens, disturbances)
-        self._engine = engine
 
-    @classmethod
-    def rules(cls) -> Iterator[Rule]:
-        """Besides those, what happens to hosts and VMs, and when."""
-        yield from super().rules()
-        yield Rule("/state", endpoint=cls._state, methods=["GET"])
-        yield Rule("/advance", endpoint=cls._advance, methods=["POST"])
-        yield Rule("/hosts/<host_id>/fail", endpoint=cls._fail, methods=["POST"])
-        yield Rule("/hosts/<host_id>/recover", endpoint=cls._recover, methods=["POST"])
-        yield Rule("/hosts/<host_id>/updates", endpoint=cls._offer_updates, methods=["POST"])
-        yield Rule("/vms/<vm_id>/crash", endpoint=cls._crash, methods=["POST"])
-        yield Rule("/migrations/faults", endpoint=cls._fail_migrations, methods=["POST"])
-        yield Rule("/upgrades/faults", endpoint=cls._fail_upgrades, methods=["POST"])
-        yield Rule("/migrations/faults", endpoint=cls._clear_migration_faults, methods=["DELETE"])
+def _fail_migrations(control: Control, request: Request) -> None:
+    asked = _read(request, MigrationFaults)
+    fault = MigrationFault(fail=asked.fail, hang=asked.hang, slow=asked.slow, refuse=asked.refuse)
+    control.engine.faults.next_migrations(fault, count=asked.count, vm_id=asked.vm)
 
-    def _state(self, _: Request) -> Response:
-        return Response(state_file.dumps(self._engine.snapshot()), content_type=JSON)
 
-    def _advance(self, request: Request) -> Response:
-        self._engine.advance(_read(request, Advance).seconds)
-        return _json({"now": self._engine.queries.now})
+def _fail_upgrades(control: Control, request: Request) -> None:
+    asked = _read(request, UpgradeFaults)
+    fault = UpgradeFault(fail=asked.fail, stay_away=asked.stay_away)
+    control.engine.faults.next_upgrades(fault, count=asked.count, host_id=asked.host)
 
-    def _fail(self, _: Request, host_id: str) -> Response:
-        self._engine.hosts.fail(host_id)
-        return _json({})
 
-    def _recover(self, _: Request, host_id: str) -> Response:
-        self._engine.hosts.recover(host_id)
-        return _json({})
+_ANSWERS: dict[str, Callable[..., Any]] = {
+    "GET /state": _state,
+    "POST /advance": _advance,
+    "POST /hosts/<host>/fail": lambda control, _, host: control.engine.hosts.fail(host),
+    "POST /hosts/<host>/recover": lambda control, _, host: control.engine.hosts.recover(host),
+    "POST /hosts/<host>/updates": lambda control, _, host: control.engine.host_upgrades.offer(host),
+    "POST /vms/<vm>/crash": lambda control, _, vm: control.engine.vms.crash(vm),
+    "POST /migrations/faults": _fail_migrations,
+    "DELETE /migrations/faults": lambda control, _: control.engine.faults.clear(),
+    "POST /upgrades/faults": _fail_upgrades,
+    "GET /disturbances": lambda control, _: control.disturbances.waiting,
+    "POST /disturbances": lambda control, asked: control.disturbances.add(_read(asked, Disturbance)),
+    "DELETE /disturbances": lambda control, _: control.disturbances.clear(),
+    "POST /tokens/expire": lambda control, _: {"expired": control.tokens.revoke_all()},
+    "GET /requests": lambda control, _: dict(control.made),
+}
 
-    def _offer_updates(self, _: Request, host_id: str) -> Response:
-        self._engine.host_upgrades.offer(host_id)
-        return _json({})
 
-    def _crash(self, _: Request, vm_id: str) -> Response:
-        self._engine.vms.crash(vm_id)
-        return _json({})
-
-    def _fail_migrations(self, request: Request) -> Response:
-        asked = _read(request, MigrationFaults)
-        fault = MigrationFault(fail=asked.fail, hang=asked.hang, slow=asked.slow, refuse=asked.refuse)
-        self._engine.faults.next_migrations(fault, count=asked.count, vm_id=asked.vm)
-        return _json({})
-
-    def _fail_upgrades(self, request: Request) -> Response:
-        asked = _read(request, UpgradeFaults)
-        fault = UpgradeFault(fail=asked.fail, stay_away=asked.stay_away)
-        self._engine.faults.next_upgrades(fault, count=asked.count, host_id=asked.host)
-        return _json({})
-
-    def _clear_migration_faults(self, _: Request) -> Response:
-        self._engine.faults.clear()
-        return _json({})
+@cache
+def _addresses() -> MapAdapter:
+    """Made once: it takes longer than all the rest of a simulator's start."""
+    found = ((address.split(" "), answer) for address, answer in _ANSWERS.items())
+    return Map([Rule(path, endpoint=answer, methods=[method]) for (method, path), answer in found]).bind("")
 
 
 def _read(request: Request, content: type[Content]) -> Content:

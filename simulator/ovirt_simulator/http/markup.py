@@ -1,4 +1,4 @@
-"""XML as text: content escaped, absent values left out, one line for each child of an entity.
+"""What a request ends in: XML as text, the engine's several kinds of fault, and its pages.
 
 Plain text is many times faster than trees, and a list of ten thousand VMs must not stall the engine that it
 shows. Everything here returns markup that may be joined; an empty string stands for "nothing".
@@ -7,9 +7,13 @@ shows. Everything here returns markup that may be joined; an empty string stands
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import TypeAlias
 from urllib.parse import quote
 from xml.sax.saxutils import escape
+
+from werkzeug import Response
 
 DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 
@@ -19,7 +23,7 @@ API = "/ovirt-engine/api"
 _PLAIN = re.compile('[^<>&"\x00-\x1f\ud800-\udfff\ufffe\uffff]*')
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-Value: TypeAlias = "str | int | float | bool | None"
+Value: TypeAlias = "str | int | float | bool | datetime | None"
 
 
 def text(tag: str, value: Value) -> str:
@@ -29,7 +33,7 @@ def text(tag: str, value: Value) -> str:
     return f"<{tag}>{content(value)}</{tag}>"
 
 
-def content(value: str | int | float | bool) -> str:
+def content(value: str | int | float | bool | datetime) -> str:
     """A value as character data."""
     if isinstance(value, str):
         if _PLAIN.fullmatch(value):
@@ -37,6 +41,10 @@ def content(value: str | int | float | bool) -> str:
         return escape(_ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value), {"\r": "&#13;"})
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, float):
+        return f"{value:.7f}".rstrip("0").rstrip(".")
     return str(value)
 
 
@@ -79,5 +87,71 @@ def path(*segments: str) -> str:
     return "/".join([API, *(quote(segment, safe="") for segment in segments)])
 
 
-def document(root: str) -> str:
-    return f"{DECLARATION}{root}\n"
+XML = "application/xml;charset=UTF-8"
+JSON = "application/json"
+HTML = "text/html;charset=UTF-8"
+
+BACKEND = "Operation Failed"
+MALFORMED_ID = "Operation failed"
+
+
+class Refusal(Exception):
+    """A request that ends in something else than its entity; `response` is the whole answer."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.status)
+        self.response = response
+
+
+def document(root: str, status: int = 200) -> Response:
+    """Answer with an XML document around the root element."""
+    return Response(f"{DECLARATION}{root}\n", status, content_type=XML)
+
+
+def fault_element(detail: str, reason: str = BACKEND) -> str:
+    return element("fault", text("detail", detail), text("reason", reason))
+
+
+def fault(status: int, detail: str, reason: str = BACKEND) -> Refusal:
+    """Refuse with a `<fault>` of its own, as everything but actions does."""
+    return Refusal(document(fault_element(detail, reason), status))
+
+
+def absent() -> Refusal:
+    """Refuse as a GET of an unknown entity is refused: 404 and an empty body."""
+    response = Response(b"", 404)
+    del response.headers["Content-Type"]
+    return Refusal(response)
+
+
+def incomplete(parameter: str, name: str) -> Refusal:
+    """Refuse a body that lacks what is mandatory, naming it as the engine does."""
+    detail = f"Parameter '{parameter}.{name}' is mandatory but was not provided."
+    return fault(400, detail, "Input validation failed.")
+
+
+def usage() -> Refusal:
+    """Refuse a body that cannot be read."""
+    return fault(400, "For correct usage, see: /ovirt-engine/apidoc", "Request syntactically incorrect.")
+
+
+def not_simulated(what: str) -> Refusal:
+    """Refuse what an engine has and the simulator has not."""
+    return fault(501, f"The simulator does not know {what}; see its documentation.", "Not simulated")
+
+
+def denied() -> Refusal:
+    """Refuse a query for which the user's permits do not suffice: 400, not 403."""
+    return fault(400, "[Query execution failed due to insufficient permissions.]")
+
+
+def status_line(status: int) -> str:
+    """Give a status with its phrase as an engine writes it: 409 Conflict."""
+    return f"{status} {HTTPStatus(status).phrase}"
+
+
+def page(status: int, said: str = "") -> Response:
+    """Answer with the container's own error page, as whatever fails outside of the API's code does."""
+    inside = content(said or HTTPStatus(status).phrase)
+    head, body = element("head", text("title", "Error")), element("body", inside)
+    return Response(element("html", head, body), status, content_type=HTML)

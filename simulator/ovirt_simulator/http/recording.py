@@ -7,9 +7,9 @@ from pathlib import Path
 from werkzeug import Request, Response
 
 from ovirt_service.errors import UserError
-from ovirt_simulator.http import answers, markup
-from ovirt_simulator.http.render.root import COLLECTIONS, minimal_api
-from ovirt_simulator.http.users import User
+from ovirt_simulator.http import markup
+from ovirt_simulator.http.documents import COLLECTIONS, minimal_api
+from ovirt_simulator.http.sso import User
 
 
 class Recording:
@@ -29,13 +29,13 @@ class Recording:
     def answer(self, request: Request, path: str, user_name: str, user: User) -> Response:
         """Answer a request; `path` is what follows /ovirt-engine/api."""
         if request.method != "GET":
-            return answers.page(405)
+            return markup.page(405)
         segments = [segment for segment in path.split("/") if segment]
         recorded = self._documents.get("_".join(segments))
         if recorded is not None:
-            return Response(recorded, content_type=answers.XML)
+            return Response(recorded, content_type=markup.XML)
         if not segments:
-            return answers.document(minimal_api())
+            return markup.document(minimal_api())
         if len(segments) == 1 and segments[0] in COLLECTIONS:
-            return answers.document(markup.collection(COLLECTIONS[segments[0]], []))
-        return answers.absent().response
+            return markup.document(markup.collection(COLLECTIONS[segments[0]], []))
+        return markup.absent().response

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from ovirt_simulator.http.answers import fault, not_simulated
 from ovirt_simulator.http.call import Call
+from ovirt_simulator.http.markup import fault, not_simulated
 
 Record = TypeVar("Record")
 #: The texts that a field of a record has.
@@ -74,12 +74,12 @@ _ELSEWHERE = _words(
 
 
 def _host(call: Call, vm: Any) -> list[str]:
-    host = vm.host and call.queries.host(vm.host)
+    host = vm.host and call.state.hosts.get(vm.host)
     return [host.name] if host else []
 
 
 def _cluster(call: Call, record: Any) -> list[str]:
-    cluster = call.queries.cluster(record.cluster)
+    cluster = call.state.clusters.get(record.cluster)
     return [cluster.name] if cluster else []
 
 
@@ -112,7 +112,7 @@ _FIELDS: dict[str, dict[str, Read]] = {
         "tag": lambda _, host: host.tags,
         "status": _status,
         "cluster": _cluster,
-        "vm": lambda call, host: [vm.name for vm in call.queries.vms() if vm.host == host.id],
+        "vm": lambda call, host: [vm.name for vm in tuple(call.state.vms.values()) if vm.host == host.id],
     },
     "clusters": {"id": _attribute("id"), "name": _attribute("name")},
     "data centers": {"id": _attribute("id"), "name": _attribute("name")},

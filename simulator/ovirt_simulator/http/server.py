@@ -20,11 +20,10 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http import THREADS
 from ovirt_simulator.http.api import Api
 from ovirt_simulator.http.application import Answering, Application
-from ovirt_simulator.http.control import Control, EngineControl
+from ovirt_simulator.http.control import Control
 from ovirt_simulator.http.disturbances import Disturbances
 from ovirt_simulator.http.recording import Recording
-from ovirt_simulator.http.sso import SESSION_LIFETIME, Tokens
-from ovirt_simulator.http.users import Users, default_users
+from ovirt_simulator.http.sso import SESSION_LIFETIME, Tokens, Users, default_users
 
 #: The engine's `tcp-backlog`: this many connections wait to be accepted, or as many as somaxconn allows.
 _BACKLOG = 10_000
@@ -208,7 +207,7 @@ def serve(
     `UserError` when the address cannot be had.
     """
     tokens, disturbances = _session(password, users, token_lifetime)
-    control = EngineControl(tokens, disturbances, engine)
+    control = Control(tokens, disturbances, engine)
     return _serve(Api(engine), control, listen, certificate, tokens, disturbances, threads)
 
 
@@ -239,8 +238,7 @@ def _serve(
     disturbances: Disturbances,
     threads: int,
 ) -> Server:
-    chain = None if certificate is None else certificate.chain
-    application = Application(api, tokens, disturbances, control.tally, control, chain)
+    application = Application(api, tokens, disturbances, control.made, control)
     return Server(application, listen, certificate, tokens, disturbances, threads)
 
 

@@ -1,200 +1,256 @@
-"""The table of resources: what each address of the API below /ovirt-engine/api is, and what answers it.
+"""The table of resources: what is at each address of the API below /ovirt-engine/api, and what is done there.
 
-A list is one of entities at `ADDRESS/<id>`, if `get` stands there; actions are POSTs to `ADDRESS/NAME`. What
-an engine has besides, and the simulator has not, is refused with 501: collections that no line names, and
-methods that a line does not have.
+What an engine has besides, and the simulator has not, is refused with 501: collections that no line names,
+and methods that a line does not have. Actions are POSTs to `ADDRESS/<id>/NAME`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
 
-import msgspec
 from werkzeug.routing import Map, Rule
 
 from ovirt_simulator.core.affinity_commands import Members
-from ovirt_simulator.http.resources import (
-    access,
-    affinity_groups,
-    affinity_labels,
-    clusters,
-    events,
-    host_actions,
-    hosts,
-    infrastructure,
-    jobs,
-    options,
-    policies,
-    statistics,
-    tags,
-    vm_actions,
-    vms,
+from ovirt_simulator.http import commands, documents, records
+from ovirt_simulator.http import representations as shown
+from ovirt_simulator.http.bodies import (
+    boolean,
+    element,
+    id_of,
+    integer,
+    pairs,
+    text,
+    whole,
+)
+from ovirt_simulator.http.call import Call
+from ovirt_simulator.http.commands import acts, does
+from ovirt_simulator.http.fields import Shape, parent
+from ovirt_simulator.http.markup import absent
+from ovirt_simulator.http.resource import Action, Change, Ids, Resource
+from ovirt_simulator.http.sso import Permit
+
+_VM_DEVICES = Permit.EDIT_VM_PROPERTIES
+_VM_OWNER, _HOST_OWNER = (
+    documents.statistics_of(parent(tag, f"{tag}s", f"{tag}_id", followed=False)) for tag in ("vm", "host")
 )
 
-Answering: TypeAlias = "Callable[..., Any]"
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """What answers one method of an address: with its root element, its items, or a whole response."""
-
-    answer: Answering
-    #: The root element around the items of a list; None for what is no list.
-    root: str | None = None
-
-
-class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """A collection, with its entities and what can be done to them."""
-
-    address: str
-    #: The root element of the list, where it is not the last step of the address.
-    root: str = ""
-    #: What its entities are called in addresses: `<vm_id>`.
-    id: str = "entity_id"
-    list: Answering | None = None
-    post: Answering | None = None
-    get: Answering | None = None
-    put: Answering | None = None
-    delete: Answering | None = None
-    actions: Mapping[str, Answering] = {}
-
-    def answers(self) -> Iterator[tuple[str, str, Answer]]:
-        """Give method, address pattern and what answers it."""
-        entity = f"{self.address}/<{self.id}>"
-        if self.list is not None:
-            yield "GET", self.address, Answer(self.list, self.root or self.address.rpartition("/")[2])
-        for method, address, answer in (
-            ("POST", self.address, self.post),
-            ("GET", entity, self.get),
-            ("PUT", entity, self.put),
-            ("DELETE", entity, self.delete),
-        ):
-            if answer is not None:
-                yield method, address, Answer(answer)
-        for name, action in self.actions.items():
-            yield "POST", f"{entity}/{name}", Answer(action)
-
-
-_GROUP = "/clusters/<cluster_id>/affinitygroups/<group_id>"
-_LABEL = "/affinitylabels/<label_id>"
-_POLICY = "/schedulingpolicies/<policy_id>"
-
+# fmt: off
 RESOURCES = (
-    Resource(address="/datacenters", root="data_centers", id="data_center_id",
-             list=infrastructure.list_data_centers, get=infrastructure.get_data_center),
-    Resource(address="/datacenters/<data_center_id>/clusters", list=infrastructure.list_clusters),
-    Resource(address="/datacenters/<data_center_id>/networks", list=infrastructure.list_networks),
-    Resource(address="/networks", id="network_id",
-             list=infrastructure.list_networks, get=infrastructure.get_network),
-    Resource(address="/networks/<network_id>/vnicprofiles", root="vnic_profiles",
-             list=infrastructure.list_vnic_profiles_of),
-    Resource(address="/vnicprofiles", root="vnic_profiles", id="profile_id",
-             list=infrastructure.list_vnic_profiles, get=infrastructure.get_vnic_profile),
-    Resource(address="/clusters", id="cluster_id",
-             list=clusters.list_clusters, post=clusters.post_cluster,
-             delete=clusters.delete_cluster, get=clusters.get_cluster, put=clusters.put_cluster,
-             actions={"upgrade": clusters.upgrade}),
-    Resource(address="/clusters/<cluster_id>/networks", list=infrastructure.list_networks),
-    Resource(address="/clusters/<cluster_id>/permissions", list=access.list_of_cluster),
-    Resource(address="/clusters/<cluster_id>/affinitygroups", root="affinity_groups", id="group_id",
-             list=affinity_groups.list_groups, post=affinity_groups.post_group,
-             get=affinity_groups.get_group, put=affinity_groups.put_group,
-             delete=affinity_groups.delete_group),
-    Resource(address=f"{_GROUP}/vms", id="member_id",
-             list=affinity_groups.list_vms, post=affinity_groups.post_vm,
-             delete=affinity_groups.delete_member(Members.VMS)),
-    Resource(address=f"{_GROUP}/hosts", id="member_id",
-             list=affinity_groups.list_hosts, post=affinity_groups.post_host,
-             delete=affinity_groups.delete_member(Members.HOSTS)),
-    Resource(address=f"{_GROUP}/vmlabels", root="affinity_labels", id="member_id",
-             list=affinity_groups.list_vm_labels, post=affinity_groups.post_vm_label,
-             delete=affinity_groups.delete_member(Members.VM_LABELS)),
-    Resource(address=f"{_GROUP}/hostlabels", root="affinity_labels", id="member_id",
-             list=affinity_groups.list_host_labels, post=affinity_groups.post_host_label,
-             delete=affinity_groups.delete_member(Members.HOST_LABELS)),
-    Resource(address="/hosts", id="host_id", list=hosts.list_hosts, get=hosts.get_host,
-             actions={
-                 "activate": host_actions.activate,
-                 "deactivate": host_actions.deactivate,
-                 "upgradecheck": host_actions.upgrade_check,
-                 "upgrade": host_actions.upgrade,
-             }),
-    Resource(address="/hosts/<host_id>/statistics", id="statistic_id",
-             list=statistics.list_of_host, get=statistics.get_of_host),
-    Resource(address="/hosts/<host_id>/tags", list=tags.list_of_host),
-    Resource(address="/hosts/<host_id>/affinitylabels", root="affinity_labels", id="label_id",
-             list=affinity_labels.list_of_host, post=affinity_labels.post_to_host,
-             get=affinity_labels.get_label, delete=affinity_labels.delete_host),
-    Resource(address="/vms", id="vm_id", list=vms.list_vms, get=vms.get_vm, put=vms.put_vm,
-             post=vms.post_vm, delete=vms.delete_vm,
-             actions={
-                 "start": vm_actions.start,
-                 "stop": vm_actions.stop,
-                 "shutdown": vm_actions.shutdown,
-                 "suspend": vm_actions.suspend,
-                 "reboot": vm_actions.reboot,
-                 "reset": vm_actions.reset,
-                 "migrate": vm_actions.migrate,
-                 "cancelmigration": vm_actions.cancel_migration,
-             }),
-    Resource(address="/vms/<vm_id>/statistics", id="statistic_id",
-             list=statistics.list_of_vm, get=statistics.get_of_vm),
-    Resource(address="/vms/<vm_id>/permissions", list=access.list_of_vm, post=access.post_to_vm),
-    Resource(address="/vms/<vm_id>/tags", id="tag_id",
-             list=tags.list_of_vm, post=tags.post_to_vm, delete=tags.delete_of_vm),
-    Resource(address="/vms/<vm_id>/affinitylabels", root="affinity_labels", id="label_id",
-             list=affinity_labels.list_of_vm, post=affinity_labels.post_to_vm,
-             get=affinity_labels.get_label, delete=affinity_labels.delete_vm),
-    Resource(address="/vms/<vm_id>/diskattachments", root="disk_attachments", id="disk_id",
-             list=vms.list_disk_attachments, get=vms.get_disk_attachment,
-             post=vms.post_disk_attachment, delete=vms.delete_disk_attachment),
-    Resource(address="/vms/<vm_id>/nics", id="nic_id", list=vms.list_nics, get=vms.get_nic,
-             post=vms.post_nic, delete=vms.delete_nic),
-    Resource(address="/disks", id="disk_id", get=vms.get_disk),
-    Resource(address="/affinitylabels", root="affinity_labels", id="label_id",
-             list=affinity_labels.list_labels, post=affinity_labels.post_label,
-             get=affinity_labels.get_label, put=affinity_labels.put_label,
-             delete=affinity_labels.delete_label),
-    Resource(address=f"{_LABEL}/vms", id="vm_id",
-             list=affinity_labels.list_vms, post=affinity_labels.post_vm,
-             get=affinity_labels.get_vm, delete=affinity_labels.delete_vm),
-    Resource(address=f"{_LABEL}/hosts", id="host_id",
-             list=affinity_labels.list_hosts, post=affinity_labels.post_host,
-             get=affinity_labels.get_host, delete=affinity_labels.delete_host),
-    Resource(address="/schedulingpolicies", root="scheduling_policies", id="policy_id",
-             list=policies.list_policies, post=policies.post_policy, get=policies.get_policy,
-             put=policies.put_policy, delete=policies.delete_policy),
-    Resource(address=f"{_POLICY}/filters", id="unit_id",
-             list=policies.list_filters, post=policies.post_filter,
-             get=policies.get_filter, delete=policies.delete_part),
-    Resource(address=f"{_POLICY}/weights", id="unit_id",
-             list=policies.list_weights, post=policies.post_weight,
-             get=policies.get_weight, delete=policies.delete_part),
-    Resource(address=f"{_POLICY}/balances", id="unit_id",
-             list=policies.list_balances, post=policies.post_balance,
-             get=policies.get_balance, delete=policies.delete_part),
-    Resource(address="/schedulingpolicyunits", root="scheduling_policy_units", id="unit_id",
-             list=policies.list_units, get=policies.get_unit, delete=policies.delete_unit),
-    Resource(address="/tags", id="tag_id", list=tags.list_tags, post=tags.post_tag, get=tags.get_tag),
-    Resource(address="/users", id="user", list=access.list_users, get=access.get_user),
-    Resource(address="/users/<user>/permissions", list=access.list_of_user),
-    Resource(address="/users/<user>/roles", list=access.list_roles_of_user),
-    Resource(address="/permissions", list=access.list_of_all),
-    Resource(address="/roles", id="role_id", list=access.list_roles, get=access.get_role),
-    Resource(address="/roles/<role_id>/permits", list=access.list_permits),
-    Resource(address="/events", id="event_id",
-             list=events.list_events, post=events.post_event, get=events.get_event),
-    Resource(address="/jobs", id="job_id", list=jobs.list_jobs, get=jobs.get_job),
-    Resource(address="/options", id="name", get=options.get_option),
-)  # fmt: skip
+    Resource(address="/datacenters", shape=shown.DATA_CENTER, records=records.data_centers,
+             id="data_center_id", root="data_centers", search="data centers"),
+    Resource(address="/datacenters/<data_center_id>/clusters", shape=shown.CLUSTER, records=records.clusters,
+             home=lambda cluster: ("clusters", cluster.id), by_name=True, single=False),
+    # The state knows no other networks, and every data center and cluster has them.
+    *(Resource(address=address, shape=shown.NETWORK, records=records.table("networks"),
+               home=lambda network: ("networks", network.id), search="networks",
+               single=address == "/networks", unfiltered=True)
+      for address in ("/networks", "/datacenters/<data_center_id>/networks",
+                      "/clusters/<cluster_id>/networks")),
+    Resource(address="/networks/<network_id>/vnicprofiles", shape=shown.VNIC_PROFILE,
+             records=records.profiles_of_network,
+             root="vnic_profiles", home=lambda profile: ("vnicprofiles", profile.id), single=False,
+             unfiltered=True),
+    Resource(address="/vnicprofiles", shape=shown.VNIC_PROFILE, records=records.table("vnic_profiles"),
+             root="vnic_profiles", unfiltered=True),
+    Resource(address="/clusters", shape=shown.CLUSTER, records=records.clusters, id="cluster_id",
+             by_name=True, search="clusters",
+             post=Change(run=commands.add_cluster, permit=Permit.EDIT_CLUSTER_CONFIGURATION,
+                         takes={"name": text("name"), "data_center": element("data_center", "name")},
+                         past="cpu", needs={"name": "name", "data_center.id|name": "data_center"},
+                         status=201),
+             put=Change(run=commands.edit_cluster, permit=Permit.EDIT_CLUSTER_CONFIGURATION,
+                        takes={"name": text("name"), "description": text("description"),
+                               "comment": text("comment"), "ha_reservation": boolean("ha_reservation"),
+                               "count_threads_as_cores": boolean("threads_as_cores"),
+                               "memory_overcommit_percent": integer("memory_policy/over_commit/percent"),
+                               "policy": element("scheduling_policy", "name"),
+                               "properties": pairs("custom_scheduling_policy_properties/property")},
+                        past="cpu data_center upgrade_in_progress upgrade_percent_complete"),
+             delete=Change(run=does(lambda e: e.policies.remove_cluster, "cluster_id"),
+                           permit=Permit.EDIT_CLUSTER_CONFIGURATION),
+             actions={"upgrade": Action(run=commands.upgrade_cluster,
+                                        permit=Permit.EDIT_CLUSTER_CONFIGURATION,
+                                        takes={"action": text("upgrade_action"),
+                                               "percent": integer("upgrade_percent_complete")},
+                                        past="filter")}, outline=Shape("cluster", ())),
+    Resource(address="/clusters/<cluster_id>/affinitygroups", shape=documents.AFFINITY_GROUP,
+             records=records.groups, id="group_id", root="affinity_groups",
+             home=lambda group: ("clusters", group.cluster, "affinitygroups", group.id), by_name=True,
+             admins=True, missing=records.no_group,
+             post=Change(run=commands.add_group, permit=Permit.MANIPULATE_AFFINITY_GROUPS,
+                         takes=commands.GROUP_PARTS, past="broken comment", needs={"name": "name"},
+                         called="group", status=201),
+             put=Change(run=commands.edit_group, permit=Permit.MANIPULATE_AFFINITY_GROUPS,
+                        takes=commands.GROUP_PARTS, past="broken comment"),
+             delete=Change(run=does(lambda e: e.affinity_groups.remove, "group_id"),
+                           permit=Permit.MANIPULATE_AFFINITY_GROUPS)),
+    commands.group_members("vms", Members.VMS, shown.VM_OUTLINE, "vms", "vms"),
+    commands.group_members("hosts", Members.HOSTS, shown.HOST_OUTLINE, "hosts", "hosts"),
+    commands.group_members("vmlabels", Members.VM_LABELS, documents.AFFINITY_LABEL, "labels",
+                           "affinity_labels"),
+    commands.group_members("hostlabels", Members.HOST_LABELS, documents.AFFINITY_LABEL, "labels",
+                           "affinity_labels"),
+    # The host reboots unless it is not to.
+    Resource(address="/hosts", shape=shown.HOST, records=records.hosts, id="host_id", by_name=True,
+             search="hosts",
+             actions={"activate": acts(lambda e: e.hosts.activate, "host_id", Permit.MANIPULATE_HOST),
+                      "deactivate": acts(lambda e: e.hosts.deactivate, "host_id", Permit.MANIPULATE_HOST,
+                                         {"reason": text("reason")}, ""),
+                      "upgradecheck": acts(lambda e: e.host_upgrades.check, "host_id",
+                                           Permit.MANIPULATE_HOST),
+                      "upgrade": acts(lambda e: e.host_upgrades.upgrade, "host_id",
+                                      Permit.EDIT_HOST_CONFIGURATION, {"reboot": boolean("reboot")},
+                                      "image timeout")}, outline=shown.HOST_ACTED),
+    Resource(address="/hosts/<host_id>/statistics", shape=_HOST_OWNER, records=records.statistics,
+             id="statistic_id"),
+    Resource(address="/hosts/<host_id>/tags", shape=documents.TAG, records=records.tags_of, single=False,
+             admins=True),
+    Resource(address="/vms", shape=shown.VM, records=records.vms, id="vm_id", by_name=True, search="vms",
+             post=Change(run=commands.add_vm, permit=Permit.EDIT_VM_PROPERTIES, takes=commands.VM_PARTS,
+                         past=commands.VM_PAST, needs={"name": "name", "cluster.id|name": "cluster"},
+                         status=201),
+             put=Change(run=commands.edit_vm, permit=Permit.EDIT_VM_PROPERTIES, takes=commands.VM_PARTS,
+                        past=commands.VM_PAST),
+             delete=Change(run=does(lambda e: e.vms.remove, "vm_id"), permit=Permit.EDIT_VM_PROPERTIES),
+             actions={"start": Action(run=commands.start, permit=Permit.RUN_VM,
+                                      takes={"host_id": element("vm/placement_policy/hosts/host", "name")},
+                                      past=commands.START_PAST,
+                                      checks=True),
+                      "stop": acts(lambda e: e.vms.stop, "vm_id", Permit.STOP_VM),
+                      "shutdown": acts(lambda e: e.vms.shutdown, "vm_id", Permit.STOP_VM),
+                      "migrate": Action(run=commands.migrate, permit=Permit.MIGRATE_VM,
+                                        takes={"host_id": element("host", "name"),
+                                               "cluster_id": id_of("cluster"), "force": boolean("force"),
+                                               "closure": boolean("migrate_vms_in_affinity_closure")},
+                                        past="filter", checks=True),
+                      "cancelmigration": acts(lambda e: e.vms.cancel_migration, "vm_id", Permit.MIGRATE_VM)},
+             outline=shown.VM_ACTED),
+    Resource(address="/vms/<vm_id>/statistics", shape=_VM_OWNER, records=records.statistics,
+             id="statistic_id"),
+    Resource(address="/vms/<vm_id>/permissions", shape=documents.PERMISSION, records=records.permissions,
+             single=False,
+             post=Change(run=commands.grant, permit=Permit.MANIPULATE_PERMISSIONS,
+                         takes={"role": element("role", "name"), "user": id_of("user"),
+                                "group": id_of("group")}, needs={"role.id|name": "role"}, status=201)),
+    Resource(address="/vms/<vm_id>/tags", shape=documents.TAG, records=records.tags_of, id="tag_id",
+             single=False, admins=True,
+             post=Change(run=commands.attach_tag, permit=Permit.TAG_MANAGEMENT, takes={"tag": whole("name")},
+                         status=201),
+             delete=Change(run=does(lambda e: e.tags.detach, "tag_id", "vm_id"),
+                           permit=Permit.TAG_MANAGEMENT)),
+    Resource(address="/vms/<vm_id>/diskattachments", shape=shown.DISK_ATTACHMENT,
+             records=records.of_vm("disks"), id="disk_id", root="disk_attachments",
+             post=Change(run=commands.attach_disk, permit=_VM_DEVICES,
+                         takes={"id": id_of("disk"), "bootable": boolean("bootable")},
+                         past="active interface", needs={"disk.id": "id"}, status=201),
+             delete=Change(run=does(lambda e: e.devices.detach_disk, "vm_id", "disk_id"),
+                           permit=_VM_DEVICES)),
+    Resource(address="/vms/<vm_id>/nics", shape=shown.NIC, records=records.of_vm("nics"), id="nic_id",
+             post=Change(run=commands.add_nic, permit=_VM_DEVICES,
+                         takes={"name": text("name"), "vnic_profile": id_of("vnic_profile")},
+                         needs={"name": "name"}, status=201),
+             delete=Change(run=does(lambda e: e.devices.remove_nic, "vm_id", "nic_id"), permit=_VM_DEVICES)),
+    # What VMs have of a disk, if any has it.
+    Resource(address="/disks", shape=shown.DISK,
+             records=records.disks,
+             listed=False, unfiltered=True),
+    Resource(address="/affinitylabels", shape=documents.AFFINITY_LABEL, records=records.labels, id="label_id",
+             root="affinity_labels", by_name=True, admins=True,
+             post=Change(run=does(lambda e: e.labels.add), permit=Permit.TAG_MANAGEMENT,
+                         takes=commands.LABEL_PARTS, past="comment description", needs={"name": "name"},
+                         called="label", status=201),
+             put=Change(run=does(lambda e: e.labels.edit, "label_id"), permit=Permit.TAG_MANAGEMENT,
+                        takes=commands.LABEL_PARTS, past="comment description"),
+             delete=Change(run=does(lambda e: e.labels.remove, "label_id"), permit=Permit.TAG_MANAGEMENT,
+                           checks=True)),
+    *commands.label_members("vms", "vm_id", shown.VM_MENTION),
+    *commands.label_members("hosts", "host_id", shown.HOST_MENTION),
+    # Filters, weights and balance in the body are ignored, as the engine ignores them.
+    Resource(address="/schedulingpolicies", shape=documents.SCHEDULING_POLICY,
+             records=records.table("policies"), id="policy_id", root="scheduling_policies", admins=True,
+             post=Change(run=does(lambda e: e.policies.add), permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION,
+                         takes=commands.POLICY_PARTS, past="balances filters weight", needs={"name": "name"},
+                         called="policy", status=201),
+             put=Change(run=does(lambda e: e.policies.edit, "policy_id"),
+                        permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION, takes=commands.POLICY_PARTS,
+                        past="balances filters weight"),
+             delete=Change(run=does(lambda e: e.policies.remove, "policy_id"),
+                           permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION)),
+    commands.policy_parts("filters", documents.FILTER, {"position": integer("position")},
+                          lambda e: e.policies.add_filter),
+    commands.policy_parts("weights", documents.WEIGHT, {"factor": integer("factor")},
+                          lambda e: e.policies.add_weight),
+    commands.policy_parts("balances", documents.BALANCE, {}, lambda e: e.policies.set_balance),
+    Resource(address="/schedulingpolicyunits", shape=documents.SCHEDULING_POLICY_UNIT,
+             records=records.table("units"), id="unit_id", root="scheduling_policy_units", admins=True,
+             delete=Change(run=does(lambda e: e.policies.delete_unit, "unit_id"),
+                           permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION)),
+    Resource(address="/tags", shape=documents.TAG, records=records.tags, admins=True,
+             post=Change(run=does(lambda e: e.tags.add), permit=Permit.TAG_MANAGEMENT,
+                         takes={"name": text("name")}, needs={"name": "name"}, status=201)),
+    Resource(address="/users", shape=documents.USER, records=records.users, id="user", search="users"),
+    Resource(address="/users/<user>/permissions", shape=documents.PERMISSION, records=records.permissions,
+             single=False),
+    Resource(address="/users/<user>/roles", shape=documents.ROLE, records=records.roles, single=False),
+    Resource(address="/permissions", shape=documents.PERMISSION, records=records.permissions, single=False),
+    Resource(address="/clusters/<cluster_id>/permissions", shape=documents.PERMISSION,
+             records=records.permissions, single=False),
+    Resource(address="/roles", shape=documents.ROLE, records=records.roles),
+    Resource(address="/roles/<role_id>/permits", shape=documents.PERMIT, records=records.permits,
+             single=False),
+    Resource(address="/events", shape=documents.EVENT, records=records.event, id="event_id", search="events",
+             post=Change(run=commands.add_event, permit=Permit.INJECT_EXTERNAL_EVENTS,
+                         takes={"origin": text("origin"), "severity": text("severity"),
+                                "custom_id": integer("custom_id"), "description": text("description"),
+                                "flood_rate": integer("flood_rate"), "custom_data": text("custom_data"),
+                                "correlation_id": text("correlation_id"), "time": commands.time("time"),
+                                **{name: id_of(name) for name in ("cluster", "data_center", "host", "vm")},
+                                "user": id_of("user")},
+                         past=commands.EVENT_PAST,
+                         needs={name: name for name in ("origin", "severity", "custom_id", "description")},
+                         status=201, checks=True)),
+    Resource(address="/jobs", shape=documents.JOB,
+             records=lambda call, _: {job.id: job for job in call.engine.queries.jobs()}, search="jobs",
+             admins=True),
+)
+# fmt: on
+# fmt: on
 
 
 @cache
 def routes() -> Map:
     """Give the map from address and method to what answers it; all servers share it."""
-    found = {("GET", "/"): Answer(infrastructure.get_api)}
+    found: dict[tuple[str, str], tuple[Callable[[Call, Ids], Any], str | None]] = {}
     for resource in RESOURCES:
-        found |= {(method, address): answer for method, address, answer in resource.answers()}
+        entity = f"{resource.address}/<{resource.id}>"
+        root = resource.root or resource.address.rpartition("/")[2]
+        if resource.listed:
+            found["GET", resource.address] = resource.list, root
+        if resource.single:
+            found["GET", entity] = resource.get, None
+        for method, address in (("POST", resource.address), ("PUT", entity), ("DELETE", entity)):
+            change: Change | None = getattr(resource, method.lower())
+            if change is not None:
+                found[method, address] = partial(resource.carry_out, method=method, change=change), None
+        for name in resource.actions:
+            found["POST", f"{entity}/{name}"] = partial(resource.act, name=name), None
+    found["GET", "/"] = lambda call, _: documents.api(call, len(records.users(call, {}))), None
+    found["GET", "/options/<name>"] = _option, None
     rules = [Rule(address, endpoint=answer, methods=[method]) for (method, address), answer in found.items()]
     return Map(rules, strict_slashes=False, merge_slashes=False)
+
+
+#: The engine's options that concern scheduling, as they are shipped (its 0000_config.sql).
+_FOR_ADMINISTRATORS = {"SchedulerAllowOverBooking": "false", "SpeedOptimizationSchedulingThreshold": "10"}
+#: VMs have whatever custom properties they are given here.
+_FOR_ALL = {"MaxVmNameLength": "64", "UserDefinedVMProperties": "", "UserSessionTimeOutInterval": "30"}
+
+
+def _option(call: Call, of: Ids) -> str:
+    """Give an option; one that the API shows nobody, or does not know, is absent."""
+    options = _FOR_ALL | (_FOR_ADMINISTRATORS if call.user.admin else {})
+    if of["name"] not in options:
+        raise absent()
+    return documents.option(of["name"], options[of["name"]])

@@ -99,7 +99,12 @@ class Scheduler:
     def _filtered(self, snapshot: Snapshot, request: Request, action: str) -> tuple[Host, ...]:
         hosts = request.candidates(snapshot)
         if not hosts:
-            raise rejections.no_hosts()
+            raise rejections.Rejected(
+                rejections.Message(
+                    "There are no hosts to use. Check that the cluster contains at least one host in Up"
+                    " state."
+                )
+            )
         enabled = {entry.unit for entry in self._policy(self._cluster(request)).filters}
         if request.without_vm_affinity:
             enabled.discard(built_in.VM_AFFINITY_FILTER)

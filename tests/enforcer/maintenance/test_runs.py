@@ -104,7 +104,7 @@ def test_it_is_shown_as_an_upgrade_with_how_far_it_is(tmp_path: Path) -> None:
         assert upgrade_shown(played) == (True, "maintenance-run")
         played.engine.upgrades.finish(CLUSTER)  # as after a restart of the engine
         played.play(LONG, reached=lambda: phases(played)[1] == "working")
-        assert played.engine.queries.cluster(CLUSTER).upgrade_percent == 50
+        assert played.engine.queries.state.clusters[CLUSTER].upgrade_percent == 50
         played.play(LONG)
         assert_well_ended(played)
 

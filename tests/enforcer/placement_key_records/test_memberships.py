@@ -187,7 +187,7 @@ def test_it_is_found_though_the_vm_has_gone_on_or_back(bench: Bench) -> None:
 def test_what_somebody_wanted_is_no_loss(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     bench.cycles()
     bench.engine.affinity_groups.remove_member("g1", Members.VMS, "v1")  # within its cluster
-    bench.engine.labels.remove_vm("ours", "v1")
+    bench.engine.labels.remove_member("ours", "vms", "v1")
     bench.put("v3", "c2")  # a member of nothing
     bench.engine.affinity_groups.remove("g2")
     bench.cycles()
@@ -225,7 +225,7 @@ def test_an_entry_goes_when_the_vm_is_a_member_of_that_name_again(bench: Bench) 
     bench.cycles()
     bench.put("v1", "c2")
     bench.cycles(3)
-    bench.engine.labels.add_vm("ours", "v1")
+    bench.engine.labels.add_member("ours", "vms", "v1")
     bench.engine.affinity_groups.remove("g1")
     bench.cycles(1)
     assert bench.lost() == {"web": ({"near"}, set())}, "off has that label"
@@ -243,7 +243,7 @@ def test_a_second_loss_is_reported_like_the_first(bench: Bench, caplog: pytest.L
         bench.put("v1", "c2")
         bench.cycles(3)
         bench.put("v1", "c1")
-        bench.engine.labels.add_vm("ours", "v1")
+        bench.engine.labels.add_member("ours", "vms", "v1")
         bench.engine.affinity_groups.add_member("g1", Members.VMS, "v1")
         bench.cycles(3)
         assert bench.lost() == {}

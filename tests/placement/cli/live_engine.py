@@ -18,7 +18,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.application import Application
 from ovirt_simulator.http.server import Server, serve
-from ovirt_simulator.http.users import Users
+from ovirt_simulator.http.sso import Users
 from tests.placement.cli.documents import plain
 
 PASSWORD = "password"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.entities import Host, Vm
+from ovirt_simulator.core.entities import Host, Job, Vm
 from ovirt_simulator.core.events import EventCode
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
@@ -52,3 +52,7 @@ def refused(command: Any, *arguments: Any, **options: Any) -> Rejected:
     with pytest.raises(Rejected) as caught:
         command(*arguments, **options)
     return caught.value
+
+
+def job(engine: Engine, job_id: str) -> Job:
+    return next(job for job in engine.queries.jobs() if job.id == job_id)

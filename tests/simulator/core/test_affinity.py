@@ -56,7 +56,7 @@ def test_an_edit_keeps_what_it_does_not_say_and_replaces_whole_lists() -> None:
     assert (edited.vms, edited.hosts, edited.vms_rule, edited.description) == ((), ("h1",), TOGETHER, "new")
     assert engines.codes(engine) == [10352]
     engine.affinity_groups.remove("g")
-    assert engine.queries.affinity_group("g") is None
+    assert engine.queries.state.groups.get("g") is None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_single_members_are_added_unchecked() -> None:
     engine.affinity_groups.add_member("g", Members.VMS, "b")
     engine.affinity_groups.add_member("g", Members.HOSTS, "far")
     engine.affinity_groups.add_member("g", Members.VM_LABELS, "l")
-    changed = engine.queries.affinity_group("g")
+    changed = engine.queries.state.groups.get("g")
     assert changed is not None
     assert (changed.vms, changed.hosts, changed.vm_labels) == (("a", "foreign", "b"), ("far",), ("l",))
     assert engines.codes(engine) == [10352] * 4
@@ -160,22 +160,22 @@ def test_labels() -> None:
     engine = small(group("g", TOGETHER, "a", vm_labels=("l",)), label("l"))
     added = engine.labels.add("fast", vms=["a"])
     assert engines.refused(engine.labels.add, "fast").http_status == 409
-    engine.labels.add_vm(added.id, "b")
-    engine.labels.add_host(added.id, "h1")
-    engine.labels.remove_vm(added.id, "a")
-    found = engine.queries.affinity_label(added.id)
+    engine.labels.add_member(added.id, "vms", "b")
+    engine.labels.add_member(added.id, "hosts", "h1")
+    engine.labels.remove_member(added.id, "vms", "a")
+    found = engine.queries.state.labels.get(added.id)
     assert found is not None
     assert (found.vms, found.hosts) == (("b",), ("h1",))
     assert engines.refused(engine.labels.remove, added.id).http_status == 409
     with pytest.raises(NotFound):
-        engine.labels.remove_vm(added.id, "a")
+        engine.labels.remove_member(added.id, "vms", "a")
     with pytest.raises(NotFound):
-        engine.labels.add_host(added.id, "h9")
+        engine.labels.add_member(added.id, "hosts", "h9")
     renamed = engine.labels.edit(added.id, name="slow", vms=[], hosts=[])
     assert (renamed.name, renamed.vms) == ("slow", ())
     engine.labels.remove(added.id)
     engine.labels.remove("l")
-    left = engine.queries.affinity_group("g")
+    left = engine.queries.state.groups.get("g")
     assert left is not None
     assert left.vm_labels == ()
     assert engines.codes(engine) == [10380, 10382, 10382, 10382, 10382, 10384, 10384]

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_simulator.core.entities import Event
 from ovirt_simulator.core.external_events import ExternalEvent
-from ovirt_simulator.core.rejections import NotFound
 from ovirt_simulator.core.settings import Settings
 from tests.builders import host, vm
 from tests.simulator.core import engines
@@ -48,20 +46,20 @@ def test_ids_become_visible_out_of_order_but_all_do() -> None:
     assert [event.id for event in engine.queries.events()] == list(range(40, 0, -1))
 
 
-def test_an_event_that_does_not_show_yet_has_no_address_either() -> None:
+def test_an_event_may_show_late() -> None:
     settings = Settings(late_event_probability=1.0, late_event_seconds=3.0)
     engine = engines.engine(host("h1"), settings=settings)
     engine.labels.add("label")
-    assert engine.queries.event(1) is None
+    assert engine.queries.events() == ()
     engine.advance(3)
-    assert engine.queries.event(1) is not None
+    assert [event.id for event in engine.queries.events()] == [1]
 
 
 def test_the_author_of_an_event_finds_it_at_once() -> None:
     settings = Settings(late_event_probability=1.0, late_event_seconds=3.0)
     engine = engines.engine(host("h1"), settings=settings)
     event = engine.events.add(external())
-    assert engine.queries.event(event.id) == event
+    assert engine.queries.events() == (event,)
 
 
 def test_an_external_event_is_kept_as_it_was_reported() -> None:
@@ -82,10 +80,9 @@ def test_the_code_reports_the_severity(severity: str, code: int) -> None:
     assert engine.events.add(external(severity=severity)).code == code
 
 
-def test_origin_and_custom_id_are_unique_even_against_dismissed_events() -> None:
+def test_origin_and_custom_id_are_unique() -> None:
     engine = engines.engine(host("h1"))
-    event = engine.events.add(external())
-    engine.events.remove(event.id)
+    engine.events.add(external())
     refusal = engines.refused(engine.events.add, external())
     assert refusal.http_status == 400
     assert refusal.detail == (
@@ -113,17 +110,3 @@ def test_an_event_with_another_custom_id_floods_nothing() -> None:
     assert engine.events.add(external()).flood_rate == 30
     engine.events.add(external(custom_id=2))
     assert len(engine.queries.events()) == 2
-
-
-def test_a_dismissed_event_leaves_the_list_but_not_its_address() -> None:
-    engine = engines.engine(host("h1"))
-    event = engine.events.add(external())
-    engine.events.remove(event.id)
-    assert engine.queries.events() == ()
-    dismissed = engine.queries.event(event.id)
-    assert isinstance(dismissed, Event)
-    assert dismissed.dismissed
-    engine.events.undelete()
-    assert engine.queries.events() == (event,)
-    with pytest.raises(NotFound):
-        engine.events.remove(99)

@@ -26,7 +26,7 @@ def test_maintenance_drains_the_host_first() -> None:
         "Migration initiated by system (VM: a, Source: h1, Destination: h2,"
         " Reason: Host preparing for maintenance)."
     )
-    done = engine.queries.job(job.id)
+    done = engines.job(engine, job.id)
     assert done is not None
     assert done.status == "finished"
 
@@ -85,7 +85,7 @@ def test_activation_ends_preparing_for_maintenance() -> None:
     engine.advance(60)
     assert engines.host(engine, "h1").status == "up"
     assert engines.where(engine, "a") == ("up", "h1")
-    done = engine.queries.job(job.id)
+    done = engines.job(engine, job.id)
     assert done is not None
     assert done.status == "aborted"
 

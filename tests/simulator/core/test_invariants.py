@@ -83,7 +83,7 @@ class Administration(RuleBasedStateMachine):
 
     @invariant()
     def memory_is_taken_by_those_who_are_there_or_on_their_way(self) -> None:
-        for known in self.engine.queries.hosts():
+        for known in self.engine.queries.state.hosts.values():
             taken = sum(
                 taken_mb(v) for v in self.engine.queries.vms() if known.id in (v.host, v.migrating_to)
             )
@@ -99,9 +99,9 @@ class Administration(RuleBasedStateMachine):
 
     @invariant()
     def nothing_happens_on_a_host_in_maintenance(self) -> None:
-        for known in self.engine.queries.hosts():
+        for known in self.engine.queries.state.hosts.values():
             if known.status == "maintenance":
-                assert self.engine.queries.host_summary(known.id).total == 0
+                assert self.engine.queries.host_summary(known.id)[2] == 0
 
     @invariant()
     def hard_rules_are_satisfied_by_all_that_is_scheduled(self) -> None:
@@ -122,7 +122,7 @@ class Administration(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Once hosts answer and faults are over, everything comes to rest, but for what hangs."""
         self.engine.faults.clear()
-        for known in self.engine.queries.hosts():
+        for known in self.engine.queries.state.hosts.values():
             self.engine.hosts.recover(known.id)
         for known in self.engine.queries.vms():
             with contextlib.suppress(Rejected):

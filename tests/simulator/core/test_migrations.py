@@ -164,7 +164,7 @@ def test_a_failure_everywhere_leaves_the_vm_where_it_was() -> None:
     assert engines.where(engine, "v") == ("up", "h1")
     assert engines.codes(engine) == [62, 128, 62, 128, 65]
     assert engines.host(engine, "h2").free_mb == free
-    done = engine.queries.job(job.id)
+    done = engines.job(engine, job.id)
     assert done is not None
     assert done.status == "failed"
 
@@ -251,20 +251,3 @@ def test_a_closure_moves_together() -> None:
     engine.vms.migrate("a", host_id="h3", closure=True)
     engine.advance(60)
     assert {v.id: v.host for v in engine.queries.vms()} == {"a": "h3", "b": "h3", "c": None, "d": "h1"}
-
-
-def test_targets_are_judged_by_internal_filters_and_may_be_the_source() -> None:
-    engine = engines.engine(
-        host("h1"),
-        host("h2"),
-        host("h3", free_mb=100),
-        vm("a", "h1"),
-        vm("b", "h1"),
-        vm("x", "h2"),
-        group("g1", TOGETHER, "a b"),
-        group("g2", APART, "b x"),
-    )
-    names = [h.id for h in engine.queries.migration_targets(["x"])]
-    assert names == ["h2"]
-    assert [h.id for h in engine.queries.migration_targets(["a"])] == ["h1"]
-    assert [h.id for h in engine.queries.migration_targets(["a"], closure=True)] == ["h1"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.settings import Settings
 from tests.builders import host, vm
 from tests.simulator.core import engines
@@ -92,7 +93,9 @@ def test_a_vm_whose_use_nobody_knows_uses_something_once_it_runs() -> None:
 
 def test_a_host_counts_its_vms() -> None:
     engine = engines.engine(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"))
+    engine.faults.next_migrations(MigrationFault(slow=10))
     engine.vms.migrate("a", host_id="h2")
-    source, target = engine.queries.host_summary("h1"), engine.queries.host_summary("h2")
-    assert (source.active, source.migrating, source.total) == (2, 1, 2)
-    assert (target.active, target.migrating, target.total) == (0, 1, 0)
+    assert engine.queries.host_summary("h1") == (2, 0, 2), "hosts have not reported it yet"
+    engine.advance(3.1)
+    assert engine.queries.host_summary("h1") == (2, 1, 2)
+    assert engine.queries.host_summary("h2") == (0, 1, 0)

@@ -75,8 +75,8 @@ def test_four_fields_are_mandatory(server: Server, missing: str) -> None:
     fields = {"origin": "test", "severity": "normal", "custom_id": "1", "description": "d"}
     body = "".join(f"<{tag}>{value}</{tag}>" for tag, value in fields.items() if tag != missing)
     reply = request(f"{server.api_url}/events", "POST", f"<event>{body}</event>")
-    assert (reply.status, reply.xml.findtext("reason")) == (400, "Incomplete parameters")
-    assert reply.xml.findtext("detail") == f"Event [{missing}] required for add"
+    assert (reply.status, reply.xml.findtext("reason")) == (400, "Input validation failed.")
+    assert reply.xml.findtext("detail") == f"Parameter 'event.{missing}' is mandatory but was not provided."
 
 
 def test_adding_answers_201_and_a_wrong_word_400(server: Server) -> None:
@@ -84,7 +84,7 @@ def test_adding_answers_201_and_a_wrong_word_400(server: Server) -> None:
     body = f"<event>{fields}</event>"
     assert request(f"{server.api_url}/events", "POST", body.format("error", 1)).status == 201
     wrong = request(f"{server.api_url}/events", "POST", body.format("loud", 2))
-    assert (wrong.status, wrong.xml.findtext("reason")) == (400, "Invalid Enum value")
+    assert (wrong.status, wrong.xml.findtext("reason")) == (400, "Invalid value")
     assert request(f"{server.api_url}/events", "POST", body.format("error", "x")).status == 400
 
 

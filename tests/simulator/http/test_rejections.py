@@ -207,13 +207,11 @@ def test_only_the_external_scheduler_refuses() -> None:
         try:
             with pytest.raises(Error) as caught:
                 sdk.system_service().vms_service().vm_service("v1").migrate()
-            targets = sdk.system_service().hosts_service().list(query={"migration_target_of": "v1"})
         finally:
             sdk.close()
             server.close()
     assert (caught.value.code, caught.value.fault.detail) == (400, "[]")
     assert proxy.filtered == [("v1", ("h2",))], "asked once, for the hosts that the internal filters left"
-    assert {target.id for target in targets} >= {"h2"}
 
 
 def test_each_refusal_is_logged(sdk: Connection) -> None:

@@ -11,8 +11,7 @@ from ovirtsdk4 import AuthError, Connection, Error
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
-from ovirt_simulator.http.sso import LoginError, Tokens
-from ovirt_simulator.http.users import default_users
+from ovirt_simulator.http.sso import LoginError, Tokens, default_users
 from tests.simulator.http.plain import Reply, request
 
 

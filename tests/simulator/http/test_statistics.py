@@ -6,7 +6,7 @@ import pytest
 from lxml import etree
 from ovirtsdk4 import Connection, types
 
-from ovirt_simulator.http.render.statistic import statistic_id, two_digits
+from ovirt_simulator.http.documents import statistic_id, two_digits
 from ovirt_simulator.http.server import Server
 from tests.simulator.http.plain import request
 from tests.simulator.http.recordings import SMALL

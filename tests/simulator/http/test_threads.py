@@ -22,8 +22,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbances
 from ovirt_simulator.http.server import Server, serve
-from ovirt_simulator.http.sso import Tokens
-from ovirt_simulator.http.users import default_users
+from ovirt_simulator.http.sso import Tokens, default_users
 from tests.builders import cluster, host, snapshot, vm
 from tests.simulator.http.plain import request
 from tests.simulator.http.refusing_proxy import RefusingProxy

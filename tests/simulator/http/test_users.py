@@ -10,7 +10,7 @@ from ovirtsdk4 import AuthError, Connection, Error, types
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
-from ovirt_simulator.http.users import Permit, User, default_users
+from ovirt_simulator.http.sso import Permit, User, default_users
 from tests.simulator.http.plain import request
 
 

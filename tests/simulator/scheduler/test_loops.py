@@ -65,7 +65,7 @@ def test_an_empty_answer_ends_the_cycle_for_every_cluster_after(proxy: Proxy) ->
 
 def test_a_policy_without_balance_breaks_balancing(proxy: Proxy) -> None:
     engine = balancing(proxy)
-    (policy,) = [p for p in engine.queries.scheduling_policies() if not p.locked]
+    (policy,) = [p for p in engine.queries.state.policies.values() if not p.locked]
     assert policy.balance is not None
     engine.policies.remove_unit(policy.id, policy.balance)
     engine.advance(120)

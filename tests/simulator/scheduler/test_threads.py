@@ -59,7 +59,7 @@ def test_clients_and_the_clock_do_not_spoil_each_other(proxy: Proxy) -> None:
     )
 
     def read_and_keep_all(names: list[str], hosts: list[str], *_: object) -> object:
-        assert engine.queries.hosts()
+        assert engine.queries.state.hosts.values()
         return reply(hosts)
 
     proxy.run_filters = read_and_keep_all
@@ -75,7 +75,7 @@ def test_clients_and_the_clock_do_not_spoil_each_other(proxy: Proxy) -> None:
         ticking.result(60)
     come_to_rest(engine, begun)
     assert sum(call[0] == "runFilters" for call in proxy.calls) > 10
-    for known in engine.queries.hosts():
+    for known in engine.queries.state.hosts.values():
         vms = [v for v in engine.queries.vms() if known.id in (v.host, v.migrating_to)]
         assert known.free_mb == FREE - sum(map(taken_mb, vms)) >= 0
     assert {v.status for v in engine.queries.vms()} <= {"up", "down", "suspended"}

@@ -28,11 +28,11 @@ def findings(live: LiveEngine, *arguments: str) -> list[str]:
 
 def unit_id(engine: Engine, kind: UnitType, name: str) -> str:
     (found,) = (
-        unit.id for unit in engine.queries.scheduling_policy_units() if (unit.type, unit.name) == (kind, name)
+        unit.id for unit in engine.queries.state.units.values() if (unit.type, unit.name) == (kind, name)
     )
     return found
 
 
 def policy_id(engine: Engine, name: str = "ovirt-placement") -> str:
-    (found,) = (policy.id for policy in engine.queries.scheduling_policies() if policy.name == name)
+    (found,) = (policy.id for policy in engine.queries.state.policies.values() if policy.name == name)
     return found

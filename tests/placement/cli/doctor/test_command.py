@@ -21,8 +21,8 @@ from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.pauses import PauseStore
-from ovirt_simulator.http.render import root
-from ovirt_simulator.http.users import Permit, User
+from ovirt_simulator.http import documents
+from ovirt_simulator.http.sso import Permit, User
 from tests.builders import cluster, host, snapshot
 from tests.placement.cli.doctor.examining import EMPTY, RULED, findings
 from tests.placement.cli.live_engine import LiveEngine, Starting
@@ -181,7 +181,7 @@ def test_clock_that_differs(starting: Starting, seconds: int, word: str) -> None
 
 
 def test_engine_that_is_too_old(starting: Starting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(root, "VERSION", ("4", "3", "10", "ovirt-engine-4.3.10"))
+    monkeypatch.setattr(documents, "VERSION", ("4", "3", "10", "ovirt-engine-4.3.10"))
     with starting(EMPTY) as live:
         (what,) = findings(live)
     assert what.startswith("the engine is 4.3, older than 4.4")

@@ -11,7 +11,7 @@ import pytest
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import UnitType
-from ovirt_simulator.http.users import User, default_users
+from ovirt_simulator.http.sso import User, default_users
 from tests.builders import SOFT_TOGETHER, cluster, group, label, snapshot, vm
 from tests.placement.cli.doctor.examining import EMPTY, RULED, findings, policy_id, unit_id
 from tests.placement.cli.live_engine import LiveEngine, Starting

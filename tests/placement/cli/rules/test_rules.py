@@ -52,7 +52,7 @@ def test_a_rule_is_added_shown_changed_and_removed(live: LiveEngine) -> None:
 
 def test_a_vm_that_gets_the_tag_later_joins(live: LiveEngine) -> None:
     live.run(0, *ADD, "tag:web", "--most", "2")
-    tag = next(one.id for one in live.engine.queries.tags() if one.name == "web")
+    tag = next(one.id for one in live.engine.queries.state.tags.values() if one.name == "web")
     live.engine.tags.attach(tag, "db1")
     (one,) = live.data(0, "rules", "list")["rules"]
     assert sorted(one["record"]["vms"]) == ["db1", "web1", "web2", "web3"]

@@ -45,23 +45,23 @@ OUR_WEIGHTS = {
 
 
 def policy_named(engine: Engine, name: str) -> SchedulingPolicy:
-    (found,) = (policy for policy in engine.queries.scheduling_policies() if policy.name == name)
+    (found,) = (policy for policy in engine.queries.state.policies.values() if policy.name == name)
     return found
 
 
 def filters(engine: Engine, policy: SchedulingPolicy) -> list[str]:
-    names = {unit.id: unit.name for unit in engine.queries.scheduling_policy_units()}
+    names = {unit.id: unit.name for unit in engine.queries.state.units.values()}
     return [names[entry.unit] for entry in policy.filters]
 
 
 def weights(engine: Engine, policy: SchedulingPolicy) -> dict[str, int]:
-    names = {unit.id: unit.name for unit in engine.queries.scheduling_policy_units()}
+    names = {unit.id: unit.name for unit in engine.queries.state.units.values()}
     return {names[entry.unit]: entry.factor for entry in policy.weights}
 
 
 def balance(engine: Engine, policy: SchedulingPolicy) -> str | None:
     return next(
-        (unit.name for unit in engine.queries.scheduling_policy_units() if unit.id == policy.balance), None
+        (unit.name for unit in engine.queries.state.units.values() if unit.id == policy.balance), None
     )
 
 
@@ -69,7 +69,7 @@ def unit_id(engine: Engine, name: str, kind: UnitType | None = None) -> str:
     """Of a filter and a weight that share their name, the kind says which."""
     (found,) = (
         unit.id
-        for unit in engine.queries.scheduling_policy_units()
+        for unit in engine.queries.state.units.values()
         if unit.name == name and kind in {None, unit.type}
     )
     return found
@@ -86,6 +86,6 @@ def check_complete(engine: Engine, name: str = "ovirt-placement") -> None:
 
 def cluster_policy(engine: Engine, cluster_id: str) -> str:
     (found,) = (each.policy_id for each in engine.queries.clusters() if each.id == cluster_id)
-    policy = engine.queries.scheduling_policy(found)
+    policy = engine.queries.state.policies.get(found)
     assert policy is not None
     return policy.name

@@ -49,7 +49,7 @@ def assigned(live: LiveEngine) -> list[str]:
 
 def every_policy(live: LiveEngine) -> dict[str, object]:
     """All policies, whatever the order of their units."""
-    return {policy.name: _ordered(policy) for policy in live.engine.queries.scheduling_policies()}
+    return {policy.name: _ordered(policy) for policy in live.engine.queries.state.policies.values()}
 
 
 def _ordered(policy: SchedulingPolicy) -> tuple[object, ...]:

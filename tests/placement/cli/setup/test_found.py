@@ -128,7 +128,7 @@ def test_the_unit_of_ha_admission_control_comes_where_it_is_asked_for(starting: 
         (what,) = [one for one in findings(live) if "cluster blue: its policy ovirt-placement has Ha" in one]
         assert what.endswith("refuses nothing there: the cluster has no HA reservation")
         live.run(0, "setup", "--undo")
-        assert all(one.name != "ovirt-placement" for one in live.engine.queries.scheduling_policies())
+        assert all(one.name != "ovirt-placement" for one in live.engine.queries.state.policies.values())
 
 
 def test_hard_and_soft_admission_control_take_each_others_place(starting: Starting) -> None:
@@ -149,7 +149,7 @@ def test_hard_and_soft_admission_control_take_each_others_place(starting: Starti
             live.run(0, "setup")
             assert live.changes == []
         live.run(0, "setup", "--undo")
-        assert all(one.name != "ovirt-placement" for one in live.engine.queries.scheduling_policies())
+        assert all(one.name != "ovirt-placement" for one in live.engine.queries.state.policies.values())
 
 
 def test_the_engines_own_policies_are_locked(live: LiveEngine) -> None:

@@ -28,7 +28,7 @@ def live(starting: Starting) -> Iterator[LiveEngine]:
 
 
 def names(live: LiveEngine) -> list[str]:
-    return [policy.name for policy in live.engine.queries.scheduling_policies()]
+    return [policy.name for policy in live.engine.queries.state.policies.values()]
 
 
 def theirs(engine: Engine) -> None:

@@ -104,11 +104,11 @@ def deeds(stage: Stage, dice: random.Random) -> tuple[Callable[[str], object], .
     """What may happen to a VM's disks, NICs and owner."""
     devices, access, vm = stage.engine.devices, stage.engine.access, stage.engine.queries.vm
     tags = stage.engine.tags
-    profile = dice.choice(stage.engine.queries.vnic_profiles()).id
-    known = stage.engine.queries.tags() or (tags.add("pk-customer-acme"), tags.add("other"))
+    profile = dice.choice(stage.engine.queries.state.vnic_profiles.values()).id
+    known = stage.engine.queries.state.tags.values() or (tags.add("pk-customer-acme"), tags.add("other"))
     tag = dice.choice(known).id
     name = f"n{dice.randrange(100)}"
-    granted = [one for one in stage.engine.queries.permissions() if one.vm is not None]
+    granted = [one for one in stage.engine.queries.state.permissions.values() if one.vm is not None]
     return (
         lambda vm_id: devices.add_nic(vm_id, Nic(id="", name=name, vnic_profile=profile)),
         lambda vm_id: devices.remove_nic(vm_id, vm(vm_id).nics[0].id) if len(vm(vm_id).nics) > 1 else None,

@@ -26,7 +26,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def policy_id(stage: Stage) -> str:
-    (found,) = (each.id for each in stage.engine.queries.scheduling_policies() if each.name == "ours")
+    (found,) = (each.id for each in stage.engine.queries.state.policies.values() if each.name == "ours")
     return found
 
 
@@ -34,7 +34,7 @@ def add_weight(stage: Stage, factor: int) -> None:
     queries = stage.engine.queries
     (unit,) = (
         each.id
-        for each in queries.scheduling_policy_units()
+        for each in queries.state.units.values()
         if (each.type, each.name) == (UnitType.WEIGHT, "OptimalForHaReservation")
     )
     stage.engine.policies.add_weight(policy_id(stage), unit, factor=factor)

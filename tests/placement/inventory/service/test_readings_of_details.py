@@ -151,7 +151,9 @@ def test_an_owner_is_who_alone_has_the_stronger_role_or_whom_a_tag_names(stage: 
     stage.engine.tags.detach(tag.id, vm.id)
     assert owner() is None
     first = next(
-        one for one in stage.engine.queries.permissions() if one.vm == vm.id and one.holder == "user0"
+        one
+        for one in stage.engine.queries.state.permissions.values()
+        if one.vm == vm.id and one.holder == "user0"
     )
     access.revoke(first.id)
     assert owner() == "staff"
