@@ -92,8 +92,6 @@ class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     longest_age_seconds: Seconds = 120.0
     #: How long an expected placement counts.
     expected_seconds: Seconds = 30.0
-    #: How long a filter waits for the engine to show a VM that a hard rule depends on.
-    burst_wait_ms: Annotated[float, Meta(ge=0)] = 1000.0
     #: HOST:PORT for Prometheus; empty: none.
     metrics: str = ""
 

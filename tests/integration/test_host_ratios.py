@@ -47,9 +47,7 @@ def test_a_hosts_own_ratio_counts_in_filter_and_weight(tmp_path: Path, service: 
     simulator = f"ovirt-simulator run --listen 127.0.0.1:0 --state {tmp_path}/state.json"
     with Processes(tmp_path) as processes:
         url = address(processes.start("ovirt-simulator", simulator.split()))
-        file = write_configuration(
-            tmp_path, f"{url}/ovirt-engine/api", inventory="max_age_seconds = 3600\nburst_wait_ms = 10000"
-        )
+        file = write_configuration(tmp_path, f"{url}/ovirt-engine/api", inventory="max_age_seconds = 3600")
         environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
         with running(file) if service else nullcontext(), running_proxy(environment) as proxy:
 

@@ -206,7 +206,7 @@ def running(
             api,
             engine=engine,
             # Without a service, the first answer takes as long as the engine does on a busy machine.
-            inventory="max_age_seconds = 0.001\nengine_wait_ms = 10000\nburst_wait_ms = 10000",
+            inventory="max_age_seconds = 0.001\nengine_wait_ms = 10000",
             store="patience_seconds = 30.0",
             store_url=store_url,
             more=more,

@@ -62,8 +62,7 @@ class ServedInventory:
             self._publisher, metrics, lambda question: None, lambda question: (tried,), lambda question: True
         )
         self._served = ServedState(self._publisher, self._readers, self.config)
-        decider = Decider(self._served.decisions, self.config.inventory.burst_wait_ms / 1000)
-        self._readers.serve(self._served.since, decider)
+        self._readers.serve(self._served.since, Decider(self._served.decisions))
         self._server = await self._readers.listen(directory)
 
     async def _publish(self, snapshot: Snapshot, moments: Moments, same_story: bool) -> None:

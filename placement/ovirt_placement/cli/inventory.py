@@ -27,18 +27,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
 
 def run(args: argparse.Namespace) -> int:
     # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.inventory.decision import Decisions
     from ovirt_placement.inventory.service import service
     from ovirt_placement.units.decisions import Decider
 
     configuration = config.load(args.config)
     directory = configuration.inventory.directory
-    first_seconds = configuration.inventory.burst_wait_ms / 1000.0
-
-    def decider(decisions: Decisions) -> Decider:
-        return Decider(decisions, first_seconds)
-
     service.run(
-        configuration, lambda: print(f"ovirt-placement: publishing to {directory}", flush=True), decider
+        configuration, lambda: print(f"ovirt-placement: publishing to {directory}", flush=True), Decider
     )
     return 0

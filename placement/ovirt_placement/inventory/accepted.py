@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest, nsmallest
 from operator import add
-from typing import NamedTuple
 
 from ovirt_placement.inventory.publication import Outcomes
 from ovirt_placement.lookups.index import share, with_more_pending
@@ -41,12 +40,6 @@ _MANY_HOSTS = 64
 _EVEN_MEMORY = "even_memory_weight"
 
 
-class _Guess(NamedTuple):
-    host: str
-    #: Whether the engine can have chosen no other, whatever the weights say that are not known here.
-    sure: bool
-
-
 @dataclass
 class _Start:
     """One decision about a VM: where it was, and what our units have found since."""
@@ -59,7 +52,7 @@ class _Start:
     ranks: dict[str, tuple[tuple[str, ...], Sequence[int], int]] = field(default_factory=dict)
     #: Evidence, where there is some.
     known: str | None = None
-    guess: _Guess | None = None
+    guess: str | None = None
     #: Whether there is something that the guess does not count with.
     open: bool = True
 
@@ -115,20 +108,6 @@ class Accepted:
             self._look(base, as_of, now, asked)
             return self._current(base)
 
-    def unsure(self, vms: Collection[str]) -> set[str]:
-        """Those of the VMs that are expected on a host which the engine need not have chosen."""
-        with self._lock:
-            guesses = {vm: self._starts[vm].guess for vm in vms if vm in self._pending}
-            return {vm for vm, guess in guesses.items() if guess is None or not guess.sure}
-
-    def correct(self, vm: str, host: str | None, now: float) -> None:
-        """Expect a VM no more where it is expected, but on another host, if one is given."""
-        with self._lock:
-            pending = self._pending.get(vm)
-            if pending is not None and pending.host != host:
-                self._count(Outcomes._fields.index("wrong"))
-                self._know(vm, host, now)
-
     def heard(self, vm: str, host: str | None, before: float, now: float) -> None:
         """Take what an event reports of a VM after a decision: its host, or no start."""
         with self._lock:
@@ -136,7 +115,7 @@ class Accepted:
             if start is None or start.at > before:
                 return
             if host is not None and start.guess is not None:
-                if start.guess.host == host:
+                if start.guess == host:
                     return
                 self._count(Outcomes._fields.index("wrong"))
             self._know(vm, host, now)
@@ -203,22 +182,22 @@ class Accepted:
         if start.open:
             self._expect(vm.id, vm, None)  # as if nothing had been decided about it before
             start.guess, start.open = self._guess(base, vm, start), False
-        if start.guess is None or start.guess.host == vm.host:
+        if start.guess is None or start.guess == vm.host:
             return None
         if _rests(vm):
             self._rests_at = min(self._rests_at, start.at + _SHOWN_AFTER_SECONDS)
-        return start.guess.host
+        return start.guess
 
-    def _guess(self, base: Snapshot, vm: Vm, start: _Start) -> _Guess | None:
+    def _guess(self, base: Snapshot, vm: Vm, start: _Start) -> str | None:
         """The one host that is left, else the best by our weights and the engine's."""
         if start.known is not None:
-            return _Guess(start.known, sure=True)
+            return start.known
         offered = [set(hosts) for hosts, _, _ in start.ranks.values()] + [*map(set, start.left.values())]
         both = set.intersection(*offered) if offered else set()
         first = next((hosts for hosts, _, _ in start.ranks.values()), tuple(sorted(both)))
         hosts = [host for host in first if host in both and host in base.host_by_id]
         if len(hosts) == 1:
-            return _Guess(hosts[0], sure=True)
+            return hosts[0]
         if not hosts or not start.ranks:
             return None
         ours = [0] * len(hosts)
@@ -228,8 +207,8 @@ class Accepted:
         best, *others = nlargest(2, ours)
         policy = base.cluster_by_id[vm.cluster].policy
         if best - others[0] > sum(policy.values()) * (len(hosts) - 1):
-            return _Guess(hosts[ours.index(best)], sure=True)
-        return _Guess(self._as_the_engine_chooses(base, vm, start, self._few(base, hosts, ours)), sure=False)
+            return hosts[ours.index(best)]
+        return self._as_the_engine_chooses(base, vm, start, self._few(base, hosts, ours))
 
     def _few(self, base: Snapshot, hosts: Sequence[str], ours: Sequence[int]) -> Sequence[str]:
         """Of many hosts those among which the engine is likely to choose: all would take too long."""
@@ -291,7 +270,7 @@ class Accepted:
         apart = any(
             real not in there for peer in chained_peers(base, vm.id) if (there := destinations(base, peer))
         )
-        outcome = "apart" if apart else "right" if real == start.guess.host else "wrong"
+        outcome = "apart" if apart else "right" if real == start.guess else "wrong"
         self._count(Outcomes._fields.index(outcome))
 
     def _current(self, base: Snapshot) -> Snapshot:

@@ -7,7 +7,6 @@ left to answer us, waiting would end when one of the two gives up.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -20,9 +19,6 @@ from ovirt_service.errors import UserError
 #: After an answer that did not come in time, the engine is not waited for again so soon.
 _LATE_SECONDS = 3.0
 _MS = 1000.0
-#: While a VM is waited for: how old a reading may be, and how long after one the next begins.
-_FRESH_SECONDS = 0.02
-_PAUSE_SECONDS = 0.02
 
 
 class NoSnapshot(UserError):
@@ -39,6 +35,8 @@ class Base(NamedTuple):
     snapshot: Snapshot
     #: The moment at which it was true.
     as_of: float
+    #: Whether it is what a service had saved before it started again, and nothing was read since.
+    saved: bool = False
 
 
 class Source(Protocol):
@@ -79,6 +77,11 @@ class Decision:
     def snapshot(self) -> Snapshot:
         """The same with the placements that are expected: weights go by it."""
         return self.accepted.over(self._base.snapshot, self._base.as_of, now(), self._asked)
+
+    @property
+    def saved(self) -> bool:
+        """Whether nothing was read since the service started."""
+        return self._base.saved
 
     @property
     def age_seconds(self) -> float:
@@ -123,28 +126,6 @@ class Decisions:
             base = self._checked(self._source.last(), error)
             self._late = base.as_of, time.monotonic() + _LATE_SECONDS
         return Decision(base, self.accepted, asked)
-
-    def wait_until_shown(self, vms: Collection[str]) -> Decision:
-        """Return what is known when the engine shows where these VMs are, or after `burst_wait_ms`.
-
-        An engine that did not answer in time a moment ago is not waited for.
-        """
-        until = time.monotonic() + self._settings.burst_wait_ms / _MS
-        if (late := self._late_base()) is not None:
-            return Decision(late, self.accepted)
-        max_age = 0.0 if self._source.as_of() is None else _FRESH_SECONDS
-        while True:
-            try:
-                base = self._source.base(max_age, until)
-            except NoSnapshot as error:
-                base = self._checked(self._source.last(), error)
-                self._late = base.as_of, time.monotonic() + _LATE_SECONDS
-                return Decision(base, self.accepted)
-            found = Decision(base, self.accepted)
-            if found.snapshot.unconfirmed.isdisjoint(vms) or time.monotonic() >= until:
-                return found
-            max_age = _FRESH_SECONDS
-            time.sleep(_PAUSE_SECONDS)
 
     def _late_base(self) -> Base | None:
         """What was known last, if something fresher was waited for without success a moment ago."""

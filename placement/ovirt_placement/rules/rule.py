@@ -75,9 +75,6 @@ class Rule:
     amounts: bool = False
     #: Whether it decides at random between hosts that are equally good.
     draws: bool = False
-    #: The VMs that are to come to one host, if the rule needs to know in which order the engine is expected
-    #: to choose hosts for them; none if it does not.
-    orders_for: Callable[[Snapshot, Request], tuple[str, ...]] | None = None
     #: Whether it needs to know how busy hosts are, and how busy VMs are.
     reads_hosts: bool = False
     reads_vms: bool = False
@@ -89,16 +86,10 @@ class Rule:
     #: What is to be said of a VM, by its id, wherever it runs.
     notes: Callable[[Snapshot, str], tuple[Reason, ...]] = lambda snapshot, vm: ()
     filter: Filter | None = None
-    #: Of a filter, the other VMs on whose places its answer hangs; None where that may be any.
-    peers: Callable[[Snapshot, Request], frozenset[str]] | None = None
-    #: Where other VMs are, by id, that the hosts offered refute to be where expected; None: elsewhere.
-    refuted: Callable[[Snapshot, Request], Mapping[str, str | None]] | None = None
     #: Of a VM, by its id, the peers that the filter has it join wherever they are.
     joins: Callable[[Snapshot, str], frozenset[str]] = lambda snapshot, vm: frozenset()
     #: Of a VM, by its id, whether no start of some others can open a host to it that is closed now.
     only_narrows: Callable[[Snapshot, str, frozenset[str]], bool] = lambda snapshot, vm, others: False
-    #: Other VMs by which the engine's own filters have judged the hosts that they offer.
-    judged_by_engine: Callable[[Snapshot, Request], frozenset[str]] = lambda snapshot, request: frozenset()
     weight: Ranking | None = None
     balance: Balance | None = None
     #: Its invariants in a cluster, by the cluster's id.

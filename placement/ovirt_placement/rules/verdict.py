@@ -22,8 +22,6 @@ class Request(Record, frozen=True):
     explained: bool = True
     #: Hosts in an order drawn by lot, for rules that decide at random between equals.
     drawn: tuple[str, ...] = ()
-    #: Hosts as the engine is expected to choose them, the best first, for rules that go by it.
-    order: tuple[str, ...] = ()
     #: Other VMs that were decided about a moment ago: where the engine has them is not known, so that they
     #: veto nothing. The engine knows; its own filters have judged by it.
     unconfirmed: frozenset[str] = frozenset()

@@ -13,13 +13,11 @@ from ovirt_placement.inventory.protocol import Decide, Decided
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import UNITS
-from ovirt_placement.rules.expected_order import with_order
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.scheduling.giving_way import gives_way
 from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
-from ovirt_placement.units.bursts import doubtful_peers
 from ovirt_placement.units.overload import Overload
 from ovirt_placement.units.reporting import Report, Reporting, recorded
 from ovirt_service.errors import UserError
@@ -27,7 +25,9 @@ from ovirt_service.saying import Few
 
 _log = logging.getLogger(__name__)
 
-#: Of failures of one unit, so many are logged in this time.
+#: So long is waited for a state where none is known yet.
+_FIRST_SECONDS = 1.0
+#: Of failures of one unit, this many are logged in this time.
 _MOST_FAILURES, _FAILURES_SECONDS = 5, 60.0
 
 
@@ -52,7 +52,7 @@ class RefusedLoudlyError(LookupError):
 class Decider:
     """Answers policy units by the states of one engine; for any thread."""
 
-    def __init__(self, decisions: Decisions, first_seconds: float) -> None:
+    def __init__(self, decisions: Decisions, first_seconds: float = _FIRST_SECONDS) -> None:
         """So long is waited for a state where none is known yet."""
         self._decisions = decisions
         self._first_seconds = first_seconds
@@ -91,13 +91,7 @@ class Decider:
         """A filter goes by what the engine has confirmed: what is only expected refuses no host."""
         request = _request(rule, question, report)
         report.notes(rule, question.vm, decision.confirmed)
-        _correct(rule, decision, request)
         verdicts = _verdicts(rule, decision, request)
-        if decision.snapshot.unconfirmed and not rule.fixed:
-            peers = doubtful_peers(rule, decision, request, verdicts)
-            if peers:
-                decision = self._decisions.wait_until_shown(peers)
-                verdicts = _verdicts(rule, decision, request)
         if loud := _loud(verdicts):
             raise RefusedLoudlyError(loud, decision.confirmed)
         report.warnings(question.vm, verdicts, decision.confirmed)
@@ -106,6 +100,8 @@ class Decider:
         if not all(verdict.accepted for verdict in verdicts) and gives_way(decision.confirmed, request):
             return Decided(question.hosts, age_seconds=decision.age_seconds)
         accepted = [verdict.host for verdict in verdicts if verdict.accepted]
+        if decision.saved and not accepted:
+            raise UserError("by the state saved before the service started no host is left; it is read again")
         if _begins(decision, question):
             vm = decision.confirmed.vm_by_id[question.vm]
             decision.accepted.leave_accepted(rule.name, vm, accepted, now())
@@ -115,7 +111,7 @@ class Decider:
     def _ranked_hosts(self, rule: Rule, question: Decide, decision: Decision, report: Report) -> Decided:
         """A weight counts what is expected."""
         snapshot, request = decision.snapshot, _request(rule, question, report)
-        weights = rule.weight(snapshot, with_order(rule, snapshot, request)) if rule.weight else ()
+        weights = rule.weight(snapshot, request) if rule.weight else ()
         report.ranks(question.vm, weights, snapshot)
         report.age(decision)
         ranks = [weight.rank for weight in weights]
@@ -169,13 +165,6 @@ def _reasons(rule: Rule, decision: Decision, request: Request, verdicts: Sequenc
             if not verdict.accepted
         ]
     return recorded(refused, decision.confirmed)
-
-
-def _correct(rule: Rule, decision: Decision, request: Request) -> None:
-    """The engine has judged by where VMs really are: take note of what that refutes."""
-    if rule.refuted is not None:
-        for peer, host in rule.refuted(decision.snapshot, request).items():
-            decision.accepted.correct(peer, host, now())
 
 
 def _factor(snapshot: Snapshot, vm: str, unit: str) -> int:

@@ -13,8 +13,6 @@ from ovirt_placement.inventory.decision import Base, Decisions
 from ovirt_placement.inventory.protocol import Decide, Decided
 from ovirt_placement.units.decisions import Decider
 
-_MS = 1000.0
-
 
 class _ReadState:
     """The engine as this process reads it: a `Source` of decisions."""
@@ -53,5 +51,5 @@ def _closing(at_end: bool) -> Iterator[None]:
 @cache
 def _decider(stays: bool) -> Decider:
     config = configured()
-    first_seconds = config.inventory.burst_wait_ms / _MS if stays else DEFAULT_DEADLINE_SECONDS
-    return Decider(Decisions(_ReadState(config), config.inventory), first_seconds)
+    decisions = Decisions(_ReadState(config), config.inventory)
+    return Decider(decisions) if stays else Decider(decisions, DEFAULT_DEADLINE_SECONDS)

@@ -28,23 +28,20 @@ def over(accepted: Accepted, at: float, base: Snapshot = STATE, asked: str | Non
     return accepted.over(base, at, at, asked)
 
 
-def test_the_one_host_that_is_left_is_sure() -> None:
+def test_the_one_host_that_is_left_is_expected() -> None:
     accepted = Accepted(LONGEST)
     accepted.leave_accepted("F", A, ["h2", "h1"], 10.0)
     accepted.leave_accepted("G", A, ["h2", "h3"], 10.1)
     assert places(over(accepted, 10.2)) == {"a": "h2"}
-    assert accepted.unsure({"a"}) == set()
 
 
-def test_of_several_the_best_by_our_ranks_is_expected_and_unsure_unless_it_leads() -> None:
+def test_of_several_the_best_by_our_ranks_is_expected() -> None:
     accepted = Accepted(LONGEST)
     state = snapshot(cluster(policy={"preferred_hosts_weight": 2}), *STATE.hosts, A, B)
     accepted.leave_ranks("W", A, HOSTS, [2, 0, 1], 3, 10.0)
     assert places(over(accepted, 10.1, state)) == {"a": "h2"}
-    assert accepted.unsure({"a"}) == {"a"}  # by a point of 3 the engine's own 4 are not beaten
     accepted.leave_ranks("W", B, HOSTS, [2, 0, 1], 9, 10.2)
     assert places(over(accepted, 10.3, state))["b"] == "h2"
-    assert accepted.unsure({"b"}) == set()
 
 
 def test_where_ours_tie_free_memory_decides_less_what_is_expected_there() -> None:
@@ -143,17 +140,6 @@ def test_events_say_where_it_went_or_that_it_did_not() -> None:
     accepted.heard("b", None, 10.5, 10.5)
     assert places(over(accepted, 10.6)) == {"a": "h1"}
     assert accepted.outcomes() == Outcomes(0, 1, 0)
-
-
-def test_what_is_refuted_is_expected_elsewhere_or_nowhere() -> None:
-    accepted = Accepted(LONGEST)
-    accepted.leave_accepted("F", A, ["h2"], 10.0)
-    over(accepted, 10.1)
-    accepted.correct("a", "h1", 10.2)
-    assert places(over(accepted, 10.3)) == {"a": "h1"}
-    accepted.correct("a", None, 10.4)
-    accepted.correct("b", "h1", 10.4)
-    assert over(accepted, 10.5) is STATE
 
 
 def test_another_decision_about_a_vm_begins_again() -> None:

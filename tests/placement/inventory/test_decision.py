@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-from msgspec.structs import replace
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.decision import Awaited, Base, Decision, Decisions, NoSnapshot
@@ -106,14 +105,3 @@ def test_filters_see_what_is_confirmed_and_weights_what_is_expected() -> None:
     assert later.confirmed.pending == ()
     assert [(one.vm, one.host, one.expected) for one in later.snapshot.pending] == [("a", "h2", True)]
     assert later.snapshot.unconfirmed == {"a"}
-
-
-def test_who_waits_for_a_vm_that_is_shown_waits_no_more() -> None:
-    source = Source(STATE)
-    asked = decisions(source)
-    about(asked).accepted.leave_accepted("AffinityFilter", STATE.vm_by_id["a"], ["h2"], now())
-    assert about(asked).snapshot.unconfirmed == {"a"}
-    shown = tuple(replace(one, host="h2") if one.id == "a" else one for one in STATE.vms)
-    source.known = Base(STATE, now() - 1.0)
-    source.next = Base(replace(STATE, vms=shown), now() + 1.0)
-    assert asked.wait_until_shown({"a"}).snapshot.unconfirmed == frozenset()

@@ -34,18 +34,18 @@ class Source:
 @pytest.mark.parametrize("by_hand", [False, True], ids=["engine", "person"])
 def test_only_what_the_engine_asks_is_expected(method: Method, unit: str, by_hand: bool) -> None:
     decisions = Decisions(Source(), InventorySettings())
-    decide = Decider(decisions, 1.0)
+    decide = Decider(decisions)
     decided = decide(Decide(method, unit, ["h1", "h2"], "new", by_hand=by_hand))
     assert (decided.failure, decided.hosts != []) == (None, True)
     assert decisions.accepted.has_news is not by_hand
     # Nor of a VM with its present host among the hosts, which the engine never asks about.
     others = Decisions(Source(), InventorySettings())
-    Decider(others, 1.0)(Decide(method, unit, ["h1", "h2"], "a"))
+    Decider(others)(Decide(method, unit, ["h1", "h2"], "a"))
     assert not others.accepted.has_news
 
 
 def test_a_unit_that_there_is_not_is_no_failure_of_ours(caplog: pytest.LogCaptureFixture) -> None:
-    decide = Decider(Decisions(Source(), InventorySettings()), 1.0)
+    decide = Decider(Decisions(Source(), InventorySettings()))
     found = decide(Decide("filter", "no such unit", ["h1"], "new"))
     assert found.failure == "there is no unit 'no such unit'"
     assert not caplog.records
@@ -56,11 +56,22 @@ def test_a_unit_that_there_is_not_is_no_failure_of_ours(caplog: pytest.LogCaptur
 
 
 def test_of_failures_without_end_a_few_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(Source):
+    class Failing(Source):
         def base(self, *asked: object, **given: object) -> Base:
-            raise RuntimeError("broken")
+            raise RuntimeError("no reason")
 
-    decide = Decider(Decisions(Broken(), InventorySettings()), 1.0)
+    decide = Decider(Decisions(Failing(), InventorySettings()))
     for _ in range(100):
-        assert decide(Decide("filter", "AffinityFilter", ["h1"], "new")).failure == "RuntimeError: broken"
+        assert decide(Decide("filter", "AffinityFilter", ["h1"], "new")).failure == "RuntimeError: no reason"
     assert len([one for one in caplog.records if one.levelno >= logging.ERROR]) == 5
+
+
+def test_a_state_that_was_saved_before_a_restart_refuses_no_start() -> None:
+    class Saved(Source):
+        def base(self, *asked: object, **given: object) -> Base:
+            return Base(STATE, now(), saved=True)
+
+    decide = Decider(Decisions(Saved(), InventorySettings()))
+    assert decide(Decide("filter", "AffinityFilter", ["h1", "h2"], "new")).hosts == ["h2"]
+    found = decide(Decide("filter", "AffinityFilter", ["h1"], "new"))
+    assert found.hosts == [] and found.failure is not None and "saved" in found.failure

@@ -354,4 +354,5 @@ class ServedState:
         version = self._publisher.version
         if version is None:
             return None
-        return Base(self._intents.over(version.snapshot), version.moments.as_of)
+        saved = not self._publisher.has_read
+        return Base(self._intents.over(version.snapshot), version.moments.as_of, saved)

@@ -13,6 +13,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.membership import groups_of, members
 from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
 from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.memory import promised_mb
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
@@ -31,8 +32,7 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """Rank first the host with most VMs that must run with this one, be it through others.
 
     It speaks only for a VM whose unified group goes beyond its own groups; for all others hosts tie. Where
-    nobody of the group is anywhere yet, the host comes first that the engine is expected to choose (`order`
-    of the request): so the next VM knows for sure.
+    nobody of the group is anywhere yet, the host with most free memory comes first: so the next VM knows.
     """
     (vm, *_) = request.vms
     peers = chained_peers(snapshot, vm)
@@ -43,7 +43,7 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
         return ranked(
             snapshot, request.candidate_hosts, {host: -there[host] for host in there}, reasons, unburdened=0
         )
-    first = request.order[0] if request.order and peers else None
+    first = _roomiest(snapshot, request.candidate_hosts) if _begins_chain(snapshot, request, peers) else None
     reasons = {} if first is None else {first: (Reason(CHAIN_BEGINS),)}
     burdens = {} if first is None else {first: -1}
     return ranked(snapshot, request.candidate_hosts, burdens, reasons, unburdened=0)
@@ -77,30 +77,35 @@ def _there(snapshot: Snapshot, hosts: Sequence[str], peers: tuple[str, ...]) -> 
     return Counter(host for peer in peers for host in destinations(snapshot, peer) if host in candidates)
 
 
-def begun_chain(snapshot: Snapshot, request: Request) -> tuple[str, ...]:
-    """The VMs that are to follow the first of such a group, with that; none if it is not the first.
+def _begins_chain(snapshot: Snapshot, request: Request, peers: tuple[str, ...]) -> bool:
+    """Whether a VM is the first of such a group.
 
-    Nor if the engine alone knows by now where peers of its own groups are: let it choose.
+    Not if the engine alone knows by now where peers of its own groups are: let it choose.
     """
     (vm, *_) = request.vms
-    peers = chained_peers(snapshot, vm)
-    if not peers or _there(snapshot, request.candidate_hosts, peers):
-        return ()
     unconfirmed = snapshot.unconfirmed - {vm}
-    if unconfirmed and not unconfirmed.isdisjoint(
+    return bool(peers) and unconfirmed.isdisjoint(
         peer
         for group in groups_of(snapshot).get(vm, ())
         if group.vms_rule.enabled
         for peer in members(snapshot)[group.id]
-    ):
-        return ()
-    return (vm, *(peer for peer in peers if snapshot.vm_by_id[peer].cluster == snapshot.vm_by_id[vm].cluster))
+    )
+
+
+def _roomiest(snapshot: Snapshot, hosts: Sequence[str]) -> str | None:
+    """The host with most memory that is not expected to be taken; one for failover only if all are."""
+    free = {host: known.free_mb for host in hosts if (known := snapshot.host_by_id.get(host)) is not None}
+    for entry in snapshot.pending:
+        if entry.expected and entry.host in free:
+            free[entry.host] -= promised_mb(snapshot.vm_by_id[entry.vm], entry)
+    return max(
+        free, key=lambda host: (not snapshot.host_by_id[host].failover, free[host], host), default=None
+    )
 
 
 RULE = Rule(
     name="HardAffinityWeight",
     kind=UnitKind.WEIGHT,
     usual_factor=_FACTOR,
-    orders_for=begun_chain,
     weight=rank_hosts,
 )

@@ -9,7 +9,6 @@ from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity import missing_units
 from ovirt_placement.rules.affinity.apart import Apart, apart
 from ovirt_placement.rules.affinity.draining import GROUP_MOVES_ALONG, moves_with_its_peers
-from ovirt_placement.rules.affinity.evidence import judged_by_engine, refuted
 from ovirt_placement.rules.affinity.membership import groups_of, members
 from ovirt_placement.rules.affinity.together import Together, hard_together
 from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
@@ -166,13 +165,6 @@ def _agreeing(gathered: dict[str, tuple[Reason, ...]], host: str) -> Iterator[Re
         yield peer if there == host else Reason(POSITIVE_PEERS_SPLIT, peer.group, peer.vm, peer.host)
 
 
-def _peers(snapshot: Snapshot, request: Request) -> frozenset[str]:
-    """All that hard groups tie to the VMs or keep apart from them."""
-    gathered = (peer for vm in request.vms for _, peer in _unified_peers(snapshot, vm, request.vms))
-    parted = _hard_groups(snapshot, request.vms, positive=False)
-    return frozenset(gathered).union(*(members(snapshot)[group.id] for group in parted))
-
-
 def _asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
     return group.vms_rule.hard and len(members(snapshot)[group.id]) > 1
 
@@ -187,8 +179,5 @@ RULE = Rule(
     # It gathers VMs where members of the unified group are, and starts of these go there too.
     only_narrows=lambda snapshot, vm, others: True,
     filter=filter_hosts,
-    peers=_peers,
-    refuted=refuted,
-    judged_by_engine=judged_by_engine,
     constraints=hard_constraints,
 )

@@ -96,16 +96,6 @@ def reason(snapshot: Snapshot, rule: PlacementConstraint, vm: str, host: str, ag
     return Reason(against.kind, rule.groups[0], peer, host, number=against.number)
 
 
-def _peers(snapshot: Snapshot, request: Request) -> frozenset[str]:
-    return frozenset(
-        peer
-        for vm in request.vms
-        for rule in _hard(snapshot, vm)
-        if not isinstance(rule, ExclusiveHosts)
-        for peer in rule.vms
-    )
-
-
 def _only_narrows(snapshot: Snapshot, vm: str, others: frozenset[str]) -> bool:
     """A VM that starts takes room of rules that limit; domains that must be even, others open."""
     return all(isinstance(rule, Limited | ExclusiveHosts) for rule in _hard(snapshot, vm))
@@ -133,6 +123,5 @@ RULE = Rule(
     scope_in=_scope,
     only_narrows=_only_narrows,
     filter=filter_hosts,
-    peers=_peers,
     constraints=hard_constraints,
 )

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.catalogue import in_force
-from ovirt_placement.rules.expected_order import with_order
 from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.rule import UnitKind
@@ -75,12 +74,9 @@ def _weights(
     """What each weight says of each host, by unit and host; none that the policy is known to lack."""
     known = cluster.scheduling_policy is not None
     return {
-        rule.name: {
-            weight.host: weight for weight in rule.weight(snapshot, with_order(rule, snapshot, request))
-        }
+        rule.name: {weight.host: weight for weight in rule.weight(snapshot, request)}
         for rule in in_force(cluster, UnitKind.WEIGHT, also)
-        if rule.weight is not None
-        and (rule.enabled_in(cluster) or rule.name in also or not (known or rule.orders_for))
+        if rule.weight is not None and (rule.enabled_in(cluster) or rule.name in also or not known)
     }
 
 

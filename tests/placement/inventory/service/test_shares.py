@@ -37,7 +37,7 @@ STATE = Refresh(0.0)
 
 
 class Users:
-    """Whoever connects is the current user; connections stand until they are closed."""
+    """Who connects is the current user; connections stand until they are closed."""
 
     def __init__(self, served: ServedInventory, stack: ExitStack) -> None:
         self.current = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ovirt_placement.model import Pending, Snapshot
-from ovirt_placement.rules.affinity.hard_weight import begun_chain, chained_peers, rank_hosts
+from ovirt_placement.rules.affinity.hard_weight import chained_peers, rank_hosts
 from ovirt_placement.rules.verdict import Request
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 
@@ -24,8 +24,8 @@ def world(*vms: str, on: dict[str, str] | None = None) -> Snapshot:
     return snapshot(*map(host, HOSTS), *(vm(name, placed.get(name)) for name in (vms or "abcsn")), *CHAIN)
 
 
-def ranks(state: Snapshot, name: str, order: tuple[str, ...] = ()) -> dict[str, int]:
-    return {one.host: one.rank for one in rank_hosts(state, Request((name,), HOSTS, order=order))}
+def ranks(state: Snapshot, name: str) -> dict[str, int]:
+    return {one.host: one.rank for one in rank_hosts(state, Request((name,), HOSTS))}
 
 
 def expecting(state: Snapshot, name: str, at: str) -> Snapshot:
@@ -46,20 +46,15 @@ def test_the_engine_sees_the_vms_own_groups_so_hosts_tie() -> None:
     assert set(ranks(world(on={"s": "h2"}), "s").values()) == {0}
 
 
-def test_the_first_of_a_chain_goes_where_it_is_expected_to_go() -> None:
-    assert ranks(world(), "c", ("h2", "h1", "h3")) == {"h1": 1, "h2": 0, "h3": 1}
-    assert begun_chain(world(), Request(("c",), HOSTS)) == ("c", "a", "b")
-
-
-def test_who_runs_on_no_host_that_is_offered_is_nowhere() -> None:
-    state = world(on={"a": "h2"})
-    assert begun_chain(state, Request(("c",), ("h1", "h3"))) == ("c", "a", "b")
-    assert begun_chain(state, Request(("c",), HOSTS)) == ()
+def test_the_first_of_a_chain_goes_where_most_memory_is_left() -> None:
+    state = replace(
+        world(),
+        hosts=tuple(host(name, free_mb=mb) for name, mb in zip(HOSTS, (8000, 9000, 9500), strict=True)),
+    )
+    assert ranks(state, "c") == {"h1": 1, "h2": 1, "h3": 0}
+    assert ranks(expecting(state, "s", "h3"), "c") == {"h1": 1, "h2": 0, "h3": 1}
+    assert ranks(expecting(state, "c", "h1"), "c") == {"h1": 1, "h2": 1, "h3": 0}
 
 
 def test_it_leaves_the_first_to_the_engine_which_alone_knows_where_a_peer_is() -> None:
-    assert begun_chain(expecting(world(), "n", "h1"), Request(("c",), HOSTS)) == ()
-
-
-def test_what_is_expected_of_the_vm_itself_makes_no_difference() -> None:
-    assert begun_chain(expecting(world(), "c", "h1"), Request(("c",), HOSTS)) == ("c", "a", "b")
+    assert set(ranks(expecting(world(), "n", "h1"), "c").values()) == {0}
