@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.rules import rank_selector
+from ovirt_placement.rules.affinity import hard_weight
 from ovirt_placement.rules.catalogue import in_force
 from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
@@ -72,11 +73,13 @@ def _weights(
     snapshot: Snapshot, cluster: Cluster, request: Request, also: Collection[str]
 ) -> dict[str, dict[str, Weight]]:
     """What each weight says of each host, by unit and host; none that the policy is known to lack."""
+    # Of starts at once, which the weight of hard chains is for, nothing is known without a policy.
     known = cluster.scheduling_policy is not None
     return {
         rule.name: {weight.host: weight for weight in rule.weight(snapshot, request)}
         for rule in in_force(cluster, UnitKind.WEIGHT, also)
-        if rule.weight is not None and (rule.enabled_in(cluster) or rule.name in also or not known)
+        if rule.weight is not None
+        and (rule.enabled_in(cluster) or rule.name in also or not (known or rule is hard_weight.RULE))
     }
 
 
