@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from ovirt_placement.config_url import check_url
-from ovirt_service import toml_file
+from ovirt_service import files
 from ovirt_service.addresses import shown
 from ovirt_service.decoding import complaint, nearest
 from ovirt_service.errors import UserError
@@ -211,7 +211,7 @@ def _path(wanted: type, value: Any) -> Any:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    sections = toml_file.read(path)
+    sections = files.read_toml(path)
     for name, section in sections.items():
         if name not in SECTIONS:
             kind = f"section [{name}]" if isinstance(section, dict) else f'key "{name}" outside of a section'

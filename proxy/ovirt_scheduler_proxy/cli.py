@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ovirt_service import entry, identity
-from ovirt_service.arguments import Parser
+from ovirt_service.arguments import Parser, add_version
 from ovirt_service.screen import answering
-from ovirt_service.version_option import add_version
 
 COMMAND = "ovirt-scheduler-proxy"
 

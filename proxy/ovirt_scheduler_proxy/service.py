@@ -11,8 +11,8 @@ import ssl
 from functools import partial
 from pathlib import Path
 
+from ovirt_service.daemon import Notifier
 from ovirt_service.http.listener import Limits, Listener
-from ovirt_service.systemd import Notifier
 
 from .contract.scheduler import Scheduler
 from .endpoint import Endpoint

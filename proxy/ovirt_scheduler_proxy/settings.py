@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ovirt_service import toml_file
+from ovirt_service import files
 from ovirt_service.decoding import complaint
 from ovirt_service.errors import UserError
 
@@ -148,7 +148,7 @@ def load(path: Path | None) -> Settings:
     if named is None and not DEFAULT_FILE.exists():
         return Settings()
     file = named or DEFAULT_FILE
-    return decode(toml_file.read(file), file)
+    return decode(files.read_toml(file), file)
 
 
 def record_file(settings: Decisions, path: Path | None) -> Path | None:

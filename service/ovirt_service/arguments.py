@@ -1,12 +1,13 @@
-"""Reads the words of a command line, and names the nearest right one for a word that is wrong."""
+"""Words of a command line: subcommands, the version, and the nearest right word for one that is wrong."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import textwrap
-from collections.abc import Iterator
-from typing import Any, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, NoReturn
 
 from ovirt_service.decoding import nearest
 
@@ -72,3 +73,44 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
                 yield from _options(inner)
+
+
+class Subcommand(NamedTuple):
+    module: str
+    #: Its line in the help of the command.
+    summary: str
+    #: The function of the module that adds it, called with what subcommands are added to, and the summary.
+    add: str = "add_parser"
+
+
+def add_subcommands(
+    parser: argparse.ArgumentParser, known: Mapping[str, Subcommand], given: Sequence[str] | None
+) -> None:
+    """Add the subcommand that a command line chooses by its words; all, with their options, where it is None.
+
+    Where the words choose none, as `--help`, `--version` or a mistyped one, all are added by name and summary
+    alone: what each of them needs takes long to load.
+    """
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    # No option of the commands themselves takes a value: the first other word is the subcommand.
+    first = next((word for word in given or () if not word.startswith("-")), "")
+    if given is None or first in known:
+        for each in known.values() if given is None else (known[first],):
+            getattr(import_module(each.module), each.add)(subparsers, each.summary)
+    else:
+        for name, each in known.items():
+            subparsers.add_parser(name, help=each.summary)
+
+
+def add_version(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--version", action=_Version)
+
+
+class _Version(argparse._VersionAction):
+    """Known for what it is to what makes completions of parsers."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        from importlib.metadata import version
+
+        print(f"{parser.prog} {version('ovirt-placement')}")
+        parser.exit()

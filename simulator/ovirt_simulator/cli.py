@@ -11,9 +11,8 @@ from pathlib import Path
 
 from ovirt_placement.model import state_file
 from ovirt_service import entry
-from ovirt_service.arguments import Parser
+from ovirt_service.arguments import Parser, add_version
 from ovirt_service.errors import UserError
-from ovirt_service.version_option import add_version
 
 from .generate import Sizes, generate
 from .http import THREADS

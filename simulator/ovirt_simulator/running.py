@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from ovirt_placement.model import state_file
+from ovirt_service.daemon import Stop
 from ovirt_service.errors import UserError
-from ovirt_service.stopping import Stop
 
 from .core.audit_log import Action
 from .core.engine import Engine

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ovirt_placement.answers.groups.foreseen import foreseen
 from ovirt_placement.answers.placement import where
 from ovirt_placement.answers.what_if import lines, measures
-from ovirt_placement.forecast.breaking import find_barred
+from ovirt_placement.forecast.outlook import find_barred
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, state_file
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair

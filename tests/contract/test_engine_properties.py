@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.rules.placement_keys.property import NAME, PATTERN, is_readable
+from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN, is_readable
 from tests.plugins.proxy_process import PLUGINS
 
 SOURCE = Path(__file__).parent / "java/src/main/java/contract/EngineProperties.java"

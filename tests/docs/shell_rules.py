@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ovirt_placement import config
-from ovirt_placement.rules.placement_keys.property import NAME, PATTERN
+from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN
 from tests.docs.system_rules import SYSTEM_RULES, Rule, groups
 from tests.paths import CHECKOUT
 

@@ -17,7 +17,7 @@ from demo.processes import Processes, address
 from ovirt_placement import config, inventory
 from ovirt_placement.inventory.protocol import NoAnswer, NoService, ask_moments
 from ovirt_placement.model import PlacementKey, state_file
-from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, SYSTEM
+from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import CLUSTER as THE_CLUSTER
 from tests.builders import host, snapshot, vm

@@ -17,7 +17,7 @@ import pytest
 from msgspec import structs
 
 from ovirt_placement.model import PlacementRule, RuleDomain, SchedulingPolicy, Snapshot
-from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests import builders as build
 from tests.integration.bursts import (
     ENGINE_FILTERS,

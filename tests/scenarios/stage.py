@@ -36,7 +36,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
 from ovirt_placement.engine.reading.events import read_events
-from ovirt_placement.engine.reading.tagged import tagged_ids
+from ovirt_placement.engine.reading.searches import tagged_ids
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.ha_announcements import HaAnnouncementStore

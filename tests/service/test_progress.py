@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_service.progress import Progress
+from ovirt_service.daemon import Progress
 
 
 def test_a_loop_that_marks_its_progress_does_not_hang() -> None:

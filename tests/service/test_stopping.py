@@ -8,7 +8,7 @@ import sys
 import pytest
 
 DAEMON = """
-from ovirt_service.stopping import Stop
+from ovirt_service.daemon import Stop
 stop = Stop()
 print("ready", flush=True)
 while not stop.sleep(0):

@@ -15,7 +15,7 @@ from tests.service.listening import systemd
 
 PLAIN = """
 import sys
-from ovirt_service.systemd import Notifier
+from ovirt_service.daemon import Notifier
 hangs = []
 notifier = Notifier()
 notifier.keep_alive_concurrently(lambda: bool(hangs))
@@ -29,7 +29,7 @@ notifier.stopping()
 
 ASYNC = """
 import asyncio, sys
-from ovirt_service.systemd import Notifier
+from ovirt_service.daemon import Notifier
 
 async def main():
     hangs = []

@@ -20,7 +20,7 @@ from ovirt_placement.rules.failover.check import CheckQuestion, Spread
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Outcome, Proven
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.solving.budget import Budget
+from ovirt_placement.rules.solving.problem import Budget
 from ovirt_simulator.generate import Sizes, generate
 from tools.benchmarks import ha_instances, ha_watch
 from tools.benchmarks.tables import of_records

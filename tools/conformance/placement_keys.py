@@ -8,16 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.model.key_levels import NODE, STICKY
+from ovirt_placement.model.placement_keys import NODE, STICKY
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, compile_keys
-from ovirt_placement.rules.placement_keys.decision import KeyDecision, KeyFailure
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
+from ovirt_placement.rules.placement_keys.host_keys import copies_after_start, sticky_keys
+from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure, thresholds
 from ovirt_placement.rules.placement_keys.keys import validate
-from ovirt_placement.rules.placement_keys.rounds import thresholds
 from ovirt_placement.rules.placement_keys.score import Score
 from ovirt_placement.rules.placement_keys.settings import KeySettings
-from ovirt_placement.rules.placement_keys.sticky import copies_after_start, sticky_keys
 from tests.placement.rules.placement_keys.nodes import NEW, Node, decide, node, world
 from tools.conformance.vector import Vector
 

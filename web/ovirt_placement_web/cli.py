@@ -10,10 +10,9 @@ from pathlib import Path
 from ovirt_placement import config
 from ovirt_placement.config import DEFAULT_PATH, PATH_VARIABLE
 from ovirt_service import entry, identity
-from ovirt_service.arguments import Parser
+from ovirt_service.arguments import Parser, add_version
 from ovirt_service.errors import UserError
 from ovirt_service.log_lines import log_to_stderr
-from ovirt_service.version_option import add_version
 
 COMMAND = "ovirt-placement-web"
 

@@ -13,7 +13,7 @@ from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.answers.what_if import lines as foreseen_lines
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.connection.given_token import VARIABLE
+from ovirt_placement.engine.connection.user_tokens import VARIABLE
 from ovirt_placement.engine.reading.topology import read_groups
 from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group, edit_group, remove_group
 from ovirt_placement.model import AffinityGroup, Cluster

@@ -17,7 +17,7 @@ from ovirt_placement.answers.keys.key import key_title, written, written_weight
 from ovirt_placement.answers.what_if import lines as foreseen_lines
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.model.key_text import check_text
+from ovirt_placement.model.placement_keys import check_text
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
 from ovirt_placement.store.opening import opened
 from ovirt_placement_web.acting import Asked, Stale, asked_by, carried_out

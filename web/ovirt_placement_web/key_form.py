@@ -11,8 +11,8 @@ import msgspec
 from ovirt_placement.answers.keys.change import SETTERS, hosts_of, to_define, to_set, to_unset
 from ovirt_placement.answers.keys.key import written, written_weight
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot
-from ovirt_placement.model.key_levels import NODE, SERVER, SETTABLE
 from ovirt_placement.model.key_resources import clusters_of, find_place, find_resource, resource_word
+from ovirt_placement.model.placement_keys import NODE, SERVER, SETTABLE
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 from ovirt_placement_web.bounds import Refusal
 from ovirt_service.errors import UserError

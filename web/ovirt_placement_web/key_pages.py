@@ -11,7 +11,7 @@ from ovirt_placement.answers.keys.compiled import key_levels
 from ovirt_placement.answers.keys.key import written, written_weight
 from ovirt_placement.answers.keys.listing import SetKey
 from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.model.key_levels import NODE, SETTABLE
+from ovirt_placement.model.placement_keys import NODE, SETTABLE
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View

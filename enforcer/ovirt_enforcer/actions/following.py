@@ -13,7 +13,7 @@ from ovirt_enforcer.gates.gate import title
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.dialogues import Dialogue
-from ovirt_placement.engine.reading import events, jobs
+from ovirt_placement.engine.reading import events, searches
 from ovirt_placement.engine.writing import hosts, migration
 from ovirt_placement.engine.writing.hosts import HostState
 from ovirt_placement.engine.writing.migration import Progress, VmState, Watch
@@ -30,7 +30,7 @@ def has_begun(connection: EngineConnection, intent: Intent) -> bool:
 
 def is_worked_on(connection: EngineConnection, intent: Intent) -> bool:
     """Whether the engine has the request and still works on it: it may begin any moment."""
-    return jobs.is_working(connection, _request_id(intent))
+    return searches.is_working(connection, _request_id(intent))
 
 
 def read_refusal(connection: EngineConnection, intent: Intent) -> str | None:

@@ -26,7 +26,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
 from ovirt_placement.store.history import HistoryStore, PlanRecord
-from ovirt_service import bounded_file
+from ovirt_service import files
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
 
@@ -208,8 +208,8 @@ def _document(file: Path) -> Mapping[str, Any]:
 
 def _content(file: Path) -> bytes:
     if str(file) == "-":
-        return bounded_file.read_stream(sys.stdin.buffer, "standard input", _MOST_MIB)
-    return bounded_file.read(file, _MOST_MIB)
+        return files.read_stream(sys.stdin.buffer, "standard input", _MOST_MIB)
+    return files.read_bounded(file, _MOST_MIB)
 
 
 def _is_meant(args: argparse.Namespace) -> bool:

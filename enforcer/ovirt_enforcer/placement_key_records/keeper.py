@@ -11,14 +11,19 @@ from ovirt_placement.answers.keys.key import code_sentence
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.model.key_levels import NODE
 from ovirt_placement.model.names import vm_name
+from ovirt_placement.model.placement_keys import NODE
 from ovirt_placement.model.statuses import RESTING_STATUSES, RUNNING_STATUSES
-from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource, sticky_copies
+from ovirt_placement.rules.placement_keys.hierarchy import (
+    NAME,
+    is_readable,
+    keys_by_resource,
+    property_keys,
+    sticky_copies,
+)
+from ovirt_placement.rules.placement_keys.host_keys import copies_after_start, sticky_keys
 from ovirt_placement.rules.placement_keys.keys import Code, ignored_because
 from ovirt_placement.rules.placement_keys.presence import present_set
-from ovirt_placement.rules.placement_keys.property import NAME, is_readable, property_keys
-from ovirt_placement.rules.placement_keys.sticky import copies_after_start, sticky_keys
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_service.errors import UserError
 

@@ -40,7 +40,7 @@ from ovirt_placement.answers.configured import configured_names
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault, connect
 from ovirt_placement.engine.reading.events import find_start_events
-from ovirt_placement.engine.reading.tagged import tagged_ids
+from ovirt_placement.engine.reading.searches import tagged_ids
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.approvals import ApprovalStore
@@ -57,10 +57,8 @@ from ovirt_placement.store.memberships import MembershipStore
 from ovirt_placement.store.samples import SampleStore
 from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service import metrics as metrics_page
+from ovirt_service.daemon import Notifier, Progress, Stop
 from ovirt_service.errors import UserError
-from ovirt_service.progress import Progress
-from ovirt_service.stopping import Stop
-from ovirt_service.systemd import Notifier
 
 #: The store is not in anybody's way here: wait for it as long as a person would.
 STORE_PATIENCE_SECONDS: Final = 5.0

@@ -67,7 +67,7 @@ def stops(args: argparse.Namespace, look: Callable[[], WhatIfDocument]) -> int |
 def show_foreseen(args: argparse.Namespace, found: WhatIfDocument, *, always: bool = True) -> bool:
     """Print what would come of a change; whether a condition of `--fail-if` holds."""
     from ovirt_placement.answers.what_if import lines, measures
-    from ovirt_placement.forecast.conditions import holding
+    from ovirt_placement.forecast.changes import holding
 
     fails = holding(args.fail_if, measures(found))
     if not (always or fails):
@@ -88,7 +88,7 @@ def planning(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _conditions(text: str) -> Any:
-    from ovirt_placement.forecast.conditions import conditions_of
+    from ovirt_placement.forecast.changes import conditions_of
 
     try:
         return conditions_of(text)

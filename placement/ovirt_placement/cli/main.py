@@ -9,11 +9,9 @@ from contextlib import nullcontext
 
 from ovirt_placement.cli.arguments import become_services_user
 from ovirt_service import entry
-from ovirt_service.arguments import Parser
+from ovirt_service.arguments import Parser, Subcommand, add_subcommands, add_version
 from ovirt_service.log_lines import log_to_stderr
 from ovirt_service.screen import answering
-from ovirt_service.subcommands import Subcommand, add_subcommands
-from ovirt_service.version_option import add_version
 
 #: The subcommands, with what the help says of each.
 _SUBCOMMANDS = {

@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _with_more(args: argparse.Namespace, now: Snapshot) -> tuple[Snapshot, tuple[str, ...]]:
     """The state with all that is new, and the VMs of it."""
-    from ovirt_placement.forecast.additions import Like, with_host, with_vm
+    from ovirt_placement.forecast.changes import Like, with_host, with_vm
 
     state, starting = now, list[str]()
     for name, count in args.add_host:

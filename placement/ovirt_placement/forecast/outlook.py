@@ -1,20 +1,149 @@
-"""What a change leads to in each cluster: violated rules, migrations that repair them, survived failures."""
+"""What a change leads to in each cluster: violated rules, migrations, harm, and the failures survived."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Final
 
-from ovirt_placement.forecast.breaking import Barred, Difference, difference, find_barred
 from ovirt_placement.forecast.repeated import end_of, repeated_plan
-from ovirt_placement.forecast.surviving import Survived, survived
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.record import Record
+from ovirt_placement.model.statuses import RESTING_STATUSES
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.rules import catalogue
+from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
+from ovirt_placement.rules.failover.failures import judge_failures
+from ovirt_placement.rules.failover.outcomes import Proven
+from ovirt_placement.rules.failover.protection import find_lost
+from ovirt_placement.rules.failover.starts import Starts
+from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.scheduling.judging import judge
+from ovirt_placement.rules.violations import find_violations
 
+#: What a rule is known by from one state to the other: its half, its groups, whether it is hard; of placement
+#: keys, the VM.
+_Key = tuple[str, tuple[str, ...], bool]
+#: This many failing hosts are looked at, where a cluster is not set to survive more.
+_USUALLY: Final = 2
 #: Which rules migrations are planned for.
 HARD_AND_SOFT = frozenset({Repair.HARD, Repair.SOFT})
+
+
+class Violated(Record, frozen=True):
+    """A rule, and the running VMs that violate it."""
+
+    constraint: Constraint
+    vms: tuple[str, ...]
+
+
+class Difference(Record, frozen=True):
+    """What becomes of rules."""
+
+    #: Violated by VMs that did not violate it before.
+    violated: tuple[Violated, ...]
+    #: Violated no more.
+    repaired: tuple[Violated, ...]
+    #: Violated before and after by the same VMs, or fewer.
+    as_before: tuple[Violated, ...]
+
+
+def difference(before: Snapshot, after: Snapshot, cluster: str) -> Difference:
+    """Compare two states of a cluster; VMs that their placement keys refuse where they run count, too."""
+    old, new = _violated(before, cluster), _violated(after, cluster)
+    worse = {key for key, one in new.items() if key not in old or not {*one.vms} <= {*old[key].vms}}
+    return Difference(
+        violated=tuple(one for key, one in new.items() if key in worse),
+        repaired=tuple(one for key, one in old.items() if key not in new),
+        as_before=tuple(one for key, one in new.items() if key not in worse),
+    )
+
+
+class Barred(Record, frozen=True):
+    """VMs that are down, which some host would take before a change, and none after it."""
+
+    vms: tuple[str, ...] = ()
+    #: How many VMs there was no time for.
+    unjudged: int = 0
+
+
+def find_barred(before: Snapshot, after: Snapshot, cluster: str, deadline: Deadline) -> Barred:
+    """Ask the filters about the VMs of a cluster that are down and that a change is about."""
+    resting = [vm.id for vm in after.vms if vm.cluster == cluster and vm.status in RESTING_STATUSES]
+    about = _concerned(before, after, cluster)
+    concerned = [vm for vm in resting if vm in before.vm_by_id and vm in about]
+    found: list[str] = []
+    for number, vm in enumerate(concerned):
+        if deadline.over:
+            return Barred(tuple(found), len(concerned) - number)
+        if not _starts(after, vm) and _starts(before, vm):
+            found.append(vm)
+    return Barred(tuple(found))
+
+
+def _concerned(before: Snapshot, after: Snapshot, cluster: str) -> Collection[str]:
+    """The VMs of rules that come, go or change; all where keys or the policy of the cluster change."""
+    same_policy = before.cluster_by_id.get(cluster) == after.cluster_by_id.get(cluster)
+    if before.placement_keys != after.placement_keys or not same_policy:
+        return after.vm_by_id
+    old, new = (
+        {(one.family, one.groups, one.hard, one.vms): one for one in catalogue.constraints(state, cluster)}
+        for state in (before, after)
+    )
+    changed = (key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+    return {vm for *_, vms in changed for vm in vms}
+
+
+def _starts(state: Snapshot, vm: str) -> bool:
+    known = state.vm_by_id[vm]
+    hosts = [host for host in state.hosts_of_cluster.get(known.cluster, ()) if host.up]
+    return any(host.accepted for host in judge(state, known, hosts).hosts)
+
+
+def _violated(snapshot: Snapshot, cluster: str) -> dict[_Key, Violated]:
+    found: dict[_Key, Violated] = {}
+    for violation in find_violations(snapshot, cluster):
+        one = violation.constraint
+        found[one.family, one.groups, one.hard] = Violated(one, violation.offenders)
+    placement = SnapshotPlacement(snapshot)
+    for refused in catalogue.momentary_constraints(snapshot, cluster):
+        found[refused.family, refused.vms, refused.hard] = Violated(refused, refused.offenders(placement))
+    return found
+
+
+class Survived(Record, frozen=True):
+    """A number of hosts may fail."""
+
+    failures: int
+    #: Whether one more may surely not; else nobody looked, or it is not known.
+    exact: bool
+
+
+def survived(snapshot: Snapshot, cluster: str) -> Survived | None:
+    """How many hosts may fail: none while a VM is lost already; None if there is no highly available VM."""
+    if find_lost(snapshot, cluster):
+        return Survived(0, exact=True)
+    if not any(vm.ha and vm.cluster == cluster and vm.host for vm in snapshot.vms):
+        return None
+    measure = Starts(snapshot, cluster)
+    most = min(len(measure.hosts), max(_USUALLY, snapshot.cluster_by_id[cluster].ha_failures))
+    return survived_of(judge_failures(snapshot, measure, most, DEFAULT_BUDGET), most)
+
+
+def survived_of(proven: Proven, most: int) -> Survived:
+    """How many hosts may fail, by what is proven of all sets of at most `most`."""
+    lost = min((len(loss.hosts) for loss in proven.losses), default=most + 1)
+    unknown = min(_unknown(proven), default=most + 1)
+    return Survived(min(lost, unknown) - 1, exact=lost <= min(unknown, most))
+
+
+def _unknown(proven: Proven) -> Iterable[int]:
+    """The sizes of sets that are not judged."""
+    yield from (len(one.hosts) for one in proven.unknown)
+    yield from (size.size for size in proven.sizes if size.unjudged)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.config import Config, EngineSettings
 from ovirt_placement.engine.reading.consistency import consistent
-from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
+from ovirt_placement.engine.reading.owners import NO_DETAILS, Detail
 from ovirt_placement.inventory.decision import Base, NoSnapshot
 from ovirt_placement.inventory.on_demand import (
     NO_SEARCHES,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
+from ovirt_placement.engine.reading.owners import NO_DETAILS, Detail
 from ovirt_placement.model import Cluster, Disk, Host, Network, Nic, PlacementRule, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.placement_rules import MemberSearch, SearchOf
 from ovirt_placement.model.statistics import HostStatistics, VmStatistics

@@ -17,7 +17,7 @@ import msgspec
 from ovirt_placement.inventory import sections
 from ovirt_placement.inventory.sections import Decoded, Section
 from ovirt_placement.model import Snapshot
-from ovirt_service.regular_files import open_regular
+from ovirt_service.files import open_regular
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 

@@ -17,7 +17,7 @@ from ovirt_placement.config import StoreSettings
 from ovirt_placement.inventory.on_demand import NO_SEARCHES, VM_TAGS, Wanted, searches_of
 from ovirt_placement.lookups.index import with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
-from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER
+from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
 from ovirt_placement.model.snapshot import STORED, Part
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Complaint

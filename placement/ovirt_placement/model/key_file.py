@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 
 from ovirt_placement.model import PlacementKey, Snapshot, Struct, yaml_file
-from ovirt_placement.model.key_levels import CLASSES, CLUSTER, NODE, SYSTEM, check_level
 from ovirt_placement.model.key_resources import find_resource, resource_word
-from ovirt_placement.model.key_text import check_text
+from ovirt_placement.model.placement_keys import CLASSES, CLUSTER, NODE, SYSTEM, check_level, check_text
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 

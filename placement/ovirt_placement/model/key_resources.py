@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ovirt_placement.model import Cluster, DataCenter, Host, Network, PlacementKey, Snapshot, Vm, VnicProfile
-from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, STICKY, check_level, level_of
 from ovirt_placement.model.names import choices
+from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, STICKY, check_level, level_of
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 

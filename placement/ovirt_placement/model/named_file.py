@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ovirt_service import bounded_file
+from ovirt_service import files
 from ovirt_service.errors import UserError
 
 Content = TypeVar("Content")
@@ -18,7 +18,7 @@ def load(path: Path, what: str, most_mib: int, loads: Callable[[bytes], Content]
     Raises `UserError` with the name of the file if it cannot be read, or as `loads` does.
     """
     try:
-        content = bounded_file.read(path, most_mib)
+        content = files.read_bounded(path, most_mib)
     except OSError as error:
         raise UserError(f"{path}: cannot read the {what}: {error.strerror}") from None
     try:

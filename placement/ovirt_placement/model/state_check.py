@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NoReturn, Protocol
 
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, PlacementKey, Snapshot, Vm
-from ovirt_placement.model.key_levels import CLASSES, CLUSTER, NODE, SERVER, check_level
+from ovirt_placement.model.placement_keys import CLASSES, CLUSTER, NODE, SERVER, check_level
 from ovirt_placement.model.statuses import HOST_STATUSES, RESTING_STATUSES, RUNNING_STATUSES, VM_STATUSES
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError

@@ -21,7 +21,7 @@ from ovirt_placement.planning.start_options import StartOptions
 from ovirt_placement.planning.verification import certify
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.reasons import NOT_KNOWN_YET, Reason
-from ovirt_placement.rules.solving.budget import Budget
+from ovirt_placement.rules.solving.problem import Budget
 
 #: What stands in for the name of a strategy.
 _NAME = "make-room"

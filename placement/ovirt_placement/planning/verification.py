@@ -16,7 +16,7 @@ from ovirt_placement.planning.ordering.order import OrderedMove
 from ovirt_placement.planning.plan import RefusedStep, Step, StepPurpose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.rules.failover.part_of_state import part_of
+from ovirt_placement.rules.failover.restart_check import part_of
 from ovirt_placement.rules.rule import Scope
 from ovirt_placement.rules.world import World
 

@@ -15,13 +15,12 @@ from ovirt_placement.rules.affinity.blocks import Binding, bindings
 from ovirt_placement.rules.forms import Allowed, AtMost, Form, Same
 from ovirt_placement.rules.placement_keys import key_filter
 from ovirt_placement.rules.placement_keys.host_table import host_table
+from ovirt_placement.rules.placement_keys.judgement import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.keys import is_special
-from ovirt_placement.rules.placement_keys.parameters import settings_of
 from ovirt_placement.rules.placement_keys.placing import compiled_keys, storage_is_local
 from ovirt_placement.rules.placement_keys.presence import host_places
-from ovirt_placement.rules.placement_keys.rounds import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.score import score
-from ovirt_placement.rules.placement_keys.settings import KeySettings
+from ovirt_placement.rules.placement_keys.settings import KeySettings, settings_of
 from ovirt_placement.rules.placement_rules.rule_filter import hard_constraints
 
 

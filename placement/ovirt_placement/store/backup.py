@@ -17,7 +17,7 @@ from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import key_revision, metadata, schema_version, user_actions
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_placement.store.versions import VERSION
-from ovirt_service import bounded_file, identity
+from ovirt_service import files, identity
 from ovirt_service.errors import UserError
 
 _FORMAT: Final = 1
@@ -68,7 +68,7 @@ def _content(database: Database) -> bytes:
 def read(path: Path) -> Backup:
     """Read such a file; raises `UserError` if it is none, or one that another release has written."""
     try:
-        found = msgspec.convert(json.loads(bounded_file.read(path, _MOST_MIB).decode()), Backup)
+        found = msgspec.convert(json.loads(files.read_bounded(path, _MOST_MIB).decode()), Backup)
     except OSError as error:
         raise UserError(f"{path}: cannot read the backup: {error.strerror}") from None
     except (ValueError, RecursionError, msgspec.ValidationError) as error:

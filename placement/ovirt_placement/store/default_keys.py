@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.model.key_levels import CLUSTER, SYSTEM
+from ovirt_placement.model.placement_keys import CLUSTER, SYSTEM
 from ovirt_placement.store import key_revisions
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.keys import KeyChange, change_keys, stored_keys

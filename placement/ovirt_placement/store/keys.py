@@ -17,7 +17,7 @@ import msgspec
 from sqlalchemy import Row, Text, cast, union
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, PlacementRule, StickyCopy
-from ovirt_placement.model.key_text import check_text
+from ovirt_placement.model.placement_keys import check_text
 from ovirt_placement.store import key_revisions
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.clock import now

@@ -15,7 +15,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
-from ovirt_placement.rules.scheduling.giving_way import gives_way
+from ovirt_placement.rules.scheduling.judging import gives_way
 from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
 from ovirt_placement.units.overload import Overload

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ovirt_enforcer.gates.admission import Closed
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
-from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.in_force import KINDS
 from ovirt_placement.rules.violations import find_violations
 from tests.builders import CLUSTER, host, needed_mb, rule, snapshot, vm
 from tests.placement.rules.placement_rules.drawn import placement_rules

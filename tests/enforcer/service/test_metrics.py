@@ -22,8 +22,8 @@ from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.samples import Sample, SampleStore
 from ovirt_service import metrics
+from ovirt_service.daemon import Progress
 from ovirt_service.errors import UserError
-from ovirt_service.progress import Progress
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve

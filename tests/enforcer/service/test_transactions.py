@@ -16,7 +16,7 @@ from ovirt_enforcer.service.process import Service
 from ovirt_placement import config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.store.intents import Store
-from ovirt_service.progress import Progress
+from ovirt_service.daemon import Progress
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve

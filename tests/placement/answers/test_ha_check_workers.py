@@ -16,7 +16,7 @@ from ovirt_placement.answers import ha_check_workers
 from ovirt_placement.answers.ha_check_workers import examine_lump, spreading
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import HaCheck, check
-from ovirt_placement.rules.failover.examination import ExaminationTask, Examined
+from ovirt_placement.rules.failover.outcomes import ExaminationTask, Examined
 from ovirt_service.errors import UserError
 from ovirt_simulator.generate import Sizes, generate
 

@@ -14,7 +14,7 @@ from ovirt_placement.model import RuleDomain, Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import CLUSTER, host, needed_mb, rule, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.placement_rules.drawn import placement_rules

@@ -10,7 +10,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity import host_filter, vm_filter
 from ovirt_placement.rules.affinity.apart import Apart
-from ovirt_placement.rules.affinity.on_hosts import OffHosts, OnHosts
+from ovirt_placement.rules.affinity.host_groups import OffHosts, OnHosts
 from ovirt_placement.rules.affinity.together import Together
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.placement import SnapshotPlacement

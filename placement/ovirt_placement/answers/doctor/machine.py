@@ -19,7 +19,7 @@ from ovirt_placement.answers.rules import rules_check_together
 from ovirt_placement.answers.status.proxy import configuration_of
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.tagged import tagged_ids
+from ovirt_placement.engine.reading.searches import tagged_ids
 from ovirt_placement.engine.reading.topology import read_hosts, read_snapshot
 from ovirt_placement.inventory import protocol
 from ovirt_placement.inventory.on_demand import read_searches, searches_of

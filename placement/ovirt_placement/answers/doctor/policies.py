@@ -17,13 +17,13 @@ from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER
 from ovirt_placement.model.names import Named
+from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
 from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN
 from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
-from ovirt_placement.rules.placement_keys.parameters import read_settings
-from ovirt_placement.rules.placement_keys.property import NAME, PATTERN
+from ovirt_placement.rules.placement_keys.settings import read_settings
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.store.default_keys import DefaultKeys
 

@@ -24,7 +24,8 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
-from ovirt_placement.model.key_levels import (
+from ovirt_placement.model.key_resources import Place, clusters_of, find_resource
+from ovirt_placement.model.placement_keys import (
     BILLING_ENTITY,
     CLUSTER,
     CUSTOMER,
@@ -33,7 +34,6 @@ from ovirt_placement.model.key_levels import (
     SYSTEM,
     level_of,
 )
-from ovirt_placement.model.key_resources import Place, clusters_of, find_resource
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.keys import RATIO_NAMES, Code
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, refusals
@@ -44,7 +44,7 @@ from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
-    from ovirt_placement.engine.reading.detail import Detail
+    from ovirt_placement.engine.reading.owners import Detail
 
 
 # -- What placement keys can be set on, fresh enough for a person who sets some.

@@ -23,20 +23,19 @@ from ovirt_placement.answers.keys.key import (
     written_weight,
 )
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
-from ovirt_placement.model.key_levels import strength
 from ovirt_placement.model.key_resources import resource_name
 from ovirt_placement.model.names import Named, host_name, named_cluster, named_host, named_hosts
+from ovirt_placement.model.placement_keys import strength
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys import key_filter
-from ovirt_placement.rules.placement_keys.capacity import Shortage
+from ovirt_placement.rules.placement_keys.capacity import Shortage, Source, contention_of_host
 from ovirt_placement.rules.placement_keys.compile import CompiledKey
-from ovirt_placement.rules.placement_keys.contention import Source, contention_of_host
-from ovirt_placement.rules.placement_keys.decision import KeyDecision, KeyFailure
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource, keys_of, resources
+from ovirt_placement.rules.placement_keys.host_keys import Values
 from ovirt_placement.rules.placement_keys.host_table import keys_of_host as host_table_keys
-from ovirt_placement.rules.placement_keys.node_keys import Values
-from ovirt_placement.rules.placement_keys.parameters import settings_of
+from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure
 from ovirt_placement.rules.placement_keys.placing import compiled_keys, decide_vm
+from ovirt_placement.rules.placement_keys.settings import settings_of
 from ovirt_placement.rules.scheduling.judging import judge
 
 # -- The compiled placement keys of a VM: where each comes from, and what it hides.

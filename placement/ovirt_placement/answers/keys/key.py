@@ -11,17 +11,17 @@ import msgspec
 
 from ovirt_placement.lookups.called import UnmatchedName, unmatched
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot
-from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.model.key_resources import resource_name
 from ovirt_placement.model.names import Named, host_name, vm_name
+from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys import key_filter, key_weight
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.compile import MistakenKey
+from ovirt_placement.rules.placement_keys.hierarchy import NAME
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.placement_keys.keys import Code, KeyKind, key_kind
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Mistake
-from ovirt_placement.rules.placement_keys.property import NAME
 from ovirt_placement.rules.placement_keys.score import Score
 
 # -- Says what placement keys are and what is wrong with them, with names in place of ids.

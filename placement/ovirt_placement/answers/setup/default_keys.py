@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.writing.policies import PolicyUser
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.model.key_levels import CLUSTER
 from ovirt_placement.model.names import Named
+from ovirt_placement.model.placement_keys import CLUSTER
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.keys import CPU, LOAD, RAM, SPECIAL_NAMES
 from ovirt_placement.store.default_keys import DefaultKey, DefaultKeyChange, DefaultKeys

@@ -17,7 +17,7 @@ from xml.parsers.expat import ExpatError
 from ovirt_placement.config import DEFAULT_ENGINE
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.rule import UnitKind
-from ovirt_service import toml_file
+from ovirt_service import files
 from ovirt_service.errors import UserError
 
 #: Where proxies have their configuration: one an engine.
@@ -104,7 +104,7 @@ def _settings(engine: str) -> Mapping[str, Any] | None:
         return None
     except OSError as error:
         raise UserError(f"{file}: cannot read the configuration: {error.strerror}") from None
-    return toml_file.read(file)
+    return files.read_toml(file)
 
 
 def url_of(engine: str) -> str | None:

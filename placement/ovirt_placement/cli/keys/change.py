@@ -25,8 +25,8 @@ from ovirt_placement.cli.keys.report import report
 from ovirt_placement.cli.keys.state import opened_store, read_engine, read_named
 from ovirt_placement.cli.login import login_name
 from ovirt_placement.model import PlacementKey, Snapshot, key_file
-from ovirt_placement.model.key_levels import NODE, SYSTEM
 from ovirt_placement.model.key_resources import find_place
+from ovirt_placement.model.placement_keys import NODE, SYSTEM
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 from ovirt_service.errors import UserError
 

@@ -12,7 +12,7 @@ from ovirt_placement.cli.keys import change, check, explain, listing, prune, sho
 from ovirt_placement.cli.keys.state import add_key_state, read_keys
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.model import key_file
-from ovirt_placement.model.key_levels import SETTABLE
+from ovirt_placement.model.placement_keys import SETTABLE
 
 DESCRIPTION = """\
 Set placement keys, which draw VMs to some hosts and keep them off others, and look at what they do. See

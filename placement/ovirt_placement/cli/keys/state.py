@@ -15,10 +15,10 @@ from ovirt_placement.answers.keys import change
 from ovirt_placement.answers.keys.change import read_records, with_details
 from ovirt_placement.cli.question import PATIENCE_SECONDS, add_question, read_state
 from ovirt_placement.cli.store import opened
-from ovirt_placement.engine.reading.detail import ALL_DETAILS
+from ovirt_placement.engine.reading.owners import ALL_DETAILS
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Snapshot, key_file
-from ovirt_placement.model.key_levels import SETTABLE
+from ovirt_placement.model.placement_keys import SETTABLE
 from ovirt_placement.store.keys import KeyPlace, KeyStore, SetKey
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from ovirt_placement.cli.rules.foreseen import foreseen
 from ovirt_placement.cli.rules.state import read_engine, stored_rules
 from ovirt_placement.cli.store import opened
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot, rule_file
-from ovirt_placement.rules.placement_rules.in_force import mistakes
-from ovirt_placement.rules.placement_rules.kinds import EVERY_KIND
+from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND, mistakes
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore

@@ -10,7 +10,7 @@ from ovirt_placement.cli.foresight import add_foresight
 from ovirt_placement.cli.question import add_question
 from ovirt_placement.cli.rules import change, listing
 from ovirt_placement.cli.rules.arguments import add_fields
-from ovirt_placement.rules.placement_rules.kinds import EVERY_KIND
+from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND
 
 DESCRIPTION = """\
 Placement rules ask what no affinity group can: a limit of VMs per host or per failure domain, even

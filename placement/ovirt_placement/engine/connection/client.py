@@ -28,12 +28,12 @@ from ovirt_placement.engine.connection.failures import (
     failure_of_transport,
     fault_of,
 )
-from ovirt_placement.engine.connection.given_token import VARIABLE, GivenToken, given_token
 from ovirt_placement.engine.connection.log_ins import LogIns
 from ovirt_placement.engine.connection.password import read_password
 from ovirt_placement.engine.connection.sdk import SdkConnection, SignOn
 from ovirt_placement.engine.connection.sso import SingleSignOn
 from ovirt_placement.engine.connection.transfers import OF_ANSWERS, Limits
+from ovirt_placement.engine.connection.user_tokens import VARIABLE, GivenToken, given_token
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
 

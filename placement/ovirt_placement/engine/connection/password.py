@@ -10,7 +10,7 @@ from typing import IO, NamedTuple
 from ovirt_placement.config import EngineSettings
 from ovirt_service.digests import digest_name
 from ovirt_service.errors import UserError
-from ovirt_service.regular_files import open_regular
+from ovirt_service.files import open_regular
 
 _ROOT = 0
 _LONGEST = 4096

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import ovirtsdk4
 import pycurl
 
-from ovirt_placement.engine.connection import sending, waiting
+from ovirt_placement.engine.connection import conditions
 from ovirt_placement.engine.connection.transfers import Limits, Transfer
 from ovirt_placement.engine.connection.unanswered import Cause, Unanswered, of_curl
 
@@ -131,9 +131,9 @@ class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc] # the SDK has n
         self._transfer.take_over(curl, body, headers)
         if request.method != "GET":
             curl.setopt(pycurl.FRESH_CONNECT, 1)
-        if (longest := waiting.longest()) is not None:
+        if (longest := conditions.longest()) is not None:
             curl.setopt(pycurl.TIMEOUT_MS, round(1000 * min(longest, self._timeout)))
-        sending.check()
+        conditions.check()
         return context
 
     def wait(self, context: Any, failed_auth: bool = False) -> Any:

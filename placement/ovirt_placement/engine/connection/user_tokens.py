@@ -1,21 +1,17 @@
-"""Tokens of people: logs them in to the engine's single sign-on, and asks the engine in their name.
-
-What we do for ourselves goes over `client`. A token of a person is used at a log-in, at an act, and once a
-minute for the rights of an open session, never for data: each request to the API keeps the engine's session
-alive, so that the caller ends what nobody uses. Source: the engine's OAuthTokenServlet and
-OAuthTokenInfoServlet.
-"""
+"""Tokens of people: log-ins at the engine's single sign-on, rights, and a token that the caller has given."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.exchanges import Answer, Trust, get, post
-from ovirt_placement.engine.connection.failures import EngineAway, has_no_role
+from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError, has_no_role
 from ovirt_placement.engine.connection.sso import AWAY_STATUSES, LOG_IN, LOG_OUT, SCOPE
 from ovirt_placement.engine.connection.unanswered import Unanswered
 from ovirt_service.errors import UserError
@@ -27,6 +23,7 @@ _VALIDATE: Final = "ovirt-ext=token-info:validate"
 _OF_THE_ENGINE: Final = ("server_error", "temporarily_unavailable")
 _JSON: Final = {"Accept": "application/json"}
 _LONGEST_TOKEN: Final = 4096
+VARIABLE: Final = "OVIRT_TOKEN"
 
 
 class Refused(UserError):
@@ -123,3 +120,37 @@ def _object(answer: Answer) -> dict[str, Any]:
         return {}
     said = said[0] if isinstance(said, list) and said else said
     return said if isinstance(said, dict) else {}
+
+
+def given_token(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The token of the variable, if it is set. Raises `UserError` for one that no header can hold."""
+    token = environment.get(VARIABLE)
+    if not token:
+        return None
+    if not sendable(token):
+        raise UserError(
+            f"{VARIABLE}: is no token of the engine: it has spaces, or other characters than ASCII"
+        )
+    return token
+
+
+class GivenToken:
+    """What stands for a log-in of one session."""
+
+    def __init__(self, token: str, address: str) -> None:
+        self._token = token
+        self._address = address
+        self._used = False
+
+    def log_in(self) -> str:
+        """Give the token; raises `EngineSetupError` the second time: the engine does not take it then."""
+        if self._used:
+            raise EngineSetupError(
+                f"{self._address}: the engine refuses the token of {VARIABLE}: it is over, or of another"
+                " engine; log in again, or unset the variable"
+            )
+        self._used = True
+        return self._token
+
+    def log_out(self, token: str) -> None:
+        """Leave the session to the caller, who may need it still."""

@@ -9,8 +9,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing import clusters, hosts
 from ovirt_placement.engine.parsing.vms import FoundVm
 from ovirt_placement.engine.reading import fallback
-from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail, followed
-from ovirt_placement.engine.reading.owners import with_owners
+from ovirt_placement.engine.reading.owners import NO_DETAILS, Detail, followed, with_owners
 from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
 from ovirt_placement.engine.reading.requests import get_entity, whole_answers
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Vm

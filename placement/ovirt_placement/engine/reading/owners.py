@@ -1,13 +1,9 @@
-"""To whom a VM belongs: the engine knows no owner, but permissions, and tags that an administrator sets.
-
-The engine shows a permission of the cluster, the data center or the system on each VM as if it were on the
-VM itself (its BackendAssignedPermissionsResource overwrites what such a permission is on). But a permission
-has one id wherever it is shown, and a cluster shows all that its VMs inherit: what is left is the VM's own.
-"""
+"""What hangs on a VM and costs look-ups of its own, and to whom it belongs: the engine knows no owner."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from enum import Flag, auto
 
 from msgspec.structs import replace
 
@@ -20,8 +16,30 @@ from ovirt_placement.model import Vm
 
 #: What stands after it in the name of a VM's tag is the owner, whatever the permissions.
 OWNER_TAG = "pk-customer-"
-
 _NOTHING: frozenset[str] = frozenset()
+
+
+class Detail(Flag):
+    """What to read of VMs besides themselves."""
+
+    DISKS = auto()
+    NICS = auto()
+    OWNER = auto()  # and the tags, which may name one
+
+
+NO_DETAILS = Detail(0)
+ALL_DETAILS = ~NO_DETAILS
+
+_FOLLOWED = {
+    Detail.DISKS: ("disk_attachments.disk",),
+    Detail.NICS: ("nics",),
+    Detail.OWNER: ("tags", "permissions"),
+}
+
+
+def followed(details: Detail) -> tuple[str, ...]:
+    """Name what the engine must follow from VMs for these."""
+    return tuple(name for detail, names in _FOLLOWED.items() if detail in details for name in names)
 
 
 def owner(tags: Iterable[str], grants: Collection[Grant]) -> str | None:

@@ -1,14 +1,11 @@
-"""What answers there is an engine: its collections, and entities that may be gone.
-
-A web server before an engine answers 404 as well, and an answer can be wrong for a moment: an entity is gone
-when it cannot be read by its id, and its collection does not list it either.
-"""
+"""What answers there is an engine: its collections, whole and by pages, and entities that may be gone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
+from itertools import count
 
 from lxml import etree
 
@@ -19,10 +16,17 @@ from ovirt_placement.engine.connection.client import (
     EngineSetupError,
 )
 from ovirt_placement.engine.parsing import xml
+from ovirt_placement.engine.parsing.vms import FoundVm
+from ovirt_placement.engine.reading import fallback
 
 NOTHING = f"<{xml.EMPTY}/>".encode()
 #: Collections that can be searched for an id; of others all is read.
 _SEARCHED = frozenset({"/vms", "/hosts"})
+#: A longer answer would keep the engine and its reader from everything else for too long: of each VM
+#: it looks up several things.
+DETAILED = 500
+#: One look-up for each VM.
+MEASURED = 2500
 
 
 @contextmanager
@@ -80,3 +84,23 @@ def _listed(
     with whole_answers(connection):
         found = [one for one in xml.root(content).iterchildren() if xml.identity(one) == identity]
     return etree.tostring(found[0]) if found else None
+
+
+def paged_vms(
+    connection: EngineConnection, follow: Collection[str], page: int = DETAILED
+) -> Iterator[FoundVm]:
+    """Read all VMs, following these links, this many at a time; raises what `EngineConnection.get` raises.
+
+    VMs that are created or removed meanwhile may shift others over the edge of a page: one may be missing.
+    """
+    first = None
+    for number in count(1):
+        with whole_answers(connection):
+            content = connection.get("/vms", search=f"page {number}", max=page, follow=",".join(follow))
+            found = fallback.found_vms(connection, content, follow)
+        if not found or found[0].id == first:
+            return  # past the end, or of an engine that knows no pages
+        first = first or found[0].id
+        yield from found
+        if len(found) < page:
+            return

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.paging import MEASURED, paged_vms
-from ovirt_placement.engine.reading.requests import whole_answers
+from ovirt_placement.engine.reading.requests import MEASURED, paged_vms, whole_answers
 from ovirt_placement.engine.reading.topology import read_hosts
 from ovirt_placement.model import Host, Vm
 

@@ -9,7 +9,7 @@ from ovirt_placement.engine.parsing import affinity, clusters, hosts, surroundin
 from ovirt_placement.engine.parsing.reservation import with_failover_hosts
 from ovirt_placement.engine.reading import fallback
 from ovirt_placement.engine.reading.consistency import consistent
-from ovirt_placement.engine.reading.detail import ALL_DETAILS
+from ovirt_placement.engine.reading.owners import ALL_DETAILS
 from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
 from ovirt_placement.engine.reading.requests import get_collection, whole_answers
 from ovirt_placement.engine.reading.vm_details import detailed

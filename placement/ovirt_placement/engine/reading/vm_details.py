@@ -10,10 +10,8 @@ from msgspec.structs import replace
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing import surroundings
 from ovirt_placement.engine.reading.by_id import reread_vms
-from ovirt_placement.engine.reading.detail import Detail, followed
-from ovirt_placement.engine.reading.owners import inherited_permissions, with_owners
-from ovirt_placement.engine.reading.paging import paged_vms
-from ovirt_placement.engine.reading.requests import get_collection, whole_answers
+from ovirt_placement.engine.reading.owners import Detail, followed, inherited_permissions, with_owners
+from ovirt_placement.engine.reading.requests import get_collection, paged_vms, whole_answers
 from ovirt_placement.model import Network, Snapshot, Vm, VnicProfile
 
 

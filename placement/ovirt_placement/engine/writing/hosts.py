@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.connection.conditions import checked
 from ovirt_placement.engine.connection.failures import SDK_ERRORS, EngineFault, failure_of
-from ovirt_placement.engine.connection.sending import checked
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.reading.requests import get_entity, whole_answers
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Refused

@@ -10,8 +10,8 @@ from enum import StrEnum
 from ovirtsdk4 import types
 
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.connection.conditions import checked
 from ovirt_placement.engine.connection.failures import SDK_ERRORS, EngineFault, failure_of
-from ovirt_placement.engine.connection.sending import checked
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.reading.requests import get_entity, whole_answers
 

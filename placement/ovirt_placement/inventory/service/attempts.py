@@ -17,10 +17,10 @@ from ovirt_placement.engine.connection.client import EngineAway, EngineConnectio
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.service.metrics import CountedConnection
 from ovirt_service.back_off import BackOff
+from ovirt_service.daemon import Notifier
 from ovirt_service.errors import UserError
 from ovirt_service.exhaustion import guarded
 from ovirt_service.saying import Said
-from ovirt_service.systemd import Notifier
 from ovirt_service.threads import BackgroundThread
 
 #: However many ask for it, an engine that is away is not asked more often than this.

@@ -13,7 +13,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
 
-from ovirt_placement.engine.connection import waiting
+from ovirt_placement.engine.connection import conditions
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
 from ovirt_placement.engine.reading.by_id import (
@@ -23,7 +23,7 @@ from ovirt_placement.engine.reading.by_id import (
     reread_hosts,
     reread_vms,
 )
-from ovirt_placement.engine.reading.detail import Detail
+from ovirt_placement.engine.reading.owners import Detail
 from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.requests import whole_answers
 from ovirt_placement.engine.reading.topology import read_labels
@@ -296,7 +296,7 @@ class Rereading:
 
 
 def _asked_within(seconds: float, ask: Callable[[], _Answer]) -> _Answer:
-    with waiting.at_most(seconds):
+    with conditions.at_most(seconds):
         return ask()
 
 

@@ -42,10 +42,9 @@ from ovirt_placement.inventory.service.publisher import PublicationState, Publis
 from ovirt_placement.inventory.stored import KeyWatch, levels, names_host_tags, searches
 from ovirt_service import identity
 from ovirt_service import metrics as metrics_page
+from ovirt_service.daemon import Notifier, Progress
 from ovirt_service.errors import UserError
 from ovirt_service.garbage import Garbage
-from ovirt_service.progress import Progress
-from ovirt_service.systemd import Notifier
 
 if TYPE_CHECKING:
     from ovirt_placement.store.keys import KeyRecords

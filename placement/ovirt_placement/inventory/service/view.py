@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.parsing.reservation import with_failover_hosts
 from ovirt_placement.engine.reading.consistency import Consistency
-from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.engine.reading.owners import Detail
 from ovirt_placement.inventory.on_demand import (
     NEVER,
     Details,

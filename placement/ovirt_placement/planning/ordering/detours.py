@@ -17,7 +17,7 @@ from ovirt_placement.planning.ordering.scope import OrderingScope
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.rules.solving.budget import Budget
+from ovirt_placement.rules.solving.problem import Budget
 
 #: The hosts of the VMs in scope, in the same order.
 State = tuple[str, ...]

@@ -14,7 +14,7 @@ from ovirt_placement.planning.ordering.ties import tied
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.rules.solving.budget import Budget
+from ovirt_placement.rules.solving.problem import Budget
 
 #: Standings that searches look at, a millisecond each: of a small cluster as a whole; else in all.
 _WHOLE = 20_000

@@ -15,16 +15,14 @@ from msgspec.structs import replace
 from ovirt_placement.lookups.index import once_per_snapshot
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.cpus import cores_of
-from ovirt_placement.rules.failover.examination import ExaminationTask, examine
+from ovirt_placement.rules.failover.blocks import NONE, bond_of, rivalries_of
 from ovirt_placement.rules.failover.failures import judge_and_keep
-from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Proven, Survival
+from ovirt_placement.rules.failover.outcomes import ExaminationTask, Loss, Outcome, Proven, Survival, examine
 from ovirt_placement.rules.failover.restart_check import RestartCheck
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.failover.ties import NONE, bond_of, rivalries_of
 from ovirt_placement.rules.failover.units import Domain, FailureUnit, single_hosts, whole_domains
 from ovirt_placement.rules.memory import huge_page_kib, physical_mb, physical_room, required_mb, used_mb
-from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
-from ovirt_placement.rules.solving.problem import Block, Resources
+from ovirt_placement.rules.solving.problem import Block, Budget, BudgetSpentError, Resources
 
 #: Steps for what is known of a cluster as it is: some two seconds in the worst case.
 _KNOWN_STEPS = 80_000

@@ -21,7 +21,7 @@ from ovirt_placement.rules.failover.outcomes import Loss
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.reasons import NOT_KNOWN_YET, Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
+from ovirt_placement.rules.solving.problem import Budget, BudgetSpentError
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
 from ovirt_placement.rules.world import World
 

@@ -15,9 +15,16 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.blocks import Binding, bindings, block_of, by_vm, gather
 from ovirt_placement.rules.affinity.unified_groups import unify
-from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
 from ovirt_placement.rules.solving.matching import can_all_differ
-from ovirt_placement.rules.solving.problem import NOTHING, Block, Hosts, Resources, homes_of
+from ovirt_placement.rules.solving.problem import (
+    NOTHING,
+    Block,
+    Budget,
+    BudgetSpentError,
+    Hosts,
+    Resources,
+    homes_of,
+)
 
 #: The colours that are open to each block, by its number.
 _Open = Mapping[int, AbstractSet[str]]

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.host_groups import configured, hard_host_groups_of, listed_hosts
-from ovirt_placement.rules.affinity.on_hosts import OnHosts, on_and_off_hosts
+from ovirt_placement.rules.affinity.host_groups import (
+    OnHosts,
+    configured,
+    hard_host_groups_of,
+    listed_hosts,
+    on_and_off_hosts,
+)
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict

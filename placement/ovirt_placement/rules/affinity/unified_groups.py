@@ -8,7 +8,7 @@ from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.membership import members
-from ovirt_placement.rules.java.hash_map import KeyOrder
+from ovirt_placement.rules.java.ids import KeyOrder
 
 
 class UnifiedGroup(Record, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from ovirt_placement.rules.java.hash_map import KeyOrder
+from ovirt_placement.rules.java.ids import KeyOrder
 
 
 def summed(weights: Iterable[Mapping[str, int]]) -> dict[str, int]:

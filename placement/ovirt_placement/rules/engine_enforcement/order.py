@@ -16,8 +16,7 @@ from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.priorities import fixed_point
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.engine_enforcement.gain import gains
-from ovirt_placement.rules.java.hash_map import KeyOrder, put_all
-from ovirt_placement.rules.java.ids import in_order
+from ovirt_placement.rules.java.ids import KeyOrder, in_order, put_all
 from ovirt_placement.rules.placement import Placement, SnapshotPlacement
 
 #: VMs that are equal to the engine: it shuffles them.

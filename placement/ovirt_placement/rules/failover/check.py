@@ -15,9 +15,16 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.arithmetic import Arithmetic
-from ovirt_placement.rules.failover.examination import ExaminationTask, Examiner, Measure, examine
 from ovirt_placement.rules.failover.failures import judge_failures
-from ovirt_placement.rules.failover.outcomes import Proven, Survival, Unknown
+from ovirt_placement.rules.failover.outcomes import (
+    ExaminationTask,
+    Examiner,
+    Measure,
+    Proven,
+    Survival,
+    Unknown,
+    examine,
+)
 from ovirt_placement.rules.failover.protection import NOWHERE, Lost, Outside, find_lost, find_outside
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Domain, FailureUnit, single_hosts, whole_domains

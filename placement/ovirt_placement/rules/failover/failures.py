@@ -18,11 +18,29 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.blocks import bindings_of, block_of
-from ovirt_placement.rules.failover.counting import Chosen, sets_without
-from ovirt_placement.rules.failover.examination import ExaminationTask, Examiner, Measure, examine, one_by_one
-from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Proven, Size, Survival, Tight, Unknown
+from ovirt_placement.rules.failover.outcomes import (
+    ExaminationTask,
+    Examiner,
+    Loss,
+    Measure,
+    Outcome,
+    Proven,
+    Size,
+    Survival,
+    Tight,
+    Unknown,
+    examine,
+    one_by_one,
+)
 from ovirt_placement.rules.failover.protection import protected
-from ovirt_placement.rules.failover.units import FailureUnit, domains_of, failing_hosts, single_hosts
+from ovirt_placement.rules.failover.units import (
+    Chosen,
+    FailureUnit,
+    domains_of,
+    failing_hosts,
+    sets_without,
+    single_hosts,
+)
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.solving.problem import NOTHING
 

@@ -1,24 +1,58 @@
-"""Asks all filters of a cluster whether VMs may start after a failure, one after the other.
-
-VMs that no hard positive group ties to others are asked about together, host by host: only memory and
-negative groups connect them, and of several VMs the filters want room for all, and that none excludes
-another. The others start in turn, each on the state that the starts before it left, as far as those were on
-the same hosts or of VMs that it is tied to.
-"""
+"""Asks all filters of a cluster whether VMs may start after a failure, in one order or in every one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity.unified_groups import connected
-from ovirt_placement.rules.failover.part_of_state import part_of
-from ovirt_placement.rules.failover.ties import bond_of
+from msgspec.structs import replace
+
+from ovirt_placement.lookups.index import share
+from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.affinity.unified_groups import connected, hard_positive_group_of
+from ovirt_placement.rules.failover.blocks import bond_of
 from ovirt_placement.rules.listed import restart_filters
 from ovirt_placement.rules.rule import Rule, Scope
+from ovirt_placement.rules.solving.problem import Budget
 from ovirt_placement.rules.verdict import Request
 from ovirt_placement.rules.world import World
+
+#: VMs that have started, each with its host, in order.
+Starts = tuple[tuple[str, str], ...]
+#: Of VMs that are left, those that may be next; all of them unless there is an order.
+Ready = Callable[[Sequence[str]], Sequence[str]]
+
+
+def part_of(snapshot: Snapshot, vms: Iterable[str], hosts: AbstractSet[str]) -> Snapshot:
+    """As much of a state as says whether these VMs may start on these hosts.
+
+    That is what is on the hosts or on its way there, and the VMs' groups with all who belong to them.
+    """
+    groups = {group.id: group for vm in vms for group in _groups(snapshot, vm)}
+    arriving = (vm for vm, targets in snapshot.pending_hosts.items() if not hosts.isdisjoint(targets))
+    kept = dict.fromkeys(vms)
+    kept.update((vm, None) for group in groups for vm in snapshot.group_vms[group])
+    kept.update((vm.id, None) for host in hosts for vm in snapshot.vms_of_host.get(host, ()))
+    kept.update((vm, None) for vm in arriving)
+    part = replace(
+        snapshot,
+        hosts=tuple(snapshot.host_by_id[host] for host in hosts),
+        vms=tuple(snapshot.vm_by_id[vm] for vm in kept if vm in snapshot.vm_by_id),
+        affinity_groups=tuple(groups.values()),
+        pending=tuple(entry for entry in snapshot.pending if entry.vm in kept),
+    )
+    share(part, snapshot)
+    return part
+
+
+def _groups(snapshot: Snapshot, vm: str) -> Iterator[AffinityGroup]:
+    """The groups of a VM, and all that hard positive ones among them are chained to."""
+    yield from snapshot.groups_of_vm.get(vm, ())
+    unified = hard_positive_group_of(snapshot).get(vm)
+    if unified is not None:
+        yield from (snapshot.group_by_id[group] for group in unified.groups)
 
 
 class RestartCheck:
@@ -131,3 +165,81 @@ class RestartCheck:
     def _only_narrows(self, rule: Rule, vm: str, others: frozenset[str]) -> bool:
         """The same of one filter."""
         return rule in self._fixed or rule.only_narrows(self._snapshot, vm, others)
+
+
+class Tried(Record, frozen=True):
+    """The most VMs that could be started one after the other, and those that are left."""
+
+    homes: dict[str, str]
+    unplaced: tuple[str, ...]
+
+
+def try_all(
+    state: Snapshot,
+    vms: Sequence[str],
+    accepted: Callable[[Snapshot, str], Sequence[str]],
+    closed_for_good: Callable[[str], bool],
+    budget: Budget,
+    ready: Ready = tuple,
+) -> Tried:
+    """Start the VMs in some order, each on a host that is accepted then; every possibility counts.
+
+    Only those may be next that are `ready` before all others that are left. If not all can start, as many as
+    could go first, and then those that cannot start in their turn are left out.
+
+    `closed_for_good` says of a VM that hosts which are not accepted now never will be. Raises
+    `BudgetSpentError`; each start takes as many steps as the state has VMs and hosts.
+    """
+    size = len(state.vms) + len(state.hosts)
+    waiting: list[tuple[Starts, Snapshot]] = [((), state)]
+    seen: set[frozenset[tuple[str, str]]] = set()
+    best: Starts = ()
+    while waiting and len(best) < len(vms):
+        starts, before = waiting.pop()
+        if frozenset(starts) in seen:
+            continue
+        seen.add(frozenset(starts))
+        budget.spend(size)
+        now = World(before).starting(*starts[-1]).snapshot if starts else before
+        best = max(best, starts, key=len)
+        left = [vm for vm in vms if vm not in dict(starts)]
+        waiting += [((*starts, start), now) for start in _next(now, left, accepted, closed_for_good, ready)]
+    return _leaving_out(state, vms, dict(best), accepted, ready)
+
+
+def _leaving_out(
+    state: Snapshot,
+    vms: Sequence[str],
+    homes: dict[str, str],
+    accepted: Callable[[Snapshot, str], Sequence[str]],
+    ready: Ready,
+) -> Tried:
+    """Go on after some starts, without those that no host accepts when it is their turn."""
+    for vm, home in homes.items():
+        state = World(state).starting(vm, home).snapshot
+    left, unplaced = [vm for vm in vms if vm not in homes], []
+    while left:
+        vm = ready(left)[0]
+        left.remove(vm)
+        if hosts := accepted(state, vm):
+            homes[vm] = hosts[0]
+            state = World(state).starting(vm, hosts[0]).snapshot
+        else:
+            unplaced.append(vm)
+    return Tried(homes, tuple(vm for vm in vms if vm in unplaced))
+
+
+def _next(
+    state: Snapshot,
+    left: Sequence[str],
+    accepted: Callable[[Snapshot, str], Sequence[str]],
+    closed_for_good: Callable[[str], bool],
+    ready: Ready,
+) -> Iterator[tuple[str, str]]:
+    """What can be started now, the best try last; nothing if one of the VMs never can be any more."""
+    hosts = {vm: accepted(state, vm) for vm in left}
+    if any(not hosts[vm] and closed_for_good(vm) for vm in left):
+        return
+    for vm in reversed(ready(left)):
+        for host in reversed(hosts[vm]):
+            yield vm, host

@@ -8,9 +8,8 @@ from math import ceil
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.ha.usage import Measure, added, even_share, used
-from ovirt_placement.rules.ha.vms import ha_vms_of
-from ovirt_placement.rules.load.moves import admitted, choose_move, kept_free, may_move
+from ovirt_placement.rules.ha.usage import Measure, added, even_share, ha_vms_of, used
+from ovirt_placement.rules.load.even_distribution import admitted, choose_move, kept_free, may_move
 from ovirt_placement.rules.verdict import BalanceMove
 
 #: Percent of the even share from which on a host holds too many; the engine's default.

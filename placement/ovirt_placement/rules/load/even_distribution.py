@@ -1,26 +1,91 @@
-"""The balance of load: what the engine's policy `evenly_distributed` does, with its parameters.
-
-Source: EvenDistributionBalancePolicyUnit, CpuAndMemoryBalancingPolicyUnit, FindVmAndDestinations.
-"""
+"""The balance of load: what the engine's policy evenly_distributed does, with its parameters."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.affinity import host_filter, vm_filter
+from ovirt_placement.rules.affinity.membership import groups_of, hosts, members
 from ovirt_placement.rules.cpus import cpus_of, running_vms, shared_load, total_load
+from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.java.ids import in_order
 from ovirt_placement.rules.java.numbers import quotient
-from ovirt_placement.rules.load.moves import admitted, choose_move, kept_free, may_move
+from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.parameters import whole_number
-from ovirt_placement.rules.verdict import BalanceMove
+from ovirt_placement.rules.verdict import BalanceMove, Request
 
 #: A host takes VMs below this part of the high utilisation, in percent, and this many points below it.
 _LOW_PERCENT = 80
 _LOW_DISTANCE = 10
 _FULL = 100
+#: Whether a host may take a VM, as far as something else than load is concerned.
+Permits = Callable[[Vm, str], bool]
+
+
+def may_move(snapshot: Snapshot, vm: Vm) -> bool:
+    """Whether a VM runs, is movable, and is not on its way already; the hosted engine never is.
+
+    Nothing is moved while something is not known yet that could forbid it.
+    """
+    resting = vm.movable and vm.status == "up" and vm.id not in snapshot.pending_hosts
+    return resting and not doubt(snapshot, vm.cluster)
+
+
+def kept_free(snapshot: Snapshot, host: str) -> bool:
+    """Whether a host is a dedicated failover host, which nothing is sent to."""
+    known = snapshot.host_by_id.get(host)
+    return known is not None and known.failover
+
+
+def admitted(snapshot: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str, ...]:
+    """The targets that both hard affinity rules admit: the engine would choose no other."""
+    request = Request((vm.id,), targets)
+    refused = {
+        verdict.host
+        for judge in (vm_filter.filter_hosts, host_filter.filter_hosts)
+        for verdict in judge(snapshot, request)
+        if not verdict.accepted
+    }
+    return tuple(host for host in targets if host not in refused)
+
+
+def choose_move(snapshot: Snapshot, moves: Iterable[BalanceMove]) -> BalanceMove | None:
+    """The first move that breaks no soft group, with the hosts that break none; else the first.
+
+    What breaks one would be moved back by who repairs soft groups, again and again.
+    """
+    first = None
+    for move in moves:
+        first = first or move
+        if harmless := _harmless(snapshot, snapshot.vm_by_id[move.vm], move.hosts):
+            return BalanceMove(move.vm, harmless)
+    return first
+
+
+def _harmless(snapshot: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str, ...]:
+    """The targets on which no soft group of a VM would be violated more than it is where the VM runs."""
+    left = targets
+    for group in groups_of(snapshot).get(vm.id, ()):
+        if group.vms_rule.enabled and not group.vms_rule.enforcing:
+            peers = _peers_by_host(snapshot, group, vm)
+            sign = -1 if group.vms_rule.positive else 1
+            left = tuple(host for host in left if sign * peers[host] <= sign * peers[vm.host])
+        if group.hosts_rule.enabled and not group.hosts_rule.enforcing:
+            meant = hosts(snapshot)[group.id]
+            wanted = group.hosts_rule.positive
+            if (vm.host in meant) is wanted:
+                left = tuple(host for host in left if (host in meant) is wanted)
+    return left
+
+
+def _peers_by_host(snapshot: Snapshot, group: AffinityGroup, vm: Vm) -> Counter[str | None]:
+    """How many other members of a group each host has, or is to have."""
+    peers = (peer for peer in members(snapshot)[group.id] if peer != vm.id and peer in snapshot.vm_by_id)
+    return Counter(host for peer in peers for host in destinations(snapshot, peer))
 
 
 class LoadLimits(Record, frozen=True):
@@ -54,10 +119,6 @@ def limits_of(parameters: Mapping[str, str]) -> LoadLimits:
         min_free_memory_for_under_utilized=number("min_free_memory_for_under_utilized", 0),
         vcpu_to_physical_cpu_ratio=number("vcpu_to_physical_cpu_ratio", 0),
     )
-
-
-#: Whether a host may take a VM, as far as something else than load is concerned.
-Permits = Callable[[Vm, str], bool]
 
 
 def balance(

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity.on_hosts import OnHosts
+from ovirt_placement.rules.affinity.host_groups import OnHosts
 from ovirt_placement.rules.mobility import why_immovable
-from ovirt_placement.rules.placement_keys.parameters import settings_of
 from ovirt_placement.rules.placement_keys.placing import filter_hosts
+from ovirt_placement.rules.placement_keys.settings import settings_of
 from ovirt_placement.rules.verdict import Request
 
 

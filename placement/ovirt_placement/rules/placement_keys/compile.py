@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.model.key_levels import CUSTOMER, SYSTEM, strength
+from ovirt_placement.model.placement_keys import CUSTOMER, SYSTEM, strength
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.exact import ZERO, number
 from ovirt_placement.rules.placement_keys.keys import Code, ignored_because

@@ -1,11 +1,4 @@
-"""What stands on each level of a VM's hierarchy in an engine, and the keys that are set there.
-
-The engine has no billing entities, customers and offers. A quota stands for the billing entity, the
-owner for the customer, a data center for the VDC, a template for the image; the instance type and the
-CPU profile are the server's offer, a disk profile and a vNIC profile the disk's and the NIC's. The
-offers of customer, image, VDC and network have no object of their own: their keys name the customer,
-template, data center or network itself, and are weaker than keys set on that.
-"""
+"""What stands on each level of a VM's hierarchy in an engine, and the keys that are set there."""
 
 from __future__ import annotations
 
@@ -15,11 +8,38 @@ from collections.abc import Iterator
 
 from ovirt_placement.lookups.index import once_per_part
 from ovirt_placement.model import Disk, Nic, PlacementKey, Snapshot, StickyCopy, Vm, VnicProfile
-from ovirt_placement.model.key_levels import CLUSTER, SERVER
-from ovirt_placement.rules.placement_keys.property import property_keys
-from ovirt_placement.rules.placement_keys.sticky import as_key
+from ovirt_placement.model.placement_keys import CLUSTER, CUSTOMER, SERVER
+from ovirt_placement.rules.placement_keys.host_keys import as_key
 
+NAME = "placement_keys"
+
+_NUMBER = r"-?[0-9]+(\.[0-9]+)?"
+_KEY = rf"[A-Za-z_][A-Za-z0-9_.-]{{0,49}}:{_NUMBER}:{_NUMBER}"
+
+#: What the engine is to accept; free of the `;` and `=` that end and split a property there.
+PATTERN = rf"{_KEY}(,{_KEY})*"
+
+_WHOLE = re.compile(PATTERN)
 _DIGITS = re.compile(r"(\d+)")
+
+
+def is_readable(text: str) -> bool:
+    """Whether a property has the form `NAME:VALUE:WEIGHT,...`; an empty one sets no keys."""
+    return not text or _WHOLE.fullmatch(text) is not None
+
+
+def property_keys(vm: Vm) -> tuple[PlacementKey, ...]:
+    """The VM's own customer keys from its property; none if it cannot be read, which must stop no start."""
+    text = vm.custom_properties.get(NAME, "")
+    if not text or not is_readable(text):
+        return ()
+    written = (entry.split(":") for entry in text.split(","))
+    return tuple(
+        PlacementKey(
+            level=SERVER, resource=vm.id, key_class=CUSTOMER, name=name, value=value, weight=float(weight)
+        )
+        for name, value, weight in written
+    )
 
 
 def resources(snapshot: Snapshot, vm: Vm) -> Iterator[tuple[str, str]]:

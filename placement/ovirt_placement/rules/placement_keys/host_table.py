@@ -10,14 +10,24 @@ from typing import TypeAlias
 from ovirt_placement.lookups.differences import exchanged_ids
 from ovirt_placement.lookups.index import Earlier, continued, once_per_part
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
-from ovirt_placement.model.key_levels import NODE
+from ovirt_placement.model.placement_keys import NODE
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_keys.capacity import Capacity, capacity_of, without_vm
+from ovirt_placement.rules.placement_keys.capacity import (
+    Capacity,
+    capacity_of,
+    contention_of_hosts,
+    without_vm,
+)
 from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, Located, column, columns_of
-from ovirt_placement.rules.placement_keys.contention import contention_of_hosts
 from ovirt_placement.rules.placement_keys.exact import Written
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
-from ovirt_placement.rules.placement_keys.node_keys import NodeKeys, NodeLists, node_lists, own_keys
+from ovirt_placement.rules.placement_keys.host_keys import (
+    NodeKeys,
+    NodeLists,
+    node_lists,
+    own_keys,
+    sticky_keys,
+)
 from ovirt_placement.rules.placement_keys.presence import (
     Presence,
     bringing_present_keys,
@@ -27,7 +37,6 @@ from ovirt_placement.rules.placement_keys.presence import (
 )
 from ovirt_placement.rules.placement_keys.settings import KeySettings
 from ovirt_placement.rules.placement_keys.special import Shares, shares
-from ovirt_placement.rules.placement_keys.sticky import sticky_keys
 
 #: Parts of a snapshot that the present keys of a VM depend on, besides the VM itself.
 _PRESENT_SETS_DEPEND_ON = ("placement_keys", "clusters", "vnic_profiles")

@@ -1,19 +1,44 @@
-"""How far each host comes: its round and the customer's score for all, and the rest for those who ask."""
+"""How far each host comes: its round, the scores for all, and where the VM is placed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from fractions import Fraction
+from functools import cached_property, lru_cache
 
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Room, room
 from ovirt_placement.rules.placement_keys.compile import CompiledKeys
 from ovirt_placement.rules.placement_keys.host_table import HostTable
 from ovirt_placement.rules.placement_keys.keys import is_special
-from ovirt_placement.rules.placement_keys.rounds import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.score import Score, Scores, score
 from ovirt_placement.rules.placement_keys.settings import KeySettings
 from ovirt_placement.rules.placement_keys.special import NO_SHARES
+
+
+@lru_cache(maxsize=64)
+def thresholds(settings: KeySettings) -> tuple[Fraction, ...]:
+    """What a score must exceed in each round, falling evenly from the first round to the last.
+
+    A single round tests the last threshold, which decides whether a placement fails.
+    """
+    if settings.steps == 1:
+        return (settings.final,)
+    gap = (settings.initial - settings.final) / (settings.steps - 1)
+    return tuple(settings.initial - gap * done for done in range(settings.steps))
+
+
+def rounds_of(parts: Iterable[int], unit: int, to_exceed: Iterable[Fraction]) -> list[int | None]:
+    """For each score the first round, from 1, whose threshold it exceeds; None if not even the last one.
+
+    Scores are whole numbers of parts, of which `unit` make a point, and so must be the thresholds. Equal to a
+    threshold is not above it.
+    """
+    rising = [-threshold.numerator * (unit // threshold.denominator) for threshold in to_exceed]
+    found = (bisect_right(rising, -part) + 1 for part in parts)
+    return [number if number <= len(rising) else None for number in found]
 
 
 class HostDecision(Record, frozen=True):
@@ -96,3 +121,54 @@ def judge(
         for number, place in zip(passed, places, strict=True)
     ]
     return KeyJudgement(keys, memory_mb, table, places, system, rounds)
+
+
+class KeyFailure(StrEnum):
+    """Why a VM finds no host at all."""
+
+    #: No host is capable of running it.
+    CONSTRAINT = "constraint"
+    #: No host's score exceeds the last threshold.
+    THRESHOLD = "threshold"
+
+
+class KeyDecision(Record, frozen=True, dict=True):
+    """Where a VM may go, best first: `choice` holds the hosts that are equally the best."""
+
+    keys: CompiledKeys
+    judgement: KeyJudgement | None = None
+    #: What the scores had to exceed in each round.
+    thresholds: tuple[Fraction, ...] = ()
+    #: The first round that any host passed, and the hosts that passed it.
+    round: int | None = None
+    candidates: tuple[str, ...] = ()
+    choice: tuple[str, ...] = ()
+    failed: KeyFailure | None = None
+    #: Whether its storage binds the VM to a host, so that keys had no say.
+    local_storage: bool = False
+
+    @cached_property
+    def hosts(self) -> tuple[HostDecision, ...]:
+        """How far each host came that was asked about."""
+        return () if self.judgement is None else tuple(self.judgement.by_host.values())
+
+
+def choose(judged: KeyJudgement, settings: KeySettings) -> KeyDecision:
+    """Choose among hosts that are judged. A tie is left to the caller."""
+    first = min((number for number, _ in judged.passed.values()), default=None)
+    candidates = {host: part for host, (number, part) in judged.passed.items() if number == first}
+    highest = max(candidates.values(), default=None)
+    return KeyDecision(
+        keys=judged.keys,
+        judgement=judged,
+        thresholds=thresholds(settings),
+        round=first,
+        candidates=tuple(candidates),
+        choice=tuple(host for host, part in candidates.items() if part == highest),
+        failed=None if candidates else _failure(judged),
+    )
+
+
+def _failure(judged: KeyJudgement) -> KeyFailure:
+    lacking = all(judged.memory_mb > judged.table.largest_vm_mb[place] for place in judged.places)
+    return KeyFailure.CONSTRAINT if lacking else KeyFailure.THRESHOLD

@@ -9,7 +9,7 @@ from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
 from ovirt_placement.rules.placement_keys import placing
 from ovirt_placement.rules.placement_keys.accepted_hosts import on_accepted_hosts
 from ovirt_placement.rules.placement_keys.keys import is_special
-from ovirt_placement.rules.placement_keys.parameters import read_settings, settings_of
+from ovirt_placement.rules.placement_keys.settings import read_settings, settings_of
 from ovirt_placement.rules.reasons import NOT_KNOWN_YET, Reason, unread
 from ovirt_placement.rules.rule import Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict

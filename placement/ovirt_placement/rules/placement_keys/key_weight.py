@@ -6,7 +6,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.hard_weight import parting_hosts
 from ovirt_placement.rules.placement_keys import placing
 from ovirt_placement.rules.placement_keys.key_filter import complaints
-from ovirt_placement.rules.placement_keys.parameters import settings_of
+from ovirt_placement.rules.placement_keys.settings import settings_of
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Weight
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.model.key_levels import CLUSTER, NODE, SYSTEM, may_set
+from ovirt_placement.model.placement_keys import CLUSTER, NODE, SYSTEM, may_set
 from ovirt_placement.rules.placement_keys.exact import number
 
 #: Computed for every host, from 0 (idle) to 1 (full).

@@ -11,10 +11,15 @@ from ovirt_placement.rules.built_in.status import HOST_NOT_UP
 from ovirt_placement.rules.locations import occupied
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.compile import CompiledKeys, compile_keys
-from ovirt_placement.rules.placement_keys.decision import KeyDecision, choose
 from ovirt_placement.rules.placement_keys.hierarchy import keys_of
 from ovirt_placement.rules.placement_keys.host_table import host_table, host_table_without
-from ovirt_placement.rules.placement_keys.judgement import HostDecision, KeyJudgement, judge
+from ovirt_placement.rules.placement_keys.judgement import (
+    HostDecision,
+    KeyDecision,
+    KeyJudgement,
+    choose,
+    judge,
+)
 from ovirt_placement.rules.placement_keys.presence import host_places
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
 from ovirt_placement.rules.reasons import Reason, ReasonKind

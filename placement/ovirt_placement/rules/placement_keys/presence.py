@@ -10,7 +10,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.locations import destinations, occupied
 from ovirt_placement.rules.placement_keys.compile import compile_keys
 from ovirt_placement.rules.placement_keys.hierarchy import keys_of
-from ovirt_placement.rules.placement_keys.node_keys import FrozenSet
+from ovirt_placement.rules.placement_keys.host_keys import FrozenSet
 
 
 class Held(Record, frozen=True):

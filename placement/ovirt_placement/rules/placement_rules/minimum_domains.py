@@ -12,7 +12,7 @@ from typing import ClassVar
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.forms import AtLeast
 from ovirt_placement.rules.placement import Placement
-from ovirt_placement.rules.placement_rules.counting import count_others
+from ovirt_placement.rules.placement_rules.domains import count_others
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
     Against,

@@ -12,7 +12,7 @@ from typing import ClassVar
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.forms import OnePlace
 from ovirt_placement.rules.placement import Placement
-from ovirt_placement.rules.placement_rules.eligible import HOST_IN_NO_DOMAIN
+from ovirt_placement.rules.placement_rules.domains import HOST_IN_NO_DOMAIN
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
     Against,

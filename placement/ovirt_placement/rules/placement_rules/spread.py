@@ -15,8 +15,12 @@ from typing import Any, ClassVar
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.forms import Even
 from ovirt_placement.rules.placement import Placement
-from ovirt_placement.rules.placement_rules.counting import Counts, count_others
-from ovirt_placement.rules.placement_rules.eligible import HOST_IN_NO_DOMAIN, eligible_domains
+from ovirt_placement.rules.placement_rules.domains import (
+    HOST_IN_NO_DOMAIN,
+    Counts,
+    count_others,
+    eligible_domains,
+)
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
     Against,

@@ -18,6 +18,9 @@ from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
 
+#: A reason with all rules that give it.
+Given = tuple[Reason, tuple[Rule, ...]]
+
 
 def by_reason(found: Iterable[tuple[Rule, Reason]]) -> dict[Reason, tuple[Rule, ...]]:
     """The reasons, each once, in the order found, with all rules that give it.
@@ -40,10 +43,6 @@ def by_reason(found: Iterable[tuple[Rule, Reason]]) -> dict[Reason, tuple[Rule, 
 def _cause(reason: Reason) -> tuple[str | None, str | None]:
     """A peer and where it is, by whichever group; else the VM and the group that ties it to hosts."""
     return reason.vm, reason.group if reason.host is None else reason.host
-
-
-#: A reason with all rules that give it.
-Given = tuple[Reason, tuple[Rule, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +148,23 @@ def _joined(found: Sequence[tuple[Rule, Verdict]], keys: Mapping[str, HostDecisi
         tuple(reasons.items()),
         keys.get(host),
     )
+
+
+def is_drained(snapshot: Snapshot, vm_id: str) -> bool:
+    """Whether a VM runs on a host that the engine empties."""
+    vm = snapshot.vm_by_id.get(vm_id)
+    host = None if vm is None or vm.host is None else snapshot.host_by_id.get(vm.host)
+    return host is not None and host.status == "preparing_for_maintenance"
+
+
+def gives_way(snapshot: Snapshot, request: Request) -> bool:
+    """Whether our filters refuse the one VM of a request every host, and its host is to become empty."""
+    (vm,) = request.vms
+    if not is_drained(snapshot, vm):
+        return False
+    left = request.candidate_hosts
+    for rule in in_force(snapshot.cluster_by_id[snapshot.vm_by_id[vm].cluster], UnitKind.FILTER):
+        if rule.ours and rule.filter is not None and left:
+            verdicts = rule.filter(snapshot, replace(request, candidate_hosts=left))
+            left = tuple(verdict.host for verdict in verdicts if verdict.accepted)
+    return not left

@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from ovirt_placement.rules.solving.budget import Budget
-from ovirt_placement.rules.solving.problem import Block, Hosts, Resources
+from ovirt_placement.rules.solving.problem import Block, Budget, Hosts, Resources
 
 #: A host for each block, in the order of the blocks.
 Homes = tuple[str, ...]

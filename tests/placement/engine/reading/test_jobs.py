@@ -6,7 +6,7 @@ import pytest
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
-from ovirt_placement.engine.reading.jobs import is_working
+from ovirt_placement.engine.reading.searches import is_working
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 
 

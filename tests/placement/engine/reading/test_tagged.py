@@ -8,7 +8,7 @@ import pytest
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.tagged import tagged_ids
+from ovirt_placement.engine.reading.searches import tagged_ids
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import host, snapshot, vm

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, Vm, VnicProfile
-from ovirt_placement.model.key_levels import LEVELS, STICKY
+from ovirt_placement.model.placement_keys import LEVELS, STICKY
 from ovirt_simulator.core.vms import VmEdit
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.disturbances import Disturbance

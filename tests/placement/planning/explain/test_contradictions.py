@@ -20,7 +20,7 @@ from ovirt_placement.model import (
 from ovirt_placement.planning.explain.contradictions import Contradiction, Judgement, judge
 from ovirt_placement.planning.explain.question import Question, Work
 from ovirt_placement.rules.asks import asks, parts_of
-from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, cluster, group, host, rule, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.placement_keys.parts import key, node_key

@@ -14,7 +14,7 @@ from ovirt_placement.planning.explain.elements import Element, ElementKind
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.rules.affinity.on_hosts import OnHosts
+from ovirt_placement.rules.affinity.host_groups import OnHosts
 from ovirt_placement.rules.affinity.together import Together
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.assignment.clusters import drawn

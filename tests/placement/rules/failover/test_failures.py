@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import by_engine, check
-from ovirt_placement.rules.failover.counting import sets_without
-from ovirt_placement.rules.failover.examination import ExaminationTask, one_by_one
 from ovirt_placement.rules.failover.failures import judge_failures
-from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Proven, Size, Survival
+from ovirt_placement.rules.failover.outcomes import (
+    ExaminationTask,
+    Loss,
+    Outcome,
+    Proven,
+    Size,
+    Survival,
+    one_by_one,
+)
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.failover.units import Domain, whole_domains
-from ovirt_placement.rules.solving.budget import Budget
+from ovirt_placement.rules.failover.units import Domain, sets_without, whole_domains
+from ovirt_placement.rules.solving.problem import Budget
 from tests import builders as build
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
@@ -99,7 +105,7 @@ def test_sets_are_counted_as_if_they_were_listed(members: int, size: int, bad: l
 
 
 def test_a_count_of_too_many_sets_is_a_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ovirt_placement.rules.failover.counting.MOST_LOOKED_AT", 1)
+    monkeypatch.setattr("ovirt_placement.rules.failover.units.MOST_LOOKED_AT", 1)
     bad = [(0, 1), (1, 2), (2, 3)]
     assert 0 < sets_without(9, 3, bad) <= sets_by_list(9, 3, bad)
 

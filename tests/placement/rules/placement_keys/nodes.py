@@ -22,10 +22,10 @@ from ovirt_placement.model import (
     Vm,
     VnicProfile,
 )
-from ovirt_placement.model.key_levels import STICKY
-from ovirt_placement.rules.placement_keys.decision import KeyDecision
+from ovirt_placement.model.placement_keys import STICKY
+from ovirt_placement.rules.placement_keys.host_keys import NodeKeys
 from ovirt_placement.rules.placement_keys.host_table import keys_of_host
-from ovirt_placement.rules.placement_keys.node_keys import NodeKeys
+from ovirt_placement.rules.placement_keys.judgement import KeyDecision
 from ovirt_placement.rules.placement_keys.placing import decide_vm
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
 from tests import builders as build

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.rules.placement_keys.contention import contention_of_hosts
+from ovirt_placement.rules.placement_keys.capacity import contention_of_hosts
 from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
 from ovirt_placement.rules.placement_keys.placing import filter_hosts
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings

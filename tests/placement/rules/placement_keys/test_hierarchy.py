@@ -16,8 +16,8 @@ from ovirt_placement.model import (
     StickyCopy,
     VnicProfile,
 )
+from ovirt_placement.rules.placement_keys.host_keys import copies_after_start
 from ovirt_placement.rules.placement_keys.placing import compiled_keys
-from ovirt_placement.rules.placement_keys.sticky import copies_after_start
 from tests.builders import cluster, vm
 from tests.placement.rules.placement_keys.answers import TWO_HOSTS, accepted
 from tests.placement.rules.placement_keys.parts import key, keyed, node_key

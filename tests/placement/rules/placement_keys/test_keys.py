@@ -7,7 +7,7 @@ import math
 import pytest
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.model.key_levels import SETTABLE
+from ovirt_placement.model.placement_keys import SETTABLE
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.keys import key_kind, missing_node_keys, validate
 from tests.placement.rules.placement_keys.parts import key, node_key

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.rules.placement_keys.node_keys import Values
+from ovirt_placement.rules.placement_keys.host_keys import Values
 from ovirt_placement.rules.placement_keys.settings import KeySettings
 from tests.placement.rules.placement_keys.nodes import keys_there, node
 from tests.placement.rules.placement_keys.parts import node_key

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.rules.placement_keys.rounds import rounds_of, thresholds
+from ovirt_placement.rules.placement_keys.judgement import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.settings import KeySettings
 
 NUMBERS = st.fractions(min_value=-300, max_value=300, max_denominator=12)

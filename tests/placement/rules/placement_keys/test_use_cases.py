@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.rules.placement_keys.decision import KeyDecision
+from ovirt_placement.rules.placement_keys.judgement import KeyDecision
 from tests.placement.rules.placement_keys import nodes
 from tests.placement.rules.placement_keys.parts import key, node_key
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ovirt_placement.model import PlacementRule, RuleDomain
-from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import rule
 
 

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.placement_rules import rule_filter, rule_weight
-from ovirt_placement.rules.placement_rules.in_force import constraints_in
-from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.in_force import KINDS, constraints_in
 from ovirt_placement.rules.verdict import Request
 from ovirt_placement.rules.violations import find_violations
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.rules.solving.assignment import first_fit, proves_impossible, search
-from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
-from ovirt_placement.rules.solving.problem import Block, Resources
+from ovirt_placement.rules.solving.problem import Block, Budget, BudgetSpentError, Resources
 
 HOSTS = ("h1", "h2", "h3")
 SIZES = st.builds(Resources, st.integers(0, 6), st.integers(0, 6))

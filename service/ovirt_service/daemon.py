@@ -1,14 +1,17 @@
-"""Notifies systemd that a process is ready, alive or stopping, as sd_notify(3) does."""
+"""A daemon: it tells systemd that it is ready and gets on, and ends on SIGTERM between two of its actions."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import select
+import signal
 import socket
 import threading
 import time
 from collections.abc import Callable
+from types import FrameType
 
 
 class Notifier:
@@ -60,3 +63,44 @@ class Notifier:
         # systemd judges by what reaches it; nobody else can be notified of an error here.
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifying, contextlib.suppress(OSError):
             notifying.sendto(state.encode(), address)
+
+
+class Progress:
+    """When a loop last got on; it marks that itself, and the watchdog asks from another thread or task."""
+
+    def __init__(self, longest_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """Without a mark for longer than this, the loop hangs."""
+        self._longest_seconds = longest_seconds
+        self._clock = clock
+        self._marked = clock()
+
+    def mark(self) -> None:
+        self._marked = self._clock()
+
+    @property
+    def hangs(self) -> bool:
+        return self._clock() - self._marked > self._longest_seconds
+
+
+class Stop:
+    """Notices that the process was asked to end; it is for the main thread alone.
+
+    An event of `threading` will not do: its lock is not reentrant, and a signal that arrives while the main
+    thread is about to wait for the event would wait for itself for ever.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._awake, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def sleep(self, seconds: float) -> bool:
+        """Sleep so long, or until asked to end; whether that is asked."""
+        select.select([self._awake], [], [], max(0.0, seconds))
+        return self.requested
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if not self.requested:
+            self.requested = True
+            os.write(self._wake, b"!")

@@ -1,7 +1,4 @@
-"""Asks, right before something is sent that changes the engine, whether the reason for it still holds.
-
-Between a decision and its request may lie a log-in, and any time: a slow engine, a process that is stopped.
-"""
+"""What a thread asks of its requests: a check right before one is sent, and how long it waits."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 _checks: ContextVar[tuple[Callable[[], None], ...]] = ContextVar("checks", default=())
+_longest: ContextVar[float | None] = ContextVar("longest", default=None)
 
 
 @contextmanager
@@ -26,3 +24,18 @@ def check() -> None:
     """Ask; called by the connection."""
     for one in _checks.get():
         one()
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Have each request of this thread that takes longer end with `EngineAway`; never later than it would."""
+    token = _longest.set(seconds)
+    try:
+        yield
+    finally:
+        _longest.reset(token)
+
+
+def longest() -> float | None:
+    """Say how many seconds; None where the settings alone say it. For the connection."""
+    return _longest.get()

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_service import bounded_file, toml_file
+from ovirt_service import files
 from ovirt_service.errors import UserError
 
 
 def test_what_it_holds(tmp_path: Path) -> None:
     file = tmp_path / "part.toml"
     file.write_text('[section]\nkey = "value"\n')
-    assert toml_file.read(file) == {"section": {"key": "value"}}
+    assert files.read_toml(file) == {"section": {"key": "value"}}
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_what_is_not_toml(tmp_path: Path, content: bytes, said: str) -> None:
     file = tmp_path / "part.toml"
     file.write_bytes(content)
     with pytest.raises(UserError) as refusal:
-        toml_file.read(file)
+        files.read_toml(file)
     assert str(refusal.value).startswith(f"{file}: {said}")
 
 
@@ -32,12 +32,12 @@ def test_what_is_not_toml(tmp_path: Path, content: bytes, said: str) -> None:
 def test_a_file_may_be_so_large(size: int, is_read: bool) -> None:
     file = BytesIO(b"x" * size)
     if is_read:
-        assert len(bounded_file.read_stream(file, "it", 1)) == size
+        assert len(files.read_stream(file, "it", 1)) == size
     else:
         with pytest.raises(UserError, match="it: holds more than 1 MiB"):
-            bounded_file.read_stream(file, "it", 1)
+            files.read_stream(file, "it", 1)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"absent: cannot read the configuration: No such file or directory$"):
-        toml_file.read(tmp_path / "absent")
+        files.read_toml(tmp_path / "absent")

@@ -1,21 +1,105 @@
-"""Puts what is known of smaller failures together for a larger one: most homes stay, few are sought again.
-
-A start learns the same whatever happens elsewhere: memory, hard negative groups and placement keys look at
-the home alone, and hard positive groups at where the VM's peers are. So a home that was good after a
-smaller failure is good after the larger one, unless it fails too, others start there as well, or VMs
-that the VM is tied to must look for other homes: then it must as well.
-"""
+"""The VMs of failed hosts as blocks: what they need, what ties them, and what smaller failures tell."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.failover.demand import Need, blocks_of
-from ovirt_placement.rules.failover.ties import NONE, bond_of, rivalries_of
+from ovirt_placement.lookups.index import once_whatever_is_pending
+from ovirt_placement.model import AffinityGroup, Snapshot, Vm
+from ovirt_placement.rules.affinity.blocks import bindings_of, block_of, gather
+from ovirt_placement.rules.affinity.membership import members
+from ovirt_placement.rules.affinity.unified_groups import connected, hard_positive_group_of
+from ovirt_placement.rules.locations import destinations, occupied
 from ovirt_placement.rules.solving.assignment import first_fit
 from ovirt_placement.rules.solving.problem import NOTHING, Block, Hosts, Resources
+
+#: What one VM needs on another host.
+Need = Callable[[Vm], Resources]
+#: What a VM of no such group has.
+NONE: frozenset[str] = frozenset()
+
+
+def blocks_of(
+    snapshot: Snapshot, vms: Iterable[str], failed: frozenset[str], need: Need
+) -> tuple[Block, ...]:
+    """The VMs to restart as blocks, with what hard affinity and pinning leave them.
+
+    VMs that a positive group ties together and of which no peer survives go to one host, whichever.
+    With a peer that survives, each goes to a host of such a peer. VMs that must share a host and must
+    not are admitted nowhere. What is not highly available on a failed host is gone and holds nobody.
+    """
+    blocks: list[Block] = []
+    for together in gather(vms, hard_positive_group_of(snapshot)):
+        gathering = _gathering(snapshot, together[0], failed)
+        parts = [(vm,) for vm in together] if gathering else [together]
+        blocks += [_block(snapshot, part, gathering or None, failed, need) for part in parts]
+    return tuple(blocks)
+
+
+def _gathering(snapshot: Snapshot, vm: str, failed: frozenset[str]) -> frozenset[str]:
+    """Hosts of those that positive groups tie to the VM and that survive."""
+    unified = hard_positive_group_of(snapshot).get(vm)
+    peers = _surviving(snapshot, unified.vms if unified else (), failed)
+    return frozenset(host for peer in peers for host in _whereabouts(snapshot, peer, failed))
+
+
+def _whereabouts(snapshot: Snapshot, vm: str, failed: frozenset[str]) -> frozenset[str]:
+    """Where a VM is to be found afterwards; one that was on its way to a failed host stays where it runs."""
+    return frozenset(destinations(snapshot, vm)) - failed or frozenset(occupied(snapshot, vm)) - failed
+
+
+def _block(
+    snapshot: Snapshot,
+    vms: tuple[str, ...],
+    gathering: frozenset[str] | None,
+    failed: frozenset[str],
+    need: Need,
+) -> Block:
+    needs = [need(snapshot.vm_by_id[vm]) for vm in vms]
+    together = Resources(sum(one.memory for one in needs), sum(one.cpu for one in needs))
+    block = block_of(snapshot, vms, bindings_of(snapshot), together)
+    held_by_rivals = frozenset(
+        host
+        for group in block.apart
+        for peer in _surviving(snapshot, members(snapshot)[group], failed)
+        for host in occupied(snapshot, peer)
+    )
+    return block.narrowed(gathering, held_by_rivals)
+
+
+def _surviving(snapshot: Snapshot, vms: Iterable[str], failed: frozenset[str]) -> Iterator[str]:
+    """Those of the VMs that are on no failed host; what moves away from one is gone with it."""
+    return (vm for vm in vms if snapshot.vm_by_id[vm].host not in failed)
+
+
+@once_whatever_is_pending
+def bond_of(snapshot: Snapshot) -> Mapping[str, str]:
+    """By VM, a name of all that hard positive groups tie to it, in a chain if need be; nothing if alone."""
+    chains = connected(
+        snapshot.group_vms[group.id]
+        for group in _hard(snapshot, positive=True)
+        if snapshot.group_vms[group.id]
+    )
+    return {vm: chain[0] for chain in chains if len(chain) > 1 for vm in chain}
+
+
+@once_whatever_is_pending
+def rivalries_of(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
+    """By VM, its hard negative groups: no two VMs of one share a host."""
+    found: dict[str, set[str]] = {}
+    for group in _hard(snapshot, positive=False):
+        for vm in snapshot.group_vms[group.id]:
+            found.setdefault(vm, set()).add(group.id)
+    return {vm: frozenset(groups) for vm, groups in found.items()}
+
+
+def _hard(snapshot: Snapshot, *, positive: bool) -> list[AffinityGroup]:
+    return [
+        group
+        for group in snapshot.affinity_groups
+        if group.vms_rule.hard and group.vms_rule.positive is positive
+    ]
 
 
 class Combined(NamedTuple):

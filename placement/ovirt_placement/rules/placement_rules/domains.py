@@ -1,18 +1,59 @@
-"""Failure domains that members can be in at all: with a host that is up, stays up, and is open to them."""
+"""Failure domains: how many members are in which, and where members can be at all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from ovirt_placement.model import AffinityGroup, Host, Snapshot
 from ovirt_placement.rules.affinity.host_groups import configured, hard_host_groups_of, listed_hosts
+from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.reasons import ReasonKind
 
 HOST_IN_NO_DOMAIN = ReasonKind("host_in_no_domain", "this host is in no failure domain of {group}", veto=True)
-
 #: The hard host rules of a VM, and the hosts that it is pinned to.
 _Bounds = tuple[tuple[AffinityGroup, ...], frozenset[str] | None]
+
+
+class Counts(NamedTuple):
+    """Of members other than the one that is asked about."""
+
+    #: Those that are in a domain and nowhere else.
+    surely: Counter[str]
+    #: Those that hold a host there, too: a migrating VM counts at both ends.
+    at_most: Counter[str]
+    #: How many are on any host.
+    running: int
+    #: How many are somewhere, and nobody knows where.
+    unknown: int
+
+
+def count_others(
+    vms: tuple[str, ...],
+    vm: str,
+    placement: Placement,
+    domain_of: Mapping[str, str],
+    unconfirmed: frozenset[str],
+) -> Counts:
+    """Count members by domain; hosts in no domain count for nothing."""
+    surely: Counter[str] = Counter()
+    at_most: Counter[str] = Counter()
+    running = unknown = 0
+    for peer in vms:
+        if peer == vm:
+            continue
+        if peer in unconfirmed:
+            unknown += 1
+            continue
+        hosts = placement.occupied(peer)
+        domains = {domain_of.get(host) for host in hosts}
+        running += bool(hosts)
+        at_most.update(domain for domain in domains if domain is not None)
+        if len(domains) == 1 and (only := next(iter(domains))) is not None:
+            surely[only] += 1
+    return Counts(surely, at_most, running, unknown)
 
 
 def eligible_domains(snapshot: Snapshot, found: Resolved) -> frozenset[str]:

@@ -1,0 +1,64 @@
+"""Opens what others give us: regular files alone, up to a size, and TOML with what is wrong in one line."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ovirt_service import identity
+from ovirt_service.errors import UserError
+
+_FLAGS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_MIB = 2**20
+#: A long configuration has some kilobytes.
+_MOST_CONFIGURATION_MIB = 4
+
+
+def open_regular(path: Path | str, flags: int = os.O_RDONLY, mode: int = 0o600) -> int:
+    """Open a regular file and return its descriptor.
+
+    Raises `OSError`, also for a directory, a FIFO, a socket or a device.
+    """
+    is_held = flags == os.O_RDONLY and identity.is_held(path)
+    file = identity.opened(path) if is_held else os.open(path, flags | _FLAGS, mode)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return file
+
+
+def read_bounded(path: Path, most_mib: int) -> bytes:
+    """All that a file holds. Raises `OSError`, and `UserError` if it holds more than this many MiB."""
+    with open(identity.opened(path), "rb") as file:
+        return read_stream(file, str(path), most_mib)
+
+
+def read_stream(file: BinaryIO, name: str, most_mib: int) -> bytes:
+    """As `read_bounded`, of what is open already."""
+    content = file.read(most_mib * _MIB + 1)
+    if len(content) > most_mib * _MIB:
+        raise UserError(f"{name}: holds more than {most_mib} MiB")
+    return content
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what the file holds.
+
+    Raises `UserError` if it cannot be read, is not TOML, or if everybody may change it: what runs by it
+    would be in anybody's hands.
+    """
+    try:
+        with open(identity.opened(path), "rb") as file:
+            if os.fstat(file.fileno()).st_mode & stat.S_IWOTH:
+                raise UserError(f"{path}: everybody may change the configuration: chmod o-w {path}")
+            return tomllib.loads(read_stream(file, str(path), _MOST_CONFIGURATION_MIB).decode())
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not TOML: {error}") from None
+    except RecursionError:
+        raise UserError(f"{path}: not TOML: nested too deeply") from None
