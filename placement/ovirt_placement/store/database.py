@@ -27,8 +27,7 @@ from ovirt_placement.store.connections import (
     sqlite_path,
 )
 from ovirt_placement.store.faults import BRING_BACK, RESTORE, is_damage, obstacle, of_server
-from ovirt_placement.store.marker import Marker, make_as_folder
-from ovirt_placement.store.versions import VERSION, make_or_upgrade, version
+from ovirt_placement.store.versions import VERSION, Marker, make_as_folder, make_or_upgrade, version
 from ovirt_service import identity
 from ovirt_service.errors import UserError
 

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, CursorResult, Row, select
 
-from ovirt_placement.store import samples, set_back
+from ovirt_placement.store import samples
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.causes import Cause, sentence
-from ovirt_placement.store.clock import now
+from ovirt_placement.store.clock import is_set_back, now, settle
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.fencing import fence
 from ovirt_placement.store.pauses import refuse_if_paused
@@ -219,10 +219,10 @@ class Store(StoreAccess):
     def settle_clock(self) -> bool:
         """Take all that is dated in the future as written now: whether the clock was set back since."""
         with self._reading() as rows:
-            if not set_back.is_set_back(rows):
+            if not is_set_back(rows):
                 return False
         with self._transaction() as rows:
-            set_back.settle(rows)
+            settle(rows)
         return True
 
     def forget(self, *, older_than_seconds: float) -> int:
