@@ -102,7 +102,9 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     import msgspec
 
-    from . import service, settings
+    from ovirt_scheduler_proxy import service
+
+    from . import settings
 
     chosen = settings.with_plugins(settings.load(options.config), options.plugins)
     if options.listen:
@@ -115,18 +117,22 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from . import checking, settings
+    from ovirt_scheduler_proxy import commands
+
+    from . import settings
 
     chosen = settings.with_plugins(settings.load(options.config), options.plugins)
     identity.become_owner(settings.folders(chosen, None))
     with answering("loading the plugins"):
-        return checking.check(chosen, options.json, whole=options.all)
+        return commands.check(chosen, options.json, whole=options.all)
 
 
 def _call(options: argparse.Namespace) -> int:
-    from . import calling, settings
+    from ovirt_scheduler_proxy import commands
 
-    return calling.call(settings.load(options.config), options)
+    from . import settings
+
+    return commands.call(settings.load(options.config), options)
 
 
 if __name__ == "__main__":

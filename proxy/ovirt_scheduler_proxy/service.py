@@ -1,4 +1,4 @@
-"""The running proxy: loads the plugins, opens the port, and handles signals, changes and the watchdog."""
+"""The running proxy: loads the plugins, opens the port, answers calls, handles signals and the watchdog."""
 
 from __future__ import annotations
 
@@ -8,27 +8,155 @@ import logging
 import os
 import signal
 import ssl
+import time
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from ovirt_scheduler_proxy import logs
+from ovirt_scheduler_proxy import xmlrpc_writing as writing
+from ovirt_scheduler_proxy.contract import Answer, read_question, take_none
+from ovirt_scheduler_proxy.http import Gate, asks_for_metrics, check_content, open_socket, tls_context
+from ovirt_scheduler_proxy.logs import DecisionLog
+from ovirt_scheduler_proxy.plugins import Reloader, load_all
+from ovirt_scheduler_proxy.processes import end_all
+from ovirt_scheduler_proxy.reporting import Reporter
+from ovirt_scheduler_proxy.scheduler import Scheduler
+from ovirt_scheduler_proxy.settings import Settings
+from ovirt_scheduler_proxy.worker import kernel
+from ovirt_scheduler_proxy.xmlrpc_reading import INTERNAL_ERROR, Fault, read_call
 from ovirt_service.daemon import Notifier
+from ovirt_service.descriptors import raise_limit
+from ovirt_service.http.connection import Respond
 from ovirt_service.http.listener import Limits, Listener
-
-from .contract.scheduler import Scheduler
-from .endpoint import Endpoint
-from .http.access import Gate, tls_context
-from .http.opening import open_socket
-from .operation import logs
-from .operation.decisions import DecisionLog
-from .operation.descriptors import connections
-from .plugins.loading import load_all
-from .plugins.reloading import Reloader
-from .pool.zygote_process import end_all
-from .reporting import Reporter
-from .settings import Settings
-from .worker import kernel
+from ovirt_service.http.request import HttpError, HttpRequest
+from ovirt_service.http.response import Response
 
 log = logging.getLogger(__name__)
+
+#: Logs, plugins' interpreters, what a reload opens in addition.
+_OTHERS = 32
+#: A connection, a handle and two outputs.
+_FOR_A_WORKER = 4
+#: Fewer connections than this are of no use.
+_LEAST = 8
+
+
+def connections(settings: Settings) -> int:
+    """How many connections may stand, once as many descriptors as are wanted, or allowed, are there."""
+    wanted = settings.server.most_connections
+    workers = _FOR_A_WORKER * settings.workers.most * len(settings.plugins)
+    limit = raise_limit(_OTHERS + workers + wanted)
+    possible = min(wanted, max(_LEAST, limit - _OTHERS - workers))
+    if possible < wanted:
+        log.warning(
+            "only %d file descriptors are allowed (LimitNOFILE, ulimit -n): %d connections at a time in place"
+            " of %d",
+            limit,
+            possible,
+            wanted,
+        )
+    return possible
+
+
+#: A request with this header is an administrator's, who wants to see every failure.
+TROUBLE_SHOOTING = "x-trouble-shooting"
+
+_PATHS = ("/", "/RPC2")
+
+_OWN_ERROR = Fault(INTERNAL_ERROR, "the proxy erred; its log says more")
+
+
+class Endpoint:
+    """Answers what comes over HTTP: calls by POST, and `/metrics` by GET."""
+
+    def __init__(
+        self, scheduler: Scheduler, reporter: Reporter, most_elements: int, discovery_seconds: float
+    ) -> None:
+        self._scheduler = scheduler
+        self._reporter = reporter
+        self._most_elements = most_elements
+        self._discovery_seconds = discovery_seconds
+        #: The engine's last discovery, in milliseconds since the epoch.
+        self._discovered_ms = 0
+
+    def answer(self, request: HttpRequest, respond: Respond) -> None:
+        """Raises `HttpError` for what is no call."""
+        head = request.head
+        if asks_for_metrics(head):
+            respond(self._reporter.metrics_page())
+            return
+        if head.method != "POST":
+            raise HttpError(405, "calls come by POST")
+        if head.path not in _PATHS:
+            raise HttpError(404, "calls go to /")
+        check_content(head)
+        self._answer_call(request.body, TROUBLE_SHOOTING in head.headers, respond)
+
+    def _answer_call(self, body: bytes, by_hand: bool, respond: Respond) -> None:
+        arrived = time.monotonic()
+        method = "unread"
+        try:
+            call = read_call(body, self._most_elements)
+            method = call.method
+            if method == "discover":
+                take_none(method, call.parameters)
+                self._discover(by_hand, respond)
+            else:
+                question = read_question(method, call.parameters)
+                self._scheduler.answer(question, arrived, partial(self._send, arrived, respond), by_hand)
+        except Fault as fault:
+            self._refuse(fault, method, respond)
+        except Exception:
+            log.exception("a call of %r ended by an error of the proxy's own", method[:80])
+            self._refuse(_OWN_ERROR, method, respond)
+
+    def _discover(self, by_hand: bool, respond: Respond) -> None:
+        """Answer an administrator at once, and the engine late, with descriptions that it has not stored yet.
+
+        The engine disables all external units when it starts, in a transaction that may not be committed yet
+        when its thread of discovery compares our answer with the units as they were: then it finds nothing to
+        change, writes nothing, and all stay disabled. A description that differs makes it write, which waits
+        for that transaction; most often it has ended by then. Source: the engine's SchedulingManager and
+        ExternalSchedulerDiscovery.
+        """
+        if by_hand:
+            respond(Response(writing.response(self._scheduler.discover())))
+        else:
+            loop = asyncio.get_running_loop()
+            loop.call_later(self._discovery_seconds, self._answer_discovery, respond)
+
+    def _answer_discovery(self, respond: Respond) -> None:
+        began = time.monotonic()
+        try:
+            self._discovered_ms = max(self._discovered_ms + 1, int(time.time() * 1000))
+            found = self._scheduler.discover(_stamp(self._discovered_ms))
+            body = writing.response(found)
+        except Exception:
+            log.exception("discovery ended by an error of the proxy's own")
+            self._refuse(_OWN_ERROR, "discover", respond)
+            return
+        respond(Response(body))
+        self._reporter.discovered(found, time.monotonic() - began, self._discovered_ms / 1000)
+
+    def _send(self, arrived: float, respond: Respond, answer: Answer | None) -> None:
+        if answer is None:
+            self._refuse(_OWN_ERROR, "an answer", respond)
+            return
+        body = writing.answer(answer.result_code, answer.result, answer.plugin_errors)
+        seconds = time.monotonic() - arrived
+        respond(Response(body))
+        self._reporter.answered(answer, seconds)
+
+    def _refuse(self, fault: Fault, method: str, respond: Respond) -> None:
+        self._reporter.faulted(fault, method)
+        respond(Response(writing.fault(fault.code, fault.sentence)))
+
+
+def _stamp(milliseconds: int) -> str:
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return f"discovered {moment:%Y-%m-%d %H:%M:%S}.{milliseconds % 1000:03} UTC"
+
 
 #: Reports to plugins that the reasons for which they drop hosts are recorded, if their answer has them.
 REASONS_ARE_RECORDED = {"OVIRT_SCHEDULER_PROXY_RECORDS": "reasons"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_scheduler_proxy.plugins import java_regex
+from ovirt_scheduler_proxy import units
 
 SOURCE = Path(__file__).parent / "java/src/main/java/contract/Regexes.java"
 
@@ -98,8 +98,8 @@ def test_java_agrees_with_what_we_judge() -> None:
         [java, SOURCE], input="\n".join([*regexes, ""]), capture_output=True, encoding="utf-8", check=True
     )
     wrong = {regex for regex, verdict in zip(regexes, run.stdout.split(), strict=True) if verdict == "wrong"}
-    reported = {regex for regex in regexes if java_regex.problem(regex)}
+    reported = {regex for regex in regexes if units.regex_problem(regex)}
     assert reported <= wrong
-    well = {regex for regex in regexes if not java_regex.unchecked(regex)} - reported
+    well = {regex for regex in regexes if not units.unchecked_regex(regex)} - reported
     assert well.isdisjoint(wrong)
     assert min(len(reported), len(well)) > 0.03 * len(regexes)

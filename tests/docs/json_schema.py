@@ -18,7 +18,7 @@ from ovirt_placement.answers.plans.plan import Plans
 from ovirt_placement.store.approvals import WaitingPlan
 from ovirt_placement.store.history import RecordedMigration
 from ovirt_placement.store.pauses import Pause
-from ovirt_scheduler_proxy.checking import ProxyCheck
+from ovirt_scheduler_proxy.commands import ProxyCheck
 from tests.docs.field_comments import comments
 
 #: What has no kind: each command says by itself what it prints.

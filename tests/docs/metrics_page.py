@@ -10,7 +10,7 @@ from ovirt_enforcer.ha_monitor.ha_watch import HaMetrics
 from ovirt_enforcer.service.metrics import EnforcerMetrics as EnforcerMetrics
 from ovirt_placement.inventory.service.metrics import InventoryMetrics as InventoryMetrics
 from ovirt_placement_web.metrics import WebMetrics
-from ovirt_scheduler_proxy.operation.metrics import Metrics as ProxyMetrics
+from ovirt_scheduler_proxy.reporting import Metrics as ProxyMetrics
 
 HEAD = """\
 # Reference of metrics

@@ -37,7 +37,7 @@ HEAVY = {
     "prometheus_client", "ovirtsdk4", "sqlalchemy", "ortools", "numpy", "pandas", "requests",
     "starlette", "asyncio",
     "ovirt_placement.rules", "ovirt_placement.engine", "ovirt_placement.store", "ovirt_placement.planning",
-    "ovirt_placement.inventory", "ovirt_scheduler_proxy.endpoint", "ovirt_simulator.http.server",
+    "ovirt_placement.inventory", "ovirt_scheduler_proxy.service", "ovirt_simulator.http.server",
 }  # fmt: skip
 FIRST_LOOK = str(CHECKOUT / "docs" / "first-look.json")
 PLAN = ["plan", "--json", "--state", FIRST_LOOK]

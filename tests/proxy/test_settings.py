@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from ovirt_scheduler_proxy import settings
-from ovirt_scheduler_proxy.http.access import Gate
+from ovirt_scheduler_proxy.http import Gate
 from ovirt_service.addresses import split_address
 from ovirt_service.errors import UserError
 from tests.paths import CHECKOUT

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from ovirt_scheduler_proxy.contract.arguments import read_question
-from ovirt_scheduler_proxy.xmlrpc import quick, writing
-from ovirt_scheduler_proxy.xmlrpc.fault import Fault
-from ovirt_scheduler_proxy.xmlrpc.reading import MethodCall, parse_call, read_call
+from ovirt_scheduler_proxy import xmlrpc_reading, xmlrpc_writing
+from ovirt_scheduler_proxy.contract import read_question
+from ovirt_scheduler_proxy.xmlrpc_reading import Fault, MethodCall, parse_call, read_call
 
 from .damage import damaged
 
@@ -34,7 +33,7 @@ _TOKENS = (
 def attempt(chance: random.Random) -> None:
     body = damaged(_call(chance), _TOKENS, chance)
     call = _read(body)
-    quickly = quick.read(body)
+    quickly = xmlrpc_reading.read_quickly(body)
     if quickly is not None:
         assert MethodCall(*quickly) == parse_call(body), body
     if call is None:
@@ -49,7 +48,7 @@ def _check(fault: Fault) -> None:
     """It is short, and a client can read it."""
     assert len(fault.sentence) < 400, fault.sentence
     with pytest.raises(xmlrpc.client.Fault):
-        xmlrpc.client.loads(writing.fault(fault.code, fault.sentence))
+        xmlrpc.client.loads(xmlrpc_writing.fault(fault.code, fault.sentence))
 
 
 def _read(body: bytes) -> MethodCall | None:

@@ -1,7 +1,8 @@
-"""Checks what a unit answered and brings it into the form that leaves the worker: pure functions."""
+"""Checks what a unit returned or printed and brings it into the form that leaves the worker."""
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import numbers
@@ -10,6 +11,99 @@ from array import array
 from collections.abc import Sequence
 from itertools import compress
 from typing import Any
+
+#: A sentence about a failure is cut to this many characters.
+SENTENCE = 300
+
+# Controls, line separators, marks that nobody sees or that turn the direction of writing, and halves of
+# characters. What joins or spaces characters stays: descriptions in some languages need it.
+_UNSAFE = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f"
+)
+_IN_LINES = re.compile(f"[{_UNSAFE}]")
+_IN_LINE = re.compile(f"[\t\n{_UNSAFE}]")
+
+
+def one_line(text: str, longest: int = SENTENCE) -> str:
+    """The text as one line: what is white becomes a space, what cannot be seen is written out."""
+    reported = escaped(" ".join(text[: 8 * longest].split()))
+    return reported if len(reported) <= longest else f"{reported[: longest - 3]}..."
+
+
+def escaped(text: str) -> str:
+    """The text in one line, with nothing lost: a line break is written out too."""
+    return text if text.isprintable() else _IN_LINE.sub(_written_out, text)
+
+
+def lines(text: str) -> str:
+    """The text with its lines and tabs, and all else that cannot be seen written out."""
+    return text if text.isprintable() else _IN_LINES.sub(_written_out, text)
+
+
+def reported(error: BaseException) -> str:
+    """An exception in one line: its kind, and its text where it has one."""
+    kind, text = one_line(type(error).__name__), text_of(error)
+    return f"{kind}: {text}" if text else kind
+
+
+def text_of(error: BaseException) -> str:
+    """The text of an exception in one line; empty where it has none, or none to give."""
+    try:
+        return one_line(str(error))
+    except BaseException:  # whatever a plugin makes of `__str__`
+        return ""
+
+
+def _written_out(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
+
+
+#: Stands for "no answer was printed", which is not the same as a printed None.
+NOTHING = object()
+
+# The plain list of ids that nearly every filter prints: read so, it takes a fraction of a full parse.
+_PLAIN_LIST = re.compile(r"\[('[^'\\\n]*'(?:, '[^'\\\n]*')*)?\]")
+
+# What the old proxy's sample balancers print: a VM and a list, not written as a tuple.
+_VM_AND_HOSTS = re.compile(r"([^\s\[\](),'\"]+) (\[.*\])")
+
+
+def find_answer(printed: str, balance: bool) -> tuple[Any, str]:
+    """Return the printed answer and the rest of the text.
+
+    The answer is the whole text where that is a Python literal, else the last line that is a list or a tuple.
+    Without any, it is `NOTHING`.
+    """
+    text = printed.strip()
+    if not text:
+        return NOTHING, ""
+    answer = _read(text, balance)
+    if answer is not NOTHING:
+        return answer, ""
+    lines = printed.splitlines()
+    for number in range(len(lines) - 1, -1, -1):
+        line = lines[number].strip()
+        if not line.endswith(("]", ")")):
+            continue
+        answer = _read(line, balance)
+        if isinstance(answer, (list, tuple)):
+            return answer, "\n".join(lines[:number] + lines[number + 1 :])
+    return NOTHING, printed
+
+
+def _read(text: str, balance: bool) -> Any:
+    if _PLAIN_LIST.fullmatch(text):
+        return text[2:-2].split("', '") if len(text) > 2 else []
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        pass
+    pair = _VM_AND_HOSTS.fullmatch(text) if balance else None
+    if pair is None:
+        return NOTHING
+    return _read(f"({pair[1]!r}, {pair[2]})", False)
+
 
 LEAST_WEIGHT = -(2**31)
 WORST_WEIGHT = 2**31 - 1

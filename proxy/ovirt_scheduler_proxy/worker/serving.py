@@ -17,10 +17,12 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from . import answers, frames, kernel, printed
-from .capture import LOGGED, STDERR_LIMIT, STDOUT_LIMIT, Capture
-from .loading import METHODS, load
-from .text import reported, text_of
+from ovirt_scheduler_proxy.worker import answers, kernel
+from ovirt_scheduler_proxy.worker.answers import reported, text_of
+from ovirt_scheduler_proxy.worker.kernel import LOGGED, STDERR_LIMIT, STDOUT_LIMIT, Capture
+from ovirt_scheduler_proxy.worker.loading import METHODS, load
+
+from . import frames
 
 #: This many threads may units leave behind in a worker: each takes memory from the other units.
 _MOST_THREADS = 8
@@ -186,14 +188,14 @@ class Worker:
             reply.fail("invalid", f"its answer cannot be read: {reported(error)}")
 
     def _printed_answer(self, reply: Reply, kind: str) -> Any:
-        result, rest = printed.find_answer(reply.printed, balance=kind == "balance")
-        if result is printed.NOTHING and kind != "balance" and rest.strip():
+        result, rest = answers.find_answer(reply.printed, balance=kind == "balance")
+        if result is answers.NOTHING and kind != "balance" and rest.strip():
             last = rest.strip().splitlines()[-1][:80]
             reply.fail("invalid", f"printed {last!r}, which is no answer")
-        elif (result is None or result is printed.NOTHING) and kind != "balance":
+        elif (result is None or result is answers.NOTHING) and kind != "balance":
             reply.fail("nothing", "neither returned nor printed an answer")
         reply.printed = rest
-        return None if result is printed.NOTHING else result
+        return None if result is answers.NOTHING else result
 
     def _repair(self) -> None:
         """Make ready for the next call, whatever the last one has left."""

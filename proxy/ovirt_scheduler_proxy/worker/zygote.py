@@ -13,11 +13,12 @@ import sys
 import traceback
 from typing import Any
 
-from . import kernel, serving
-from .capture import STDERR_LIMIT, STDOUT_LIMIT, create_memory
-from .loading import load, module_names
-from .probing import Report, probe
-from .text import reported
+from ovirt_scheduler_proxy.worker import kernel
+from ovirt_scheduler_proxy.worker.answers import reported
+from ovirt_scheduler_proxy.worker.kernel import STDERR_LIMIT, STDOUT_LIMIT, create_memory
+from ovirt_scheduler_proxy.worker.loading import Report, load, module_names, probe
+
+from . import serving
 
 #: Sent by the kernel when the proxy has ended.
 _PROXY_ENDED = signal.SIGUSR1

@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ovirt_scheduler_proxy.contract import merging
-from ovirt_scheduler_proxy.pool.outcome import Outcome
+from ovirt_scheduler_proxy import contract
+from ovirt_scheduler_proxy.processes import Outcome
 
 from ..running import RunningProxy, running, write_plugins
 from .units import HOSTS, PLUGINS
@@ -110,5 +110,5 @@ def test_a_vm_that_the_engine_cannot_read_never_reaches_it(proxy: RunningProxy, 
     [b'["vm", ["h1"]]', b'["", ["h1"]]', b'["%s", ["h2"]]' % VM, b'["%s", []]' % VM, b"[]", b"\xff", b"5"],
 )
 def test_what_a_worker_says_is_checked_once_more(body: bytes) -> None:
-    assert merging.checked(Outcome(body), ["h1"], None).failure is not None
-    assert merging.checked(Outcome(b'["%s", ["h1"]]' % VM), ["h1"], None).failure is None
+    assert contract.checked(Outcome(body), ["h1"], None).failure is not None
+    assert contract.checked(Outcome(b'["%s", ["h1"]]' % VM), ["h1"], None).failure is None

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ovirt_scheduler_proxy.contract.arguments import read_question
-from ovirt_scheduler_proxy.xmlrpc.fault import Fault
+from ovirt_scheduler_proxy.contract import read_question
+from ovirt_scheduler_proxy.xmlrpc_reading import Fault
 
 LONG, LONGER = "x" * 1000, "x" * 1001
 TEXTS = {

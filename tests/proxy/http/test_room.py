@@ -16,7 +16,7 @@ from typing import IO
 
 import pytest
 
-from ovirt_scheduler_proxy.http.peers import Peers
+from ovirt_scheduler_proxy.http import Peers
 
 from ..running import RunningProxy, eventually, running, write_plugins
 from .test_http import BODY, PLUGINS, Wire

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_scheduler_proxy.operation import record_file
-from ovirt_scheduler_proxy.operation.record_file import RecordFile
+from ovirt_scheduler_proxy import logs
+from ovirt_scheduler_proxy.logs import RecordFile
 
 DAY = 24 * 3600.0
 
@@ -36,8 +36,8 @@ class Clocks:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.wall, self.machine = 1_790_000_000.0, 1000.0
-        monkeypatch.setattr(record_file.time, "time", lambda: self.wall)
-        monkeypatch.setattr(record_file, "_boot_clock", lambda: self.machine)
+        monkeypatch.setattr(logs.time, "time", lambda: self.wall)
+        monkeypatch.setattr(logs, "_boot_clock", lambda: self.machine)
 
     def goes(self, seconds: float) -> None:
         self.wall += seconds

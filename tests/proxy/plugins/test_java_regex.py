@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_scheduler_proxy.plugins import java_regex, properties
+from ovirt_scheduler_proxy import units
 
 
 @pytest.mark.parametrize(
@@ -15,8 +15,8 @@ from ovirt_scheduler_proxy.plugins import java_regex, properties
     ],
 )
 def test_what_java_refuses_is_reported(regex: str) -> None:
-    assert java_regex.problem(regex)
-    assert "Java does not compile" in properties.problems(f"key={regex}")[0]
+    assert units.regex_problem(regex)
+    assert "Java does not compile" in units.property_problems(f"key={regex}")[0]
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_what_java_refuses_is_reported(regex: str) -> None:
     ],
 )
 def test_what_both_languages_have_is_well(regex: str) -> None:
-    assert (java_regex.problem(regex), java_regex.unchecked(regex)) == ("", "")
-    assert properties.unchecked(f"key={regex}") == []
+    assert (units.regex_problem(regex), units.unchecked_regex(regex)) == ("", "")
+    assert units.unchecked_properties(f"key={regex}") == []
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_both_languages_have_is_well(regex: str) -> None:
     ],
 )
 def test_what_only_java_can_judge_is_named(regex: str, rest: str) -> None:
-    assert (java_regex.problem(regex), java_regex.unchecked(regex)) == ("", rest)
-    (said,) = properties.unchecked(f"other=a;key={regex}")
+    assert (units.regex_problem(regex), units.unchecked_regex(regex)) == ("", rest)
+    (said,) = units.unchecked_properties(f"other=a;key={regex}")
     assert "of key: not checked whether Java compiles it" in said
-    assert properties.problems(f"key={regex}") == []
+    assert units.property_problems(f"key={regex}") == []

@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_scheduler_proxy.plugins import properties
+from ovirt_scheduler_proxy import units
 
 
 @pytest.mark.parametrize(
     "text", ["", "a=b", "a=b;", "a_B1=[0-9]*;c=True|False", "a=", "a==", "minimum_host_memoryMB=[0-9]*;b=.*"]
 )
 def test_properties_that_the_engine_takes(text: str) -> None:
-    assert properties.problems(text) == []
+    assert units.property_problems(text) == []
 
 
 @pytest.mark.parametrize(
     "text", ["a", "=b", "a b=c", "{a=b}", "a=b;;", "a=b;c", "a=b; c=d", "ä=b", "a=b;a=c", ";"]
 )
 def test_properties_that_the_engine_refuses(text: str) -> None:
-    assert properties.problems(text)
+    assert units.property_problems(text)
 
 
 @given(
@@ -29,4 +29,4 @@ def test_properties_that_the_engine_refuses(text: str) -> None:
     )
 )
 def test_keys_and_expressions_make_properties(pairs: dict[str, str]) -> None:
-    assert properties.problems(";".join(f"{key}={value}" for key, value in pairs.items())) == []
+    assert units.property_problems(";".join(f"{key}={value}" for key, value in pairs.items())) == []

@@ -8,8 +8,8 @@ from typing import cast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_scheduler_proxy.pool.allocation import Allocation, Ticket
-from ovirt_scheduler_proxy.pool.worker import Worker
+from ovirt_scheduler_proxy.pool import Allocation, Ticket
+from ovirt_scheduler_proxy.processes import Worker
 from tests.examples import examples
 
 UNITS = "uv"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_scheduler_proxy.pool.pool import FIRST_SECONDS, LONGEST_SECONDS, NextTry
+from ovirt_scheduler_proxy.pool import FIRST_SECONDS, LONGEST_SECONDS, NextTry
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 30)), max_size=40))

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ovirt_scheduler_proxy.pool.pool import FIRST_SECONDS
+from ovirt_scheduler_proxy.pool import FIRST_SECONDS
 
 from ..running import RunningProxy, eventually, running, write_plugins
 from .watching import CONFIG, HEALTHY, HOSTS, WARM, kill_workers, ready, serves

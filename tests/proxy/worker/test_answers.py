@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_scheduler_proxy.worker import answers
-from ovirt_scheduler_proxy.worker.printed import NOTHING, find_answer
+from ovirt_scheduler_proxy.worker.answers import NOTHING, find_answer
 
 VM = "11111111-2222-3333-4444-555555555aBc"
 IDS = st.sampled_from([f"h{number}" for number in range(8)])

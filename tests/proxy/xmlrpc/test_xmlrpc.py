@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
-from ovirt_scheduler_proxy.xmlrpc import quick, reading, writing
-from ovirt_scheduler_proxy.xmlrpc.fault import Fault
+from ovirt_scheduler_proxy import xmlrpc_reading, xmlrpc_writing
+from ovirt_scheduler_proxy.xmlrpc_reading import Fault
 
 #: Characters that XML can hold. A carriage return does not survive the standard library's writer.
 CHARACTERS = st.characters(
@@ -48,7 +48,7 @@ def call(value: str, head: str = "") -> bytes:
 
 
 def read(body: bytes) -> Any:
-    return reading.read_call(body, 10_000)
+    return xmlrpc_reading.read_call(body, 10_000)
 
 
 @given(st.lists(VALUES, max_size=4))
@@ -57,12 +57,12 @@ def test_reading_agrees_with_the_standard_library(parameters: list[Any]) -> None
     expected, method = xmlrpc.client.loads(body)
     found = read(body)
     assert (found.method, found.parameters) == (method, list(expected))
-    assert read(body) == reading.parse_call(body)
+    assert read(body) == xmlrpc_reading.parse_call(body)
 
 
 @given(VALUES)
 def test_writing_agrees_with_the_standard_library(value: Any) -> None:
-    (found,), _ = xmlrpc.client.loads(writing.response(value))
+    (found,), _ = xmlrpc.client.loads(xmlrpc_writing.response(value))
     assert found == value
     assert type(found) is type(value)
 
@@ -70,7 +70,7 @@ def test_writing_agrees_with_the_standard_library(value: Any) -> None:
 @given(st.text())
 @example("]]>")
 def test_what_xml_cannot_hold_does_not_break_an_answer(text: str) -> None:
-    body = writing.response([text, text])
+    body = xmlrpc_writing.response([text, text])
     etree.fromstring(body)  # stricter than the standard library's parser, as Java's is
     (found,), _ = xmlrpc.client.loads(body)
     assert isinstance(found, list)
@@ -80,24 +80,26 @@ def test_what_xml_cannot_hold_does_not_break_an_answer(text: str) -> None:
 @pytest.mark.parametrize("value", [2**31, -(2**31) - 1, float("nan"), float("inf"), None, b"", {1: ""}])
 def test_what_the_engine_could_not_read_is_never_written(value: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
-        writing.response([value])
+        xmlrpc_writing.response([value])
 
 
 def test_a_carriage_return_survives() -> None:
-    (found,), _ = xmlrpc.client.loads(writing.response("a\r\nb"))
+    (found,), _ = xmlrpc.client.loads(xmlrpc_writing.response("a\r\nb"))
     assert found == "a\r\nb"
 
 
 @given(st.integers(0, 1), TEXTS, st.dictionaries(TEXTS, st.lists(TEXTS), max_size=3))
 def test_an_answer_has_its_four_keys(code: int, text: str, errors: dict[str, list[str]]) -> None:
-    (found,), _ = xmlrpc.client.loads(writing.answer(code, [text], errors))
+    (found,), _ = xmlrpc.client.loads(xmlrpc_writing.answer(code, [text], errors))
     assert found == {"result_code": code, "result": [text], "plugin_errors": errors, "errors": []}
 
 
 @given(st.lists(st.tuples(TEXTS, INTEGERS), max_size=5), TEXTS)
 def test_weights_have_three_fields(rows: list[tuple[str, int]], unit: str) -> None:
     hosts, values = [host for host, _ in rows], [weight for _, weight in rows]
-    (found,), _ = xmlrpc.client.loads(writing.response(writing.array([writing.weights(hosts, values, unit)])))
+    (found,), _ = xmlrpc.client.loads(
+        xmlrpc_writing.response(xmlrpc_writing.array([xmlrpc_writing.weights(hosts, values, unit)]))
+    )
     assert found == [[host, weight, unit] for host, weight in rows]
 
 
@@ -105,9 +107,9 @@ def test_weights_have_three_fields(rows: list[tuple[str, int]], unit: str) -> No
 def test_the_quick_way_reads_the_same_as_the_full_parser(made: tuple[str, tuple[Any, ...]]) -> None:
     method, parameters = made
     body = xmlrpc.client.dumps(parameters, method).encode()
-    found = quick.read(body)
+    found = xmlrpc_reading.read_quickly(body)
     if found is not None:
-        full = reading.parse_call(body)
+        full = xmlrpc_reading.parse_call(body)
         assert found == (full.method, full.parameters) == (method, list(parameters))
 
 
@@ -125,9 +127,9 @@ def test_the_quick_way_never_accepts_what_the_full_parser_refuses(
             )
             | st.binary(max_size=4)
         )
-    found = quick.read(bytes(body))
+    found = xmlrpc_reading.read_quickly(bytes(body))
     if found is not None:
-        full = reading.parse_call(bytes(body))
+        full = xmlrpc_reading.parse_call(bytes(body))
         assert found == (full.method, full.parameters)
 
 
@@ -145,7 +147,10 @@ def test_the_quick_way_takes_what_the_engines_and_pythons_clients_send(spelling:
         f'<?xml version="1.0" encoding="UTF-8"?><methodCall {EXTENSIONS}>'
         f"<methodName>runCostFunctions</methodName><params><param>{parameters}</param></params></methodCall>"
     ).encode()
-    assert quick.read(body) == ("runCostFunctions", [[["U", 2]], ["h0", "h1", "h2"], "vm", {"k": "v"}])
+    assert xmlrpc_reading.read_quickly(body) == (
+        "runCostFunctions",
+        [[["U", 2]], ["h0", "h1", "h2"], "vm", {"k": "v"}],
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Reads a method call: the engine's own in the quick way, all others with lxml."""
+"""Reads method calls: the engine's own by splitting text, all others, repaired where need be, with lxml."""
 
 from __future__ import annotations
 
@@ -13,9 +13,161 @@ from typing import Any
 import msgspec
 from lxml import etree
 
-from . import quick
-from .fault import INVALID_REQUEST, NOT_WELL_FORMED, Fault
-from .repairing import is_beyond_repair, repaired
+NOT_WELL_FORMED = -32700
+INVALID_REQUEST = -32600
+UNKNOWN_METHOD = -32601
+INVALID_PARAMETERS = -32602
+INTERNAL_ERROR = -32603
+
+
+class Fault(Exception):
+    """The call cannot be answered; the text says why, for the reader of the engine's log."""
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+
+
+#: What XML 1.0 cannot hold, not even escaped.
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_REFERENCES = re.compile(r"(?:&#[0-9]{1,7};)+")
+_LAST = 0x10FFFF
+
+
+#: What the value of a property holds; others' calls wait while more is replaced.
+_MOST = 10_000
+_CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
+#: What U+FFFE and U+FFFF begin with in UTF-8.
+_LAST_OF_PLANE = b"\xef\xbf"
+
+
+def is_beyond_repair(body: bytes) -> bool:
+    """Whether a call has more of what XML cannot hold, or of references, than anybody would mean."""
+    return body.count(b"&#") + _controls(body) > _MOST
+
+
+def repaired(body: bytes) -> bytes:
+    """The call with halves of a character put together, and U+FFFD for all else that XML cannot hold.
+
+    The call as it is where it is no text, or has nothing of the kind: all others wait while it is looked for.
+    """
+    if b"&#" not in body and _LAST_OF_PLANE not in body and not _controls(body):
+        return body
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        return body
+    return NOT_XML.sub("\ufffd", _REFERENCES.sub(_joined, text)).encode("utf-8")
+
+
+def _controls(body: bytes) -> int:
+    return len(body) - len(body.translate(None, _CONTROLS))
+
+
+def _joined(found: re.Match[str]) -> str:
+    numbers = map(int, found[0][2:-1].split(";&#"))
+    halves = "".join([chr(number) if number <= _LAST else "\ufffd" for number in numbers])
+    whole = halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return "".join([f"&#{ord(character)};" for character in NOT_XML.sub("\ufffd", whole)])
+
+
+_SPACE = " \t\n"
+_CONTROLS_OR_RETURN = bytes(range(32)).translate(None, b"\t\n")
+
+_START = re.compile(
+    r"<\?xml version=(?:'1\.0'|\"1\.0\")(?: encoding=(?:'UTF-8'|\"UTF-8\"))?\?>[ \t\n]*"
+    r"<methodCall(?: xmlns:ex=\"http://ws\.apache\.org/xmlrpc/namespaces/extensions\")?>[ \t\n]*"
+    r"<methodName>([A-Za-z]+)</methodName>[ \t\n]*<params>[ \t\n]*<param>"
+)
+_BETWEEN = re.compile(r"</param>[ \t\n]*<param>")
+_END = re.compile(r"</param>[ \t\n]*</params>[ \t\n]*</methodCall>[ \t\n]*")
+
+_LONGEST_END = 200
+
+_TEXT = r"<value>(?:<string>([^<]*)</string>|([^<]*))</value>"
+_MEMBER = re.compile(rf"[ \t\n]*<member>[ \t\n]*<name>([^<]*)</name>[ \t\n]*{_TEXT}[ \t\n]*</member>[ \t\n]*")
+_PAIR = re.compile(
+    rf"[ \t\n]*<value><array><data>[ \t\n]*{_TEXT}[ \t\n]*"
+    r"<value><(int|i4)>(-?[0-9]{1,10})</\3></value>[ \t\n]*</data></array></value>[ \t\n]*"
+)
+
+
+def read_quickly(body: bytes) -> tuple[str, list[Any]] | None:
+    """The method and its parameters; None for a call that needs the full parser."""
+    text = _plain_text(body)
+    start = _START.match(text) if text else None
+    if start is None:
+        return None
+    last = text.rfind("</param>", max(start.end(), len(text) - _LONGEST_END))
+    if last < 0 or not _END.fullmatch(text, last):
+        return None
+    values = []
+    for piece in _BETWEEN.split(text[start.end() : last]):
+        value = _quick_value(piece.strip(_SPACE))
+        if value is None:
+            return None
+        values.append(value)
+    return start[1], values
+
+
+def _plain_text(body: bytes) -> str:
+    """The text of a body that holds nothing but tags and characters; empty for all others."""
+    # References, declarations, the end of a CDATA section, and in UTF-8 the characters that XML cannot hold.
+    if b"&" in body or b"!" in body or b"]" in body or b"\xef" in body:
+        return ""
+    if len(body.translate(None, _CONTROLS_OR_RETURN)) != len(body):
+        return ""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return ""
+
+
+def _quick_value(piece: str) -> Any:
+    """A text, a list of texts, a list of pairs, or a map of texts; None for anything else."""
+    if piece.startswith("<value><array><data>") and piece.endswith("</data></array></value>"):
+        return _quick_list(piece[20:-23].strip(_SPACE))
+    if piece.startswith("<value><struct>") and piece.endswith("</struct></value>"):
+        members = _sequence(_MEMBER, piece[15:-17])
+        return None if members is None else {found[1]: found[2] or found[3] or "" for found in members}
+    texts = _quick_texts(piece)
+    return texts[0] if texts is not None and len(texts) == 1 else None
+
+
+def _quick_list(inner: str) -> list[Any] | None:
+    if not inner:
+        return []
+    texts = _quick_texts(inner)
+    if texts is not None:
+        return texts
+    pairs = _sequence(_PAIR, inner)
+    return None if pairs is None else [[found[1] or found[2] or "", int(found[4])] for found in pairs]
+
+
+def _quick_texts(inner: str) -> list[str] | None:
+    """Values that follow each other with the same space between: as many tags as they need and no more."""
+    for opening, closing, tags in (("<value><string>", "</string></value>", 4), ("<value>", "</value>", 2)):
+        if inner.startswith(opening) and inner.endswith(closing):
+            content = inner[len(opening) : -len(closing)]
+            for space in ("", "\n"):
+                texts = content.split(f"{closing}{space}{opening}")
+                if inner.count("<") == tags * len(texts):
+                    return texts
+    return None
+
+
+def _sequence(pattern: re.Pattern[str], text: str) -> list[re.Match[str]] | None:
+    """The text as matches that follow each other without a gap."""
+    found = list(pattern.finditer(text))
+    position = 0
+    for match in found:
+        if match.start() != position:
+            return None
+        position = match.end()
+    return found if position == len(text) else None
+
 
 #: Deeper nesting of elements than this is no call of the engine's; its own reach a depth of 11.
 DEEPEST = 64
@@ -57,7 +209,7 @@ def read_call(body: bytes, most_elements: int) -> MethodCall:
         raise Fault(INVALID_REQUEST, f"the call has more than {most_elements} elements")
     if body.count(b'="') + body.count(b"='") > _MOST_ATTRIBUTES:
         raise Fault(INVALID_REQUEST, f"the call has more than {_MOST_ATTRIBUTES} attributes")
-    found = quick.read(body)
+    found = read_quickly(body)
     return MethodCall(*found) if found is not None else parse_call(body)
 
 

@@ -10,18 +10,15 @@ from typing import Any
 
 import msgspec
 
+from ovirt_scheduler_proxy import contract as merging
+from ovirt_scheduler_proxy.contract import Answer, Asked, Question
+from ovirt_scheduler_proxy.jobs import OPEN_SECONDS, Breakers, Job, run
+from ovirt_scheduler_proxy.pool import Pool
+from ovirt_scheduler_proxy.processes import Cause, Failure, Outcome, failed
+from ovirt_scheduler_proxy.units import Registry, Unit, UnitKind
+from ovirt_scheduler_proxy.worker.frames import pack
 from ovirt_service.digests import digest
 from ovirt_service.saying import Said
-
-from ..pool.breaker import OPEN_SECONDS, Breakers
-from ..pool.jobs import Job, run
-from ..pool.outcome import Cause, Failure, Outcome, failed
-from ..pool.pool import Pool
-from ..units import Registry, Unit, UnitKind
-from ..worker.frames import pack
-from . import merging
-from .answer import Answer, Asked
-from .arguments import Question
 
 #: The same is reported again after this many seconds.
 _QUIET_SECONDS = 600.0

@@ -1,4 +1,4 @@
-"""Starts the process that a folder's workers are forked from, and carries the messages to and from it."""
+"""Worker processes and the process they are forked from, as the proxy holds them; how a call of one ended."""
 
 from __future__ import annotations
 
@@ -6,19 +6,155 @@ import contextlib
 import json
 import logging
 import os
+import select
 import signal
 import socket
 import subprocess
 import threading
+import weakref
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Protocol, cast
 
+import msgspec
+
+from ovirt_scheduler_proxy.worker import kernel
+from ovirt_scheduler_proxy.worker.kernel import LOGGED, read_memory
 from ovirt_service.errors import UserError
 
-from ..worker import kernel
-from .worker import Worker
+
+class Cause(Enum):
+    """Why a unit gave no usable answer. The value names it in logs and metrics."""
+
+    MISSING = "missing"
+    RAISED = "raised"
+    #: A filter's own will, shown by an exception whose attribute `refuses` is true: no host, and why.
+    REFUSED = "refused"
+    #: What the unit needs is not there yet, shown by an exception whose attribute `awaits` is true.
+    AWAITED = "awaited"
+    EXITED = "exited"
+    CRASHED = "crashed"
+    OVERRAN = "overran"
+    MEMORY = "memory"
+    FLOOD = "flood"
+    INVALID = "invalid"
+    NOTHING = "nothing"
+    CUT_OFF = "cut_off"
+    #: Others held all workers: the unit is not to blame.
+    NO_WORKER = "no_worker"
+    #: There was no worker at all, and none could be started.
+    NOT_STARTED = "not_started"
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why a unit could not be heard: `sentence` follows the unit's name."""
+
+    cause: Cause
+    sentence: str
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of asking one unit: a body to decode, or a failure."""
+
+    body: bytes = b""
+    failure: Failure | None = None
+    #: Seconds that the unit itself ran.
+    seconds: float = 0.0
+    #: What the unit printed besides its answer, and what it wrote to stderr.
+    printed: str = ""
+    errors: str = ""
+    #: Age of the state that the unit decided on, where its answer says so.
+    state_age_seconds: float | None = None
+    #: Why a filter dropped hosts, as JSON, where its answer says so.
+    reasons: bytes = b""
+
+
+def failed(cause: Cause, sentence: str, seconds: float = 0.0, errors: str = "") -> Outcome:
+    return Outcome(failure=Failure(cause, sentence), seconds=seconds, errors=errors)
+
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class User(Protocol):
+    """Who uses a worker at the moment, and hears of what happens to it."""
+
+    def readable(self) -> None:
+        """The worker wrote, or closed its side."""
+
+    def ended(self) -> None:
+        """Its parent has reported its end; `Worker.status` is set."""
+
+
+class Worker:
+    """The handles of a worker. `pidfd` stays ours even when the process id is given to another process."""
+
+    def __init__(self, pid: int, connection: socket.socket, pidfd: int, stdout: int, stderr: int) -> None:
+        connection.setblocking(False)
+        self.pid = pid
+        self.connection = connection
+        self._pidfd = pidfd
+        self._stderr = stderr
+        self.user: User | None = None
+        self.calls = 0
+        #: Resident bytes when it became ready.
+        self.first_size = 0
+        #: The failure that we ended it for, where it was us and not the unit.
+        self.ended_for: Failure | None = None
+        #: Whether its end was reported, and how it ended, where that is known.
+        self.reported = False
+        self.status: int | None = None
+        weakref.finalize(self, _close, connection, (pidfd, stdout, stderr))
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    def lives(self) -> bool:
+        # Not by select, which knows no descriptors from 1024 on: a busy proxy has more.
+        ended = select.poll()
+        ended.register(self._pidfd, select.POLLIN)
+        return not ended.poll(0)
+
+    def size(self) -> int:
+        """Resident bytes now; 0 when it has ended."""
+        try:
+            return int(Path(f"/proc/{self.pid}/statm").read_text("ascii").split()[1]) * _PAGE
+        except (OSError, IndexError):
+            return 0
+
+    def stderr_text(self) -> str:
+        """The last that it wrote to stderr in its last call: where a crash happened, for the log."""
+        return read_memory(self._stderr)[-LOGGED:]
+
+    def why_it_ended(self) -> Failure | None:
+        """Why it ended, as the fault of the unit it ran; None when something outside has killed it."""
+        if self.ended_for is not None:
+            return self.ended_for
+        if not self.reported and self.lives():
+            return Failure(Cause.CRASHED, "closed its worker's connection to the proxy")
+        if self.status is None or self.status == -signal.SIGKILL:
+            return None
+        if self.status < 0:
+            return Failure(Cause.CRASHED, f"crashed its worker process ({_signal_name(-self.status)})")
+        return Failure(Cause.EXITED, f"ended its worker process with exit status {self.status}")
+
+
+def _close(connection: socket.socket, handles: tuple[int, ...]) -> None:
+    """Release what a worker held, once neither its pool nor a call refers to it any more."""
+    connection.close()
+    for handle in handles:
+        os.close(handle)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +186,7 @@ class Complaints:
                     log.warning("%s: %s", self._folder, text)
 
 
-_START = Path(__file__).parent.parent / "worker" / "start.py"
+_START = Path(__file__).parent / "worker" / "start.py"
 _LONGEST_MESSAGE = 1 << 20
 
 #: What belongs to the proxy's own relation with systemd, and secrets: neither must reach plugins.

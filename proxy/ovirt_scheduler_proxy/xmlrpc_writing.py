@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .repairing import NOT_XML
+from ovirt_scheduler_proxy.xmlrpc_reading import NOT_XML
 
 _BETWEEN_TEXTS = "</string></value>\n<value><string>"
 _NO_MEMBERS = "<value><struct>\n</struct></value>"

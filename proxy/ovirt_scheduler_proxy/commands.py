@@ -1,23 +1,101 @@
-"""`ovirt-scheduler-proxy check`: loads everything and prints each unit with what is wrong with it."""
+"""The commands of a person: call a running proxy, and check plugins."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import logging
 import textwrap
+import time
+import xmlrpc.client
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
+from ovirt_scheduler_proxy.plugins import load_all
+from ovirt_scheduler_proxy.service import TROUBLE_SHOOTING
+from ovirt_scheduler_proxy.settings import Settings
+from ovirt_scheduler_proxy.units import Registry, Unit
+from ovirt_scheduler_proxy.units import unchecked_properties as unchecked
+from ovirt_scheduler_proxy.worker.answers import lines
+from ovirt_service.addresses import redacted, shown, split_address
 from ovirt_service.decoding import nearest
+from ovirt_service.errors import UserError
 from ovirt_service.tables import table
 
-from .plugins.loading import load_all
-from .plugins.properties import unchecked
-from .settings import Settings
-from .units import Registry, Unit
-from .worker.text import lines
+
+def call(settings: Settings, options: argparse.Namespace) -> int:
+    """Make the call and print its answer. Returns 1 when a unit failed, else 0. Raises `UserError`."""
+    url = options.url or _url(settings)
+    started = time.monotonic()
+    answer = _ask(url, options.method, _parameters(options))
+    seconds = time.monotonic() - started
+    print(
+        json.dumps(answer, indent=2, ensure_ascii=False) if options.json else _as_text(options.method, answer)
+    )
+    if not options.json:
+        print(f"answered in {seconds * 1e3:.1f} ms")
+    return int(bool(answer.get("result_code", 0)))
+
+
+def _parameters(options: argparse.Namespace) -> list[Any]:
+    if options.method == "discover":
+        return []
+    properties = dict(_split_property(text) for text in options.property)
+    if options.method == "runLoadBalancing":
+        return [options.unit, options.host, properties]
+    units = options.unit if options.method == "runFilters" else [[unit, 1] for unit in options.unit]
+    return [units, options.host, options.vm, properties]
+
+
+def _split_property(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UserError(f"--property {text!r} is not of the form NAME=VALUE")
+    return name, value
+
+
+def _ask(url: str, method: str, parameters: list[Any]) -> Any:
+    headers = [(TROUBLE_SHOOTING, "1")]
+    try:
+        with xmlrpc.client.ServerProxy(url, headers=headers) as proxy:
+            return getattr(proxy, method)(*parameters)
+    except xmlrpc.client.Fault as fault:
+        raise UserError(f"the proxy refused the call: {fault.faultString}") from fault
+    except xmlrpc.client.ProtocolError as error:
+        hint = "; root may call, and whom [server] allowed_users names" if error.errcode == 403 else ""
+        raise UserError(
+            f"the proxy at {shown(url)} answered with HTTP status {error.errcode} {error.errmsg}{hint}"
+        ) from error
+    except (OSError, xmlrpc.client.Error) as error:
+        said = redacted(str(error), url)
+        raise UserError(f"no proxy answers at {shown(url)}: {said}; is it running there?") from error
+
+
+def _url(settings: Settings) -> str:
+    host, port = split_address(settings.server.listen)
+    scheme = "https" if settings.server.tls_certificate else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def _as_text(method: str, answer: Any) -> str:
+    if method == "discover":
+        rows = [(kind, name, *facts) for kind, units in answer.items() for name, facts in units.items()]
+        return table(rows, ("kind", "unit", "description", "parameters"))
+    lines = [
+        f"{unit}: {sentence}" for unit, reported in answer["plugin_errors"].items() for sentence in reported
+    ]
+    result = answer["result"]
+    if method == "runCostFunctions":
+        shown = table(result, ("host", "weight", "unit"))
+    elif method == "runFilters":
+        shown = "\n".join(["accepted hosts:", *[f"  {host}" for host in result]])
+    else:
+        shown = f"move VM {result[0]} to one of {', '.join(result[1])}" if result[0] else "nothing to move"
+    return "\n".join([*lines, shown])
+
 
 #: Descriptions are wrapped at this many characters.
 _WIDTH = 60
@@ -64,7 +142,7 @@ def check(settings: Settings, as_json: bool, *, whole: bool) -> int:
     workers = msgspec.structs.replace(settings.workers, warm=1)
     registry = asyncio.run(_load(msgspec.structs.replace(settings, workers=workers)))
     unknown = _unknown_units(settings, registry)
-    print(_as_json(registry, unknown) if as_json else _as_text(registry, unknown, whole=whole))
+    print(_as_json(registry, unknown) if as_json else _units_as_text(registry, unknown, whole=whole))
     return 1 if registry.problems or unknown else 0
 
 
@@ -85,7 +163,7 @@ async def _load(settings: Settings) -> Registry:
     return plugins.registry
 
 
-def _as_text(registry: Registry, unknown: Mapping[str, str], *, whole: bool) -> str:
+def _units_as_text(registry: Registry, unknown: Mapping[str, str], *, whole: bool) -> str:
     headers = ("unit", "kind", "description", *(("file", "parameters") if whole else ()))
     rows = [_row(unit, whole=whole) for unit in registry.units]
     parts = [table(rows, headers) if rows else "There is no unit."]

@@ -1,14 +1,19 @@
-"""Checks the arguments of a call against what the engine sends, before anything is done with them."""
+"""What the engine asks and what it is answered: checks arguments, and puts the units' outcomes together."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import msgspec
 
-from ..units import UnitKind
-from ..xmlrpc.fault import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
+from ovirt_scheduler_proxy import xmlrpc_writing as writing
+from ovirt_scheduler_proxy.processes import Cause, Outcome, failed
+from ovirt_scheduler_proxy.units import UnitKind
+from ovirt_scheduler_proxy.worker.answers import is_vm_id
+from ovirt_scheduler_proxy.xmlrpc_reading import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
 
 #: Cluster policy properties: names and values, both text.
 Properties = dict[str, str]
@@ -159,3 +164,115 @@ def _wrong(method: str, name: str, wanted: str, value: Any) -> Fault:
 def _kind(value: Any) -> str:
     names = {type(None): "nothing", bool: "a boolean", int: "an integer", float: "a number", str: "a text"}
     return {**names, list: "a list", dict: "a map"}.get(type(value), f"a {type(value).__name__}")
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One unit that a call has asked, and what came of it."""
+
+    unit: str
+    outcome: Outcome
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An answer with its story: `result` is for the engine, `plugin_errors` for the administrator."""
+
+    question: Question
+    asked: list[Asked]
+    result: Any
+    plugin_errors: dict[str, list[str]]
+    #: How many hosts are left, for the log.
+    hosts_out: int
+
+    @property
+    def balance(self) -> list[Any] | None:
+        """The VM to move and where to, where that was asked."""
+        return self.result if self.question.kind is UnitKind.BALANCE else None
+
+    def weights(self) -> dict[str, list[int]]:
+        """The weights of each unit that scored, in the order of the hosts."""
+        if self.question.kind is not UnitKind.SCORE:
+            return {}
+        scored = [asked for asked in self.asked if asked.outcome.failure is None]
+        return {asked.unit: array("i", asked.outcome.body).tolist() for asked in scored}
+
+    @property
+    def result_code(self) -> int:
+        """0 when every unit could be heard, else 1."""
+        return int(any(asked.outcome.failure is not None for asked in self.asked))
+
+
+_decode_balance = msgspec.json.Decoder(tuple[str, list[str]]).decode
+
+#: Whether the failure of the unit of this name rejects every host.
+Rejects = Callable[[str], bool]
+
+
+def merge_filters(asked: Sequence[Asked], hosts: list[str], rejects: Rejects) -> list[str]:
+    """The hosts that every unit accepts, in the order they were asked.
+
+    A unit that failed accepts all of them; none if it refuses the VM, or if `rejects` says so.
+    """
+    kept = hosts
+    masks = [item.outcome.body for item in asked if item.outcome.failure is None]
+    if any(rejects_all(item, rejects) for item in asked):
+        return []
+    if len(masks) == 1:
+        return list(compress(hosts, masks[0]))
+    if masks:
+        kept = [host for host, votes in zip(hosts, zip(*masks, strict=True), strict=True) if all(votes)]
+    return kept
+
+
+def fallen_hosts(asked: Sequence[Asked], hosts: list[str], rejects: Rejects) -> dict[str, list[str]]:
+    """For each host that fell, the units that dropped it."""
+    fallen: dict[str, list[str]] = {}
+    for item in asked:
+        if item.outcome.failure is not None:
+            dropped = hosts if rejects_all(item, rejects) else []
+        else:
+            dropped = [host for host, accepted in zip(hosts, item.outcome.body, strict=True) if not accepted]
+        for host in dropped:
+            fallen.setdefault(host, []).append(item.unit)
+    return fallen
+
+
+def rejects_all(item: Asked, rejects: Rejects) -> bool:
+    """Whether a filter without an answer leaves no host."""
+    failure = item.outcome.failure
+    return failure is not None and (failure.cause is Cause.REFUSED or rejects(item.unit))
+
+
+def merge_scores(asked: Sequence[Asked], hosts: list[str]) -> writing.Rendered:
+    """`[host, weight, unit]` for every host and every unit that did not fail; weights stay raw."""
+    return writing.array(
+        writing.weights(hosts, array("i", item.outcome.body), item.unit)
+        for item in asked
+        if item.outcome.failure is None
+    )
+
+
+def read_balance(outcome: Outcome) -> tuple[str, list[str]]:
+    """The VM to move and the hosts that may take it: empty ones where nothing is to be moved."""
+    if outcome.failure is not None:
+        return "", []
+    return _decode_balance(outcome.body)
+
+
+def checked(outcome: Outcome, hosts: Sequence[str], width: int | None) -> Outcome:
+    """The outcome if its body has `width` bytes for each host (None: is a balance answer), else a failure.
+
+    Units cannot cause such bodies by what they answer, only by writing into their worker's connection.
+    """
+    if outcome.failure is not None:
+        return outcome
+    fits = _is_balance(outcome, hosts) if width is None else len(outcome.body) == len(hosts) * width
+    return outcome if fits else failed(Cause.CRASHED, "confused its worker process", outcome.seconds)
+
+
+def _is_balance(outcome: Outcome, hosts: Sequence[str]) -> bool:
+    """Whether it names a VM that the engine can read and hosts it asked about, or nothing at all."""
+    try:
+        vm, targets = read_balance(outcome)
+    except msgspec.MsgspecError:
+        return False
+    return (is_vm_id(vm) and set(targets) <= set(hosts)) if targets else not vm

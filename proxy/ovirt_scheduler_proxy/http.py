@@ -1,26 +1,145 @@
-"""Who may speak to the proxy: some users of this machine, unless TLS and a list of clients open it."""
+"""Who may call: addresses, users of this machine, host names, TLS; and the socket on which calls arrive."""
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import logging
 import os
 import pwd
 import socket
 import ssl
+import struct
 from collections.abc import Iterable
 
-from ovirt_service.addresses import split_address
+from ovirt_scheduler_proxy.settings import Server
+from ovirt_service.addresses import listening_socket, send_at_once, split_address
 from ovirt_service.errors import UserError
 from ovirt_service.http.connection import Answer
+from ovirt_service.http.listener import BACKLOG
 from ovirt_service.http.request import Head, HttpError
 from ovirt_service.http.room import Room, Standing
 from ovirt_service.saying import Said
 
-from ..settings import Server
-from .peers import Peers
+#: Where systemd puts the first socket that it hands over: see sd_listen_fds(3).
+_FIRST = 3
+
+
+def open_socket(listen: str) -> socket.socket:
+    """A listening socket at this address. Raises `UserError`."""
+    handed_over = _from_systemd()
+    if handed_over is not None:
+        _check(handed_over, listen)
+        send_at_once(handed_over)
+        return handed_over
+    host, port = split_address(listen)
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return listening_socket(host, port, family, BACKLOG)
+    except OSError as error:
+        raise UserError(f"cannot listen on {listen}: {error.strerror or error}") from error
+
+
+def _from_systemd() -> socket.socket | None:
+    if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS", "0") == "0":
+        return None
+    if os.environ["LISTEN_FDS"] != "1":
+        raise UserError("systemd hands over more than one socket; ovirt-scheduler-proxy.socket may name one")
+    try:
+        handed_over = socket.socket(fileno=_FIRST)
+        listens = handed_over.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    except OSError as error:
+        raise UserError(f"what systemd hands over is no socket: {error.strerror}") from error
+    if not listens or handed_over.family not in {socket.AF_INET, socket.AF_INET6}:
+        raise UserError("what systemd hands over does not listen on TCP; see ovirt-scheduler-proxy.socket")
+    handed_over.set_inheritable(False)  # plugins have no business with it
+    return handed_over
+
+
+def _check(handed_over: socket.socket, listen: str) -> None:
+    """It must be where the configuration says, since that decides who may connect."""
+    host, port = split_address(listen)
+    at, at_port = handed_over.getsockname()[:2]
+    if (at_port != port and port != 0) or is_loopback(host) != is_loopback(at):
+        raise UserError(
+            f"systemd hands over a socket at {at}:{at_port}, but [server] listen is {listen}:"
+            " make ovirt-scheduler-proxy.socket agree with it, or disable that unit"
+        )
+
 
 log = logging.getLogger(__name__)
+
+_SOCK_DIAG = 4
+_BY_FAMILY = 20
+_REQUEST = 1
+_ERROR = 2
+
+_HEADER = struct.Struct("=IHHII")
+_QUESTION = struct.Struct("=BBBxI")
+_NO_COOKIE = b"\xff" * 8
+#: Of the answer: what comes before the user and the inode, and these two.
+_REPORTED = struct.Struct("=4x48x12xII")
+
+
+class Peers:
+    """Asks the kernel. Where it does not answer such questions, every local user counts as unknown."""
+
+    def __init__(self) -> None:
+        try:
+            self._kernel: socket.socket | None = socket.socket(
+                socket.AF_NETLINK, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, _SOCK_DIAG
+            )
+        except OSError as error:
+            log.warning("the kernel does not show who owns a connection (%s): any local user may call", error)
+            self._kernel = None
+
+    @property
+    def known(self) -> bool:
+        return self._kernel is not None
+
+    def user(self, connection: socket.socket) -> int | None:
+        """The uid of a local client; None where it is not known, as of one that has gone already."""
+        if self._kernel is None:
+            return None
+        try:
+            self._kernel.send(_request(connection))
+            answer = self._kernel.recv(4096)
+        except OSError as error:
+            if error.errno not in {errno.ENOTCONN, errno.ECONNRESET}:
+                log.debug("whose a connection is cannot be found out: %s", error)
+            return None
+        _, kind, *_ = _HEADER.unpack_from(answer)
+        if kind == _ERROR or len(answer) < _HEADER.size + _REPORTED.size:
+            return None
+        user, inode = _REPORTED.unpack_from(answer, _HEADER.size)
+        return user if inode else None  # without one, the socket is nobody's any more
+
+    def close(self) -> None:
+        if self._kernel is not None:
+            self._kernel.close()
+
+
+def _request(connection: socket.socket) -> bytes:
+    """Asks for the client's end: its source is our peer."""
+    here, there = connection.getsockname(), connection.getpeername()
+    source, target = _packed(there[0]), _packed(here[0])
+    family = socket.AF_INET if len(source) == 4 else socket.AF_INET6
+    question = (
+        _QUESTION.pack(family, socket.IPPROTO_TCP, 0, 0xFFFFFFFF)
+        + struct.pack("!HH", there[1], here[1])
+        + source.ljust(16, b"\0")
+        + target.ljust(16, b"\0")
+        + struct.pack("=I", 0)
+        + _NO_COOKIE
+    )
+    return _HEADER.pack(_HEADER.size + len(question), _BY_FAMILY, _REQUEST, 0, 0) + question
+
+
+def _packed(address: str) -> bytes:
+    ip = ipaddress.ip_address(address.split("%")[0])
+    mapped = getattr(ip, "ipv4_mapped", None) or ip
+    return bytes(mapped.packed)
+
 
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 

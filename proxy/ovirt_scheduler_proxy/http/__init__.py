@@ -1,1 +1,0 @@
-"""HTTP as the engine speaks it, lean and bounded, on one event loop."""

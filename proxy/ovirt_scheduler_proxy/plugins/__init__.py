@@ -1,1 +1,0 @@
-"""Plugin folders: what they hold, what is wrong with it, and what changes."""

@@ -1,1 +1,0 @@
-"""The proxy's side of worker processes: starting, lending, watching and ending them."""
