@@ -10,7 +10,8 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Backoff, Origins
+from ovirt_enforcer.actions.following import Origins
+from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Backoff
 from ovirt_enforcer.gates.admission import Gates, Memory
 from ovirt_enforcer.gates.gate import Remembered
 from ovirt_enforcer.plans import Asked, Holding, KeptVm, PlansBack, failure_domains, plan_options

@@ -19,7 +19,7 @@ import msgspec
 import sqlalchemy
 
 from ovirt_enforcer.actions.executor import Executor
-from ovirt_enforcer.actions.recent_moves import Origins
+from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.gates.admission import Memory
 from ovirt_enforcer.maintenance.drains import DrainWatch
 from ovirt_enforcer.maintenance.run_state import UpgradeFlags

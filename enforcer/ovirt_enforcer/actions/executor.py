@@ -18,7 +18,7 @@ from ovirt_enforcer.actions.following import (
     Following,
     Transitions,
 )
-from ovirt_enforcer.actions.recent_moves import cause_of, digest
+from ovirt_enforcer.actions.recent_moves import digest
 from ovirt_enforcer.gates.admission import Admitted, AdmittedAction
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import (
@@ -30,7 +30,7 @@ from ovirt_placement.engine.connection.client import (
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS, Dialogue, Dialogues, Outcome
 from ovirt_placement.engine.writing import hosts, migration
 from ovirt_placement.engine.writing.hosts import HostState
-from ovirt_placement.engine.writing.migration import Rejection
+from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Rejection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
 from ovirt_placement.store.causes import Cause
@@ -290,6 +290,17 @@ def _paused_by(task: MigrationTask | ActionTask) -> tuple[str, str]:
     """What was paused while the engine was away may have the cluster's name in place of its id."""
     cluster = task.snapshot.cluster_by_id[task.admitted.cluster]
     return cluster.id, cluster.name
+
+
+def cause_of(rejection: Rejection, target_name: str | None) -> Cause:
+    """What a refusal is about: the target, or the VM wherever it was to go.
+
+    The engine's sentences are in its own language and release, so they are not read, but for one thing: that
+    of a filter names the host that it is about. `target_name` is None where the engine was to choose one.
+    """
+    of_all = isinstance(rejection, Conflict | PermissionDenied)
+    any_target = target_name is None or (of_all and target_name not in str(rejection))
+    return Cause.VM_REFUSED if any_target else Cause.TARGET_REFUSED
 
 
 def _as_changed(dialogue: Dialogue[Intent | None]) -> Dialogue[tuple[Intent, ...]]:

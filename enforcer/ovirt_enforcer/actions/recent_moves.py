@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 from math import inf
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
+from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.gates.gate import Held, asked, by_vm, refused
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading import events
-from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Rejection
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.model.statistics import UNMEASURED
@@ -25,44 +23,6 @@ from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.back_off import BackOff
-
-
-class Origins:
-    """Who else migrates VMs, by the engine's events. Methods raise what `EngineConnection.get` raises."""
-
-    def __init__(self, connection: EngineConnection) -> None:
-        self._connection = connection
-        #: What `undone_after` found, by intent and the VM's host since.
-        self._known: dict[tuple[int, str | None], float] = {}
-
-    def who_moved(self, vm: str, ours: Collection[str]) -> str:
-        """The engine's sentence about the last migration of a VM that was none of ours, by correlation id."""
-        begun = [event for event in self._begun(vm) if (event.correlation_id or "") not in ours]
-        return begun[-1].description.strip() if begun else "the engine's events do not show by whom"
-
-    def undone_after(self, intent: Intent, host: str | None) -> float:
-        """How many seconds after a migration of ours somebody else last moved its VM, which is on `host` now.
-
-        0 where events do not show it. Both moments are those of the engine's clock, which is asked once.
-        """
-        if (intent.id, host) not in self._known:
-            self._known[intent.id, host] = self._undone_after(intent)
-        return self._known[intent.id, host]
-
-    def _undone_after(self, intent: Intent) -> float:
-        begun = self._begun(intent.vm)
-        own = intent.correlation_id.partition("-")[0]
-        ours = [event for event in begun if event.correlation_id == own]
-        others = [event for event in begun if event.correlation_id != own]
-        if not ours or not others or others[-1].id < ours[-1].id:
-            return 0.0
-        took = max(0.0, intent.updated - intent.created)
-        return max(0.0, others[-1].time - ours[-1].time - took)
-
-    def _begun(self, vm: str) -> list[events.EngineEvent]:
-        found = events.find_migration_events(self._connection, vm_id=vm)
-        return [event for event in found if event.code in events.STARTED]
-
 
 #: How often a VM must have come to a host where it was before: once, somebody may have decided otherwise.
 _RETURNS: Final = 2
@@ -222,63 +182,6 @@ _MOST_IN_A_ROW: Final = 6
 _LONGEST_SECONDS: Final = 24 * 3600.0
 
 
-def cause_of(rejection: Rejection, target_name: str | None) -> Cause:
-    """What a refusal is about: the target, or the VM wherever it was to go.
-
-    The engine's sentences are in its own language and release, so they are not read, but for one thing: that
-    of a filter names the host that it is about. `target_name` is None where the engine was to choose one.
-    """
-    of_all = isinstance(rejection, Conflict | PermissionDenied)
-    any_target = target_name is None or (of_all and target_name not in str(rejection))
-    return Cause.VM_REFUSED if any_target else Cause.TARGET_REFUSED
-
-
-def refused_targets(
-    snapshot: Snapshot, history: Sequence[Intent], first_seconds: float
-) -> dict[tuple[str, str], Held]:
-    """Targets that VMs are not sent to for now, by VM and host id.
-
-    One may be asked for again as soon as the circumstances of the migration have changed, or after a pause:
-    `first_seconds`, doubled with each refusal in a row, up to a day.
-    """
-    return {
-        (last.vm, last.target): Held(refusal_reason(last, snapshot), pause - last.age_seconds)
-        for last, pause in _of_targets(history, first_seconds)
-        if last.age_seconds < pause and _unchanged(last, snapshot)
-    }
-
-
-def refused_vms(snapshot: Snapshot, history: Sequence[Intent], first_seconds: float) -> dict[str, Held]:
-    """VMs that are left alone for now, since the engine refuses to move them at all, by VM id."""
-    return {
-        last.vm: Held(refusal_reason(last, snapshot), pause - last.age_seconds)
-        for last, pause in _of_vms(history, first_seconds)
-        if last.age_seconds < pause and _unchanged(last, snapshot)
-    }
-
-
-def refusal_reason(intent: Intent, snapshot: Snapshot) -> str:
-    """Why a target is left out, or a VM waits, as a sentence with names."""
-    return f"the engine refused to move it to {host_name(intent.target, snapshot)}: {intent.error}"
-
-
-def _of_targets(history: Sequence[Intent], first_seconds: float) -> Iterator[tuple[Intent, float]]:
-    """The last migration of a VM to a host, where that was refused, with the pause since then."""
-    pauses = BackOff(first_seconds, _LONGEST_SECONDS)
-    found: dict[tuple[str, str], list[Intent]] = {}
-    for intent in asked(history):
-        found.setdefault((intent.vm, intent.target), []).append(intent)
-    for intents in found.values():
-        if refused(intents[-1]) and not _any_target(intents[-1]):
-            yield intents[-1], pauses.pause_after(len(_in_a_row(intents)))
-
-
-def _of_vms(history: Sequence[Intent], first_seconds: float) -> Iterator[tuple[Intent, float]]:
-    """The last migration of each VM, with the pause since then."""
-    for intents in by_vm(asked(history)).values():
-        yield intents[-1], _wait(_in_a_row(intents), first_seconds)
-
-
 def _wait(refusals: Sequence[Intent], first_seconds: float) -> float:
     """How long a VM waits after these refusals in a row, the last one first."""
     of_vm = len(list(takewhile(_any_target, refusals)))
@@ -298,128 +201,81 @@ def _any_target(intent: Intent) -> bool:
     return refused(intent) and intent.cause is Cause.VM_REFUSED
 
 
-def _unchanged(intent: Intent, snapshot: Snapshot) -> bool:
-    hosts = (intent.source or "", intent.target)
-    return intent.fingerprint == digest(snapshot, intent.vm, hosts)
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """A migration of ours that somebody else undid, though nothing else has changed.
-
-    What moved a VM back (the engine's balancing, its affinity enforcement, an administrator) will do so
-    again. To move it once more repairs nothing: it is said who that was, and the VM is left alone, longer
-    each time.
-    """
-
-    intent: Intent
-    #: How often we made it under these circumstances.
-    times: int
-    #: For how long the VM is left alone, and how much of that is left.
-    pause_seconds: float
-    left_seconds: float
-
-    def reason(self, snapshot: Snapshot) -> str:
-        target = host_name(self.intent.target, snapshot)
-        often = "once" if self.times == 1 else f"{self.times} times"
-        return (
-            f"it was moved to {target} {often}, and away again by somebody else, though no rule has changed; "
-            f"it is left alone for {self.pause_seconds:.0f} s"
-        )
-
-
-def undone_moves(
-    snapshot: Snapshot,
-    history: Sequence[Intent],
-    first_seconds: float,
-    undone_after: Callable[[Intent], float] = lambda intent: 0.0,
-) -> dict[str, Undone]:
-    """VMs that are elsewhere than we moved them, and that are left alone for that, by VM id.
-
-    For `first_seconds` since somebody else moved them, doubled each time, up to a day. `undone_after` says
-    how many seconds after the end of a migration of ours that was.
-    """
-    pauses = BackOff(first_seconds, _LONGEST_SECONDS)
-    found = {}
-    for vm, intents in by_vm(_done(history)).items():
-        last = intents[-1]
-        now = snapshot.vm_by_id.get(vm)
-        if now is None or now.host in (None, last.target) or not _unchanged(last, snapshot):
-            continue
-        times = sum(_same(intent, last) for intent in intents)
-        pause = pauses.pause_after(times)
-        left = pause - max(0.0, last.age_seconds - undone_after(last))
-        if left > 0:
-            found[vm] = Undone(last, times, pause, left)
-    return found
-
-
-def left_behind(
-    snapshot: Snapshot, history: Sequence[Intent], first_seconds: float
-) -> dict[tuple[str, str], Held]:
-    """Hosts that we took VMs from lately, and do not send them back to for no new cause, by VM and host."""
-    found = {}
-    for intent, source, pause in _left(history, first_seconds):
-        if intent.age_seconds < pause and _unchanged(intent, snapshot):
-            reason = f"it was taken from {host_name(source, snapshot)} lately, and no rule has changed since"
-            found[intent.vm, source] = Held(reason, pause - intent.age_seconds)
-    return found
-
-
-def _left(history: Sequence[Intent], first_seconds: float) -> Iterator[tuple[Intent, str, float]]:
-    """Migrations of ours, with the hosts that they left, and for how long one is not gone back to."""
-    pauses = BackOff(first_seconds, _LONGEST_SECONDS)
-    for intents in by_vm(_done(history)).values():
-        for intent in intents:
-            if intent.source is not None:
-                times = sum(_same(intent, other) for other in intents)
-                yield intent, intent.source, pauses.pause_after(times)
-
-
-def _done(history: Sequence[Intent]) -> list[Intent]:
-    return [intent for intent in history if intent.state is IntentState.DONE]
-
-
-def _same(one: Intent, other: Intent) -> bool:
-    """Whether both are one move, decided under the same circumstances."""
-    return (one.target, one.fingerprint) == (other.target, other.fingerprint)
-
-
 #: How far back the history must go.
 REACH_SECONDS: Final = 2 * _LONGEST_SECONDS
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True)
 class Backoff:
-    """VMs and targets that are left alone; `history` has the migrations that have ended, the oldest first."""
+    """VMs and targets that are left alone since VMs were moved lately, or were not; by VM, or VM and host id.
+
+    Each for a pause, doubled with each time in a row, up to a day, or until the circumstances of the
+    migration have changed.
+    """
 
     settings: EnforcerSettings
     snapshot: Snapshot
+    #: The migrations that have ended, the oldest first.
     history: Sequence[Intent]
     origins: Origins
-    #: VMs that somebody else moves to and fro, by id.
+    #: VMs that somebody else moves to and fro.
     restless: Mapping[str, Restless] = field(default_factory=dict)
 
     @cached_property
-    def undone(self) -> Mapping[str, Undone]:
-        """VMs that somebody else moves away from where we move them. Raises what `Origins` raises."""
-        seconds = self.settings.circle_seconds
-        return undone_moves(self.snapshot, self.history, seconds, self._undone_after)
-
-    @cached_property
     def refused_targets(self) -> Mapping[tuple[str, str], Held]:
-        """Hosts that the engine refused for VMs, by VM and host id."""
-        return refused_targets(self.snapshot, self.history, self.settings.refusal_seconds)
+        """Hosts that the engine refused for VMs."""
+        pauses = BackOff(self.settings.refusal_seconds, _LONGEST_SECONDS)
+        to_hosts: dict[tuple[str, str], list[Intent]] = {}
+        for intent in asked(self.history):
+            to_hosts.setdefault((intent.vm, intent.target), []).append(intent)
+        return self._held(
+            (pair, intents[-1], pauses.pause_after(len(_in_a_row(intents))), self._refusal(intents[-1]))
+            for pair, intents in to_hosts.items()
+            if refused(intents[-1]) and not _any_target(intents[-1])
+        )
 
     @cached_property
     def refused_vms(self) -> Mapping[str, Held]:
-        """VMs that the engine refuses to move at all, by VM id."""
-        return refused_vms(self.snapshot, self.history, self.settings.refusal_seconds)
+        """VMs that the engine refuses to move at all."""
+        first_seconds = self.settings.refusal_seconds
+        return self._held(
+            (vm, intents[-1], _wait(_in_a_row(intents), first_seconds), self._refusal(intents[-1]))
+            for vm, intents in by_vm(asked(self.history)).items()
+        )
 
     @cached_property
     def left_behind(self) -> Mapping[tuple[str, str], Held]:
-        """Hosts that we took VMs from lately, by VM and host id."""
-        return left_behind(self.snapshot, self.history, self.settings.circle_seconds)
+        """Hosts that we took VMs from lately, and do not send them back to for no new cause."""
+        return self._held(
+            ((vm, intent.source), intent, self._circle(intent, intents), self._departure(intent.source))
+            for vm, intents in self._done.items()
+            for intent in intents
+            if intent.source is not None
+        )
+
+    @cached_property
+    def undone(self) -> Mapping[str, Held]:
+        """VMs that somebody else moves away from where we move them. Raises what `Origins` raises.
+
+        What moved one back (the engine's balancing, its affinity enforcement, an administrator) will do so
+        again: to move it once more repairs nothing.
+        """
+        found = {}
+        for vm, intents in self._done.items():
+            last, now = intents[-1], self.snapshot.vm_by_id.get(vm)
+            if now is None or now.host in (None, last.target) or not self._is_unchanged(last):
+                continue
+            pause, times = self._circle(last, intents), _times(last, intents)
+            left = pause - max(0.0, last.age_seconds - self.origins.undone_after(last, now.host))
+            if left > 0:
+                often = "once" if times == 1 else f"{times} times"
+                reason = (
+                    f"it was moved to {host_name(last.target, self.snapshot)} {often}, and away again by"
+                    f" somebody else, though no rule has changed; it is left alone for {pause:.0f} s"
+                )
+                found[vm] = Held(reason, left)
+        return found
 
     @property
     def _targets(self) -> Mapping[tuple[str, str], Held]:
@@ -465,7 +321,7 @@ class Backoff:
         restless = {vm: one.reason(self.snapshot) for vm, one in self.restless.items() if vm not in needed}
         return {
             **restless,
-            **{vm: undone.reason(self.snapshot) for vm, undone in self.undone.items()},
+            **{vm: one.reason for vm, one in self.undone.items()},
             **{vm: one.reason for vm, one in self.refused_vms.items()},
         }
 
@@ -493,11 +349,39 @@ class Backoff:
         known = self.snapshot.vm_by_id
         held = [(vm, one.seconds) for (vm, _), one in self._targets.items()]
         held += [(vm, one.seconds) for vm, one in self.refused_vms.items()]
-        held += [(vm, one.left_seconds) for vm, one in self.undone.items()]
+        held += [(vm, one.seconds) for vm, one in self.undone.items()]
         held += [(vm, one.left_seconds) for vm, one in self.restless.items()]
         return min(
             (seconds for vm, seconds in held if vm in known and known[vm].cluster == cluster), default=inf
         )
 
-    def _undone_after(self, intent: Intent) -> float:
-        return self.origins.undone_after(intent, self.snapshot.vm_by_id[intent.vm].host)
+    @cached_property
+    def _done(self) -> Mapping[str, Sequence[Intent]]:
+        return by_vm(intent for intent in self.history if intent.state is IntentState.DONE)
+
+    def _held(self, found: Iterable[tuple[_Key, Intent, float, str]]) -> dict[_Key, Held]:
+        """Those of keys, with migrations, pauses and reasons, that are in force."""
+        return {
+            key: Held(reason, pause - intent.age_seconds)
+            for key, intent, pause, reason in found
+            if intent.age_seconds < pause and self._is_unchanged(intent)
+        }
+
+    def _circle(self, intent: Intent, intents: Sequence[Intent]) -> float:
+        return BackOff(self.settings.circle_seconds, _LONGEST_SECONDS).pause_after(_times(intent, intents))
+
+    def _refusal(self, intent: Intent) -> str:
+        return f"the engine refused to move it to {host_name(intent.target, self.snapshot)}: {intent.error}"
+
+    def _departure(self, source: str) -> str:
+        return f"it was taken from {host_name(source, self.snapshot)} lately, and no rule has changed since"
+
+    def _is_unchanged(self, intent: Intent) -> bool:
+        hosts = (intent.source or "", intent.target)
+        return intent.fingerprint == digest(self.snapshot, intent.vm, hosts)
+
+
+def _times(intent: Intent, intents: Iterable[Intent]) -> int:
+    """How often the same move was made under the same circumstances."""
+    move = intent.target, intent.fingerprint
+    return sum((other.target, other.fingerprint) == move for other in intents)

@@ -10,8 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_enforcer.actions.executor import MigrationTask, Stale
+from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.actions.plan_progress import UnderWay
-from ovirt_enforcer.actions.recent_moves import Origins, Restless
+from ovirt_enforcer.actions.recent_moves import Restless
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.people import ApprovalGate
 from ovirt_enforcer.gates.state import LegalityGate
@@ -69,9 +70,9 @@ class OthersAtWork:
         """Warn of each VM that violates a rule, and that somebody else moves away whenever we move it."""
         breaking = {vm for rule in plan.remaining for vm in rule.vms}
         for vm in sorted(breaking & reading.backoff.undone.keys()):
-            undone = reading.backoff.undone[vm]
-            if self._said.is_news(("undone", vm), f"{undone.intent.id}"):
-                self._warn(cluster, reading, vm, undone.reason(reading.snapshot))
+            reason = reading.backoff.undone[vm].reason
+            if self._said.is_news(("undone", vm), reason):
+                self._warn(cluster, reading, vm, reason)
 
     def warn_of_restless(self, cluster: str, reading: Reading, restless: Mapping[str, Restless]) -> bool:
         """Warn of each VM that somebody else moves to and fro; whether there was any that is news."""

@@ -17,7 +17,7 @@ from multiprocessing.connection import wait
 from typing import Any, Final, NoReturn, TypeVar
 
 from ovirt_enforcer.actions.executor import Executor
-from ovirt_enforcer.actions.recent_moves import Origins
+from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.gates.admission import Memory
 from ovirt_enforcer.ha_monitor.ha_watch import HaMetrics, HaMonitor, Ledger, WatchLimits
 from ovirt_enforcer.log import AUDIT_LOG

@@ -12,8 +12,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from ovirt_enforcer.actions.executor import Executor
+from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.actions.plan_progress import Projection, projected
-from ovirt_enforcer.actions.recent_moves import Backoff, Origins, Restless
+from ovirt_enforcer.actions.recent_moves import Backoff, Restless
 from ovirt_enforcer.gates.admission import Gates, Memory
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, Held
 from ovirt_enforcer.maintenance.run_state import WayHome

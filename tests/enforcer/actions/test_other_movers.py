@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.actions.recent_moves import Backoff, Movements, Origins, Restless
+from ovirt_enforcer.actions.following import Origins
+from ovirt_enforcer.actions.recent_moves import Backoff, Movements, Restless
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.intents import Intent, IntentState

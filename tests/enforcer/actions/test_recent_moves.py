@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.actions import recent_moves
-from ovirt_enforcer.actions.recent_moves import digest
+from ovirt_enforcer.actions.executor import cause_of
+from ovirt_enforcer.actions.following import Origins
+from ovirt_enforcer.actions.recent_moves import Backoff, digest
 from ovirt_enforcer.service.daemon import Daemon
+from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Refused, Vetoed
@@ -161,6 +163,17 @@ def refusal(target: str, cause: Cause, age: float, state: Snapshot = TOO_CLOSE) 
 FILTERED = "Cannot migrate VM. There is no host that satisfies current scheduling constraints"
 
 
+class NobodyElse:
+    """Stands for the engine's events, which show nothing."""
+
+    def undone_after(self, intent: Intent, host: str | None) -> float:
+        return 0.0
+
+
+def backoff(state: Snapshot, history: Sequence[Intent]) -> Backoff:
+    return Backoff(EnforcerSettings(), state, history, cast("Origins", NobodyElse()))
+
+
 @pytest.mark.parametrize(
     ("rejection", "leaves_out", "waits"),
     [
@@ -174,30 +187,30 @@ FILTERED = "Cannot migrate VM. There is no host that satisfies current schedulin
 def test_a_refusal_is_of_the_target_or_of_any(
     rejection: Vetoed | Refused | Conflict | PermissionDenied, leaves_out: bool, waits: bool
 ) -> None:
-    intent = refusal("h2", recent_moves.cause_of(rejection, "h2"), age=1.0)
-    assert bool(recent_moves.refused_targets(TOO_CLOSE, [intent], 600.0)) is leaves_out
-    assert bool(recent_moves.refused_vms(TOO_CLOSE, [intent], 600.0)) is waits
+    intent = refusal("h2", cause_of(rejection, "h2"), age=1.0)
+    assert bool(backoff(TOO_CLOSE, [intent]).refused_targets) is leaves_out
+    assert bool(backoff(TOO_CLOSE, [intent]).refused_vms) is waits
 
 
 def test_where_the_engine_was_to_choose_the_vm_waits() -> None:
-    intent = refusal("h2", recent_moves.cause_of(Vetoed(), None), age=1.0)
-    assert recent_moves.refused_targets(TOO_CLOSE, [intent], 600.0) == {}
-    assert recent_moves.refused_vms(TOO_CLOSE, [intent], 600.0).keys() == {"a"}
+    intent = refusal("h2", cause_of(Vetoed(), None), age=1.0)
+    assert backoff(TOO_CLOSE, [intent]).refused_targets == {}
+    assert backoff(TOO_CLOSE, [intent]).refused_vms.keys() == {"a"}
 
 
 @pytest.mark.parametrize(
     ("times", "age", "still"), [(1, 599, True), (1, 601, False), (2, 1199, True), (2, 1201, False)]
 )
 def test_each_refusal_in_a_row_doubles_the_pause(times: int, age: float, still: bool) -> None:
-    history = [refusal("h2", recent_moves.cause_of(Vetoed(), "h2"), age)] * times
-    assert bool(recent_moves.refused_targets(TOO_CLOSE, history, 600.0)) is still
+    history = [refusal("h2", cause_of(Vetoed(), "h2"), age)] * times
+    assert bool(backoff(TOO_CLOSE, history).refused_targets) is still
 
 
 def test_what_changes_the_circumstances_and_what_does_not() -> None:
-    history = [refusal("h2", recent_moves.cause_of(Vetoed(), "h2"), 1.0)]
+    history = [refusal("h2", cause_of(Vetoed(), "h2"), 1.0)]
 
     def still(state: Snapshot) -> bool:
-        return bool(recent_moves.refused_targets(state, history, 600.0))
+        return bool(backoff(state, history).refused_targets)
 
     def with_host(**fields: Any) -> Snapshot:
         hosts = tuple(replace(one, **fields) if one.id == "h2" else one for one in TOO_CLOSE.hosts)
@@ -217,9 +230,9 @@ def test_what_changes_the_circumstances_and_what_does_not() -> None:
 
 
 def test_many_refusals_in_a_row_let_the_vm_rest() -> None:
-    history = [refusal(f"h{number}", recent_moves.cause_of(Vetoed(), "h"), 1.0) for number in range(2, 8)]
-    assert recent_moves.refused_vms(TOO_CLOSE, history, 600.0).keys() == {"a"}
-    assert recent_moves.refused_vms(TOO_CLOSE, history[:5], 600.0) == {}
+    history = [refusal(f"h{number}", cause_of(Vetoed(), "h"), 1.0) for number in range(2, 8)]
+    assert backoff(TOO_CLOSE, history).refused_vms.keys() == {"a"}
+    assert backoff(TOO_CLOSE, history[:5]).refused_vms == {}
 
 
 STATE = snapshot(
@@ -255,15 +268,15 @@ def done(age: float, **fields: Any) -> Intent:
 
 
 def test_a_vm_that_somebody_moved_back_is_left_alone_for_a_while() -> None:
-    assert recent_moves.undone_moves(at("h1"), [done(100.0)], 900.0).keys() == {"a"}
-    assert recent_moves.undone_moves(at("h1"), [done(901.0)], 900.0) == {}
-    assert recent_moves.undone_moves(at("h2"), [done(100.0)], 900.0) == {}
+    assert backoff(at("h1"), [done(100.0)]).undone.keys() == {"a"}
+    assert backoff(at("h1"), [done(901.0)]).undone == {}
+    assert backoff(at("h2"), [done(100.0)]).undone == {}
 
 
 def test_longer_each_time() -> None:
     history = [done(3000.0), done(1700.0)]
-    assert recent_moves.undone_moves(at("h1"), history, 900.0)["a"].pause_seconds == 1800.0
-    assert recent_moves.undone_moves(at("h1"), [done(3000.0), done(1801.0)], 900.0) == {}
+    assert backoff(at("h1"), history).undone["a"].reason.endswith("it is left alone for 1800 s")
+    assert backoff(at("h1"), [done(3000.0), done(1801.0)]).undone == {}
 
 
 @pytest.mark.parametrize(
@@ -276,13 +289,13 @@ def test_longer_each_time() -> None:
     ids=["the rules", "a host", "who runs"],
 )
 def test_a_change_of_the_cause_ends_it(changed: dict[str, Any]) -> None:
-    assert recent_moves.undone_moves(replace(at("h1"), **changed), [done(100.0)], 900.0) == {}
-    assert recent_moves.left_behind(replace(at("h2"), **changed), [done(100.0)], 900.0) == {}
+    assert backoff(replace(at("h1"), **changed), [done(100.0)]).undone == {}
+    assert backoff(replace(at("h2"), **changed), [done(100.0)]).left_behind == {}
 
 
 def test_a_vm_is_not_sent_back_to_where_it_was_taken_from() -> None:
-    assert recent_moves.left_behind(at("h2"), [done(100.0)], 900.0).keys() == {("a", "h1")}
-    assert recent_moves.left_behind(at("h2"), [done(901.0)], 900.0) == {}
+    assert backoff(at("h2"), [done(100.0)]).left_behind.keys() == {("a", "h1")}
+    assert backoff(at("h2"), [done(901.0)]).left_behind == {}
 
 
 class Circling:
