@@ -71,7 +71,9 @@ def migrations_about(
     migrations: Iterable[RecordedMigration], wanted: Wanted
 ) -> tuple[RecordedMigration, ...]:
     """Migrations of which no plan is known have ids alone."""
-    return tuple(one for one in migrations if not wanted.name or wanted.name in _ids(one, wanted.subject))
+    hosts = wanted.subject is Subject.HOST
+    ids = ((one, (one.source, one.target) if hosts else (one.vm,)) for one in migrations)
+    return tuple(one for one, named in ids if not wanted.name or wanted.name in named)
 
 
 def user_actions_about(
@@ -94,24 +96,15 @@ def remaining(record: PlanRecord) -> tuple[_Part, ...]:
     return tuple(record.document.get("remaining", ()))
 
 
-def _ids(migration: RecordedMigration, subject: Subject) -> tuple[str | None, ...]:
-    return (migration.source, migration.target) if subject is Subject.HOST else (migration.vm,)
-
-
 def _names(part: _Part, wanted: Wanted) -> bool:
-    named = _hosts(part) if wanted.subject is Subject.HOST else _vms_and_groups(part, wanted.subject)
+    """Whether a step, or a rule that is not repaired, is about what is called so."""
+    if wanted.subject is Subject.HOST:
+        named = [part["to"]] if "to" in part else []
+        named += [vm["from"] for vm in part.get("vms", ()) if "from" in vm]
+    else:
+        fields = ("vms",) if wanted.subject is Subject.VM else ("vms", "groups", "repairs")
+        named = [one for field in fields for one in part.get(field, ())]
     return any(wanted.name in (one["id"], one["name"]) for one in named)
-
-
-def _vms_and_groups(part: _Part, subject: Subject) -> Iterator[Mapping[str, str]]:
-    fields = ("vms",) if subject is Subject.VM else ("vms", "groups", "repairs")
-    for field in fields:
-        yield from part.get(field, ())
-
-
-def _hosts(part: _Part) -> Iterator[Mapping[str, str]]:
-    yield from (part[field] for field in ("to",) if field in part)
-    yield from (vm["from"] for vm in part.get("vms", ()) if "from" in vm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +164,12 @@ def plan_text(record: PlanRecord, wanted: Wanted = EVERYTHING, superseded_by: st
 
 def folded_text(folded: FoldedPlans) -> str:
     """Superseded plans that came to nothing, in a line."""
-    first, last = folded.plans[0], folded.plans[-1]
+    first, last, name = folded.plans[0], folded.plans[-1], _cluster_name(folded.plans[-1])
     by = f"superseded by plan {folded.superseded_by}, nothing was migrated"
     if first is last:
-        return (
-            f"{moment(last.updated)}  plan {last.id}, cluster {_cluster_name(last)}: {_summary(last)}; {by}"
-        )
-    return (
-        f"{moment(last.updated)}  cluster {_cluster_name(last)}: {len(folded.plans)} plans since"
-        f" {moment(first.updated)}, {by} (--all shows them)"
-    )
+        return f"{moment(last.updated)}  plan {last.id}, cluster {name}: {_summary(last)}; {by}"
+    since = f"{len(folded.plans)} plans since {moment(first.updated)}"
+    return f"{moment(last.updated)}  cluster {name}: {since}, {by} (--all shows them)"
 
 
 def migration_text(migration: RecordedMigration) -> str:
@@ -221,8 +210,7 @@ def _summary(record: PlanRecord) -> str:
     if strategy := document.get("strategy"):
         seed = document.get("seed")
         said.append(strategy if seed is None else f"{strategy}, seed {seed}")
-    bound = document.get("at_least")
-    needed = f"at least {bound} are needed"
+    needed = f"at least {document.get('at_least')} are needed"
     said.append(f"proven {fewest_text(True)}" if document.get("proven") else needed)
     if seconds := document.get("seconds"):
         said.append(f"thought to take {seconds:.0f} s")
@@ -252,12 +240,9 @@ def _end(migration: RecordedMigration) -> str:
 
 
 def _brought(migration: RecordedMigration) -> str:
-    if migration.outcome is None or not migration.outcome.rules:
-        return ""
-    states = (
-        f"{rule.name} is {'satisfied' if rule.holds else 'violated'}" for rule in migration.outcome.rules
-    )
-    return f"; afterwards {', '.join(states)}"
+    rules = () if migration.outcome is None else migration.outcome.rules
+    states = [f"{rule.name} is {'satisfied' if rule.holds else 'violated'}" for rule in rules]
+    return f"; afterwards {', '.join(states)}" if states else ""
 
 
 def _remaining_lines(record: PlanRecord) -> Iterable[str]:
@@ -307,11 +292,8 @@ class WhyNot(Record, frozen=True):
 
 def why_not(vm: Vm, known: KnownHistory) -> WhyNot:
     """Judge a VM by all that is known."""
-    violations = [
-        violation
-        for violation in find_violations(known.snapshot, vm.cluster)
-        if vm.id in violation.offenders or any(vm.id == place.vm for place in violation.locations)
-    ]
+    found = find_violations(known.snapshot, vm.cluster)
+    violations = [one for one in found if vm.id in {*one.offenders, *(place.vm for place in one.locations)}]
     return WhyNot(
         vm=vm.name,
         host=None if vm.host is None else host_name(vm.host, known.snapshot),
@@ -347,12 +329,12 @@ def _because(vm: Vm, known: KnownHistory) -> Iterator[str]:
         )
     for intent in known.under_way:
         if intent.vm == vm.id:
-            yield f"its migration to {_host(intent.target, known)} is under way ({intent.state})"
+            yield f"its migration to {host_name(intent.target, known.snapshot)} is under way ({intent.state})"
     if vm.id in known.frozen:
         yield known.frozen[vm.id]
     for intent in known.ended:
         if intent.state is IntentState.FAILED:
-            yield f"{moment(intent.updated)} to {_host(intent.target, known)}: {intent.reason}"
+            yield f"{moment(intent.updated)} to {host_name(intent.target, known.snapshot)}: {intent.reason}"
 
 
 def _violated_rule(violation: Violation, vm: Vm, known: KnownHistory) -> UnrepairedRule:
@@ -373,9 +355,8 @@ def _why_unrepaired(violation: Violation, known: KnownHistory) -> Iterator[str]:
         yield "no plan has been made in its cluster lately"
         return
     planned = tuple(_planned(violation, known.plan))
-    yield from planned
     left = tuple(_left(violation, known.plan))
-    yield from left
+    yield from (*planned, *left)
     if not planned and not left:
         yield f"plan {known.plan.id}, the last one, was made before it broke"
 
@@ -396,20 +377,18 @@ def _planned(violation: Violation, plan: PlanRecord) -> Iterator[str]:
 
 def _before(plan: PlanRecord, number: int) -> set[int]:
     """The numbers of all steps that one waits for, be it by way of others."""
-    numbers = set(_after(steps(plan)[number - 1]))
-    return numbers.union(*(_before(plan, one) for one in numbers))
+    numbers = _after(steps(plan)[number - 1])
+    return {*numbers}.union(*(_before(plan, one) for one in numbers))
 
 
-def _waits(step: Mapping[str, object]) -> str:
-    numbers = map(str, _after(step))
-    after = " and ".join(numbers)
+def _waits(step: _Part) -> str:
+    after = " and ".join(map(str, _after(step)))
     return f", after step {after}" if after else ""
 
 
-def _after(step: Mapping[str, object]) -> list[int]:
+def _after(step: _Part) -> list[int]:
     """The numbers, from 1, of the steps that one waits for."""
-    after = step.get("after")
-    return [place + 1 for place in after] if isinstance(after, list) else []
+    return [place + 1 for place in step.get("after") or ()]
 
 
 def _left(violation: Violation, plan: PlanRecord) -> Iterator[str]:
@@ -419,7 +398,3 @@ def _left(violation: Violation, plan: PlanRecord) -> Iterator[str]:
             hardness = "hard" if violation.hard else "soft"
             because = rule.get("because") or (f"nobody asked for the repair of {hardness} rules",)
             yield from (f"plan {plan.id}: {reason}" for reason in because)
-
-
-def _host(host: str, known: KnownHistory) -> str:
-    return host_name(host, known.snapshot)

@@ -11,7 +11,6 @@ from typing import Final
 import msgspec
 
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_enforcer.subprocess_call import in_process
 from ovirt_placement.answers.ha_check import configured_domains
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, maintenance_record
 from ovirt_placement.answers.plans.plan import ClusterPlan, Plans, plan_record
@@ -200,9 +199,6 @@ def _held(
     return Obstacle(ObstacleKind.HELD, vms, hosts, groups, words=words)
 
 
-_NO_STATE: Final = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
-
-
 def nothing_holds(plan: Plan) -> str | None:
     """Of a state file no gate is known."""
     return None
@@ -267,27 +263,6 @@ def planned(
     """The plan; VMs in `staying` stay where they are besides those that are held anyway, with the reasons."""
     holding = replace(found.holding, frozen={**found.holding.frozen, **(staying or {})})
     return repair_plan(found.snapshot, cluster, holding, found.options, strategy, deadline)
-
-
-def planned_in_process(found: Asked, cluster: str, seconds: float, staying: Mapping[str, str]) -> Plan:
-    """The plan that `planned` makes by the configured strategy, made in a process. Raises `UserError`."""
-    strategy = catalogue.DEFAULT if found.settings is None else strategy_name(found.settings)
-    # The state goes along in fewer bytes than a pickle, and gates do not go along at all.
-    asked = replace(found, snapshot=_NO_STATE, not_now=nothing_holds, frozen_while_emptying=None)
-    return in_process(_planned, found.snapshot, asked, cluster, strategy, staying, seconds=seconds)
-
-
-def _planned(
-    snapshot: Snapshot,
-    found: Asked,
-    cluster: str,
-    strategy: StrategyName,
-    staying: Mapping[str, str],
-    *,
-    deadline: Deadline,
-) -> Plan:
-    found = replace(found, snapshot=snapshot)
-    return planned(found, cluster, catalogue.strategy(strategy), deadline, staying)
 
 
 #: How long a host is thought to be out, in seconds.

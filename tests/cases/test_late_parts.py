@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_enforcer.ha_monitor.verdict import ReservationState, judge
+from ovirt_enforcer.watchers.verdict import ReservationState, judge
 from ovirt_placement.answers.placement import violations
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.text import text

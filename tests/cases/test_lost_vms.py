@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.ha_monitor.verdict import ReservationState, judge
+from ovirt_enforcer.watchers.verdict import ReservationState, judge
 from ovirt_placement.answers.document import safe_word
 from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.answers.status.health import Health

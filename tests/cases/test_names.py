@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from prometheus_client import Gauge
 
 from ovirt_enforcer.cli.main import main
-from ovirt_enforcer.service.logs import NameWatch
 from ovirt_enforcer.settings import EnforcerSettings, MaintenanceSettings, Mode, Window
+from ovirt_enforcer.watchers.engine_watch import NameWatch
 from ovirt_placement.answers.configured import ConfiguredName, names_of, unmatched_names
 from ovirt_placement.config import DomainSettings, HaSettings
 from ovirt_placement.lookups.called import value_of

@@ -21,7 +21,6 @@ import sqlalchemy
 from ovirt_enforcer.actions.executor import Executor
 from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.gates.admission import Memory
-from ovirt_enforcer.maintenance.drains import DrainWatch
 from ovirt_enforcer.maintenance.run_state import UpgradeFlags
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns
 from ovirt_enforcer.notifications.notifications import Notifications
@@ -31,6 +30,7 @@ from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler
 from ovirt_enforcer.service.reading import Orders, Parts
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.watchers.engine_watch import DrainWatch
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect

@@ -7,7 +7,7 @@ import time
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.ha_monitor.verdict import judge_all
+from ovirt_enforcer.watchers.verdict import judge_all
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.ha_repair.failing import failing

@@ -16,12 +16,11 @@ from ovirt_enforcer.plans import (
     maintenance_options,
     maintenance_planned,
     plan_options,
-    planned_in_process,
     planning_seconds,
     room_for,
 )
+from ovirt_enforcer.processes import in_process, planned_in_process, preload
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_enforcer.subprocess_call import in_process, preload
 from ovirt_placement import inventory
 from ovirt_placement.answers.groups import foreseen as of_groups
 from ovirt_placement.answers.keys import foreseen as of_keys

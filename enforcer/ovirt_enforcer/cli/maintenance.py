@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -32,7 +32,7 @@ from ovirt_enforcer.plans import (
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.orders import MaintenanceRunsDocument, run_lines, runs_change, runs_document
+from ovirt_placement.answers.orders import run_lines, runs_change, runs_document
 from ovirt_placement.answers.plans.maintenance import (
     FORMAT,
     MaintenancePlans,
@@ -76,18 +76,11 @@ def add_plan(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     parser = add_command(
         actions, "plan", "plan in which rounds hosts can be taken out", DESCRIPTION, run, EXAMPLES
     )
-    parser.add_argument("hosts", nargs="*", metavar="HOST", help="hosts by name or id")
-    parser.add_argument("--cluster", metavar="CLUSTER", help="all hosts of this cluster")
+    _add_hosts(parser, "all hosts of this cluster")
     parser.add_argument(
         "--at-once", type=positive, default=1, metavar="N", help="how many hosts may be out at once; else 1"
     )
-    parser.add_argument(
-        "--stop",
-        action="append",
-        default=[],
-        metavar="VM",
-        help="stop this VM, and start it again, if it cannot migrate; repeatable",
-    )
+    _add_stop(parser)
     add_return(parser)
     parser.add_argument(
         "--host-time",
@@ -101,6 +94,21 @@ def add_plan(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add_json(parser)
     add_deadline(parser, f"how long planning may take; else {_PLAN_SECONDS:g}")
     parser.set_defaults(repair=None)
+
+
+def _add_hosts(parser: argparse.ArgumentParser, of_cluster: str) -> None:
+    parser.add_argument("hosts", nargs="*", metavar="HOST", help="hosts by name or id")
+    parser.add_argument("--cluster", metavar="CLUSTER", help=of_cluster)
+
+
+def _add_stop(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--stop",
+        action="append",
+        default=[],
+        metavar="VM",
+        help="stop this VM, and start it again, if it cannot migrate; repeatable",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -165,8 +173,7 @@ RUN_EXAMPLES = """\
 
 def _add_run(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(actions, "run", "take hosts out, one after another", RUN, _request, RUN_EXAMPLES)
-    parser.add_argument("hosts", nargs="*", metavar="HOST", help="hosts by name or id")
-    parser.add_argument("--cluster", metavar="CLUSTER", help="all hosts of this cluster that are up")
+    _add_hosts(parser, "all hosts of this cluster that are up")
     parser.add_argument(
         "--work",
         type=Work,
@@ -180,13 +187,7 @@ def _add_run(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         help="take the hosts in the order given; else as maintenance plan orders them",
     )
     parser.add_argument("--no-reboot", action="store_true", help="upgrade hosts without a restart")
-    parser.add_argument(
-        "--stop",
-        action="append",
-        default=[],
-        metavar="VM",
-        help="stop this VM, and start it again, if it cannot migrate; repeatable",
-    )
+    _add_stop(parser)
     parser.add_argument(
         "--soak",
         type=duration,
@@ -326,7 +327,7 @@ def _follow(args: argparse.Namespace, run_id: str) -> int:
 
 
 def _show_runs(args: argparse.Namespace, runs: list[MaintenanceRun]) -> int:
-    document: MaintenanceRunsDocument = runs_document(runs)
+    document = runs_document(runs)
     if args.json:
         show_json(document)
     elif document.runs:
@@ -354,34 +355,19 @@ def _latest(runs: tuple[MaintenanceRun, ...]) -> list[MaintenanceRun]:
     return [one for one in runs if one.active or last[one.cluster] is one]
 
 
-class _Command(NamedTuple):
-    """`ovirt-enforcer maintenance pause`, `resume` and `stop`: what becomes of a run that is under way."""
-
-    name: str
-    summary: str
-    description: str
-
-
-_COMMANDS = (
-    _Command("pause", "pause a run", "Pause a run. Operations already started in the engine continue.\n"),
-    _Command("resume", "resume a run", "Resume a paused run.\n"),
-    _Command(
-        "stop", "end a run", "End a run: no other host begins; a host in maintenance is activated first.\n"
-    ),
+#: What becomes of a run that is under way: the name of the command, its summary and its description.
+_COMMANDS: Final = (
+    ("pause", "pause a run", "Pause a run. Operations already started in the engine continue.\n"),
+    ("resume", "resume a run", "Resume a paused run.\n"),
+    ("stop", "end a run", "End a run: no other host begins; a host in maintenance is activated first.\n"),
 )
 
 
 def _add_orders(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    for command in _COMMANDS:
-        run: Callable[[argparse.Namespace], int] = partial(_order, ORDERS[command.name])
-        parser = add_command(
-            actions,
-            command.name,
-            command.summary,
-            command.description,
-            run,
-            f"  ovirt-enforcer maintenance {command.name}\n",
-        )
+    for name, summary, description in _COMMANDS:
+        run: Callable[[argparse.Namespace], int] = partial(_order, ORDERS[name])
+        example = f"  ovirt-enforcer maintenance {name}\n"
+        parser = add_command(actions, name, summary, description, run, example)
         parser.add_argument("run_id", nargs="?", metavar="RUN", help="its id, if several are under way")
         add_change(parser)
         add_config(parser)
@@ -390,7 +376,9 @@ def _add_orders(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _order(order: RunOrder, args: argparse.Namespace) -> int:
     with opened(MaintenanceStore, args, create=not args.dry_run) as store:
         found = _active_run(store.active(), args.run_id)
-        obeyed = found.state in order.after if args.dry_run else _obeyed(store, found, order)
+        obeyed = found.state in order.after
+        if not args.dry_run:
+            obeyed = store.order(found.id, order.state, after=order.after, set_by=login_name())
     if not obeyed:
         raise UserError(f"maintenance run {found.id} is {found.state}")
     if args.json:
@@ -400,10 +388,6 @@ def _order(order: RunOrder, args: argparse.Namespace) -> int:
     if args.dry_run:
         print("Nothing was written: this was a dry run.")
     return 0
-
-
-def _obeyed(store: MaintenanceStore, run: MaintenanceRun, order: RunOrder) -> bool:
-    return store.order(run.id, order.state, after=order.after, set_by=login_name())
 
 
 def _active_run(active: tuple[MaintenanceRun, ...], run_id: str | None) -> MaintenanceRun:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final, Protocol
 
 from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Movements
@@ -19,7 +19,7 @@ from ovirt_enforcer.service.cluster import ClusterWork
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, engine_is_away
 from ovirt_enforcer.service.reading import Parts, Reading, RunsUnderWay
-from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Snapshot
@@ -39,38 +39,30 @@ _FRESH_SECONDS: Final = 3.0
 #: interrupted: its first part is old. Another one that takes as long shows that the engine is slow.
 _SLOWER: Final = 2.0
 _SLOWER_SECONDS: Final = 5.0
-
-
-class Freshness:
-    """Judges readings, one after another, by how long they took."""
-
-    def __init__(self) -> None:
-        self._before = 0.0
-
-    def until(self, began: float, ended: float) -> float:
-        """Until when steps may be begun on a reading; moments are those of a clock that only grows."""
-        before, self._before = self._before, ended - began
-        usual = self._before <= _SLOWER * before + _SLOWER_SECONDS
-        return (ended if usual else began) + _FRESH_SECONDS
-
-
 #: Two readings of a cluster are this many seconds apart, and this many times what one takes.
 _LEAST_PAUSE_SECONDS = 1.0
 _LEAST_PAUSE_LOOKS = 5.0
 
 
 class Pace:
-    """When the engine was read last, and for how long."""
+    """When the engine was read last, and for how long: that says when it may be read again, and acted on."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._looked_at = -math.inf
-        #: What the last look took.
-        self.look_seconds = 0.0
+        #: What the last reading took, and what the last look did with all that came of it.
+        self._took = self.look_seconds = 0.0
 
     def looked(self, began: float) -> None:
         """A look that began then has ended now."""
         self._looked_at, self.look_seconds = self._clock(), self._clock() - began
+
+    def fresh_until(self, began: float) -> float:
+        """Until when steps may be begun on a reading that has ended now, in seconds of the clock."""
+        ended = self._clock()
+        before, self._took = self._took, ended - began
+        usual = self._took <= _SLOWER * before + _SLOWER_SECONDS
+        return (ended if usual else began) + _FRESH_SECONDS
 
     @property
     def earliest(self) -> float:
@@ -81,49 +73,7 @@ class Pace:
 
 #: For so long what was done is remembered at the least, and so often what is older is dropped.
 _REMEMBERED_SECONDS = 30 * 24 * 3600.0
-_EVERY_SECONDS = 3600.0
-
-
-class Forgetting:
-    """Cuts the history of intents off at its end."""
-
-    def __init__(self, store: Store, settings: EnforcerSettings, clock: Callable[[], float]) -> None:
-        self._store = store
-        self._seconds = max(Gates.reach_seconds(settings), REACH_SECONDS, _REMEMBERED_SECONDS)
-        self._clock = clock
-        self._forgot_at = -math.inf
-
-    def now_and_then(self) -> None:
-        """Drop old intents, unless that was done within the hour."""
-        if self._clock() >= self._forgot_at + _EVERY_SECONDS:
-            self._forgot_at = self._clock()
-            self._store.forget(older_than_seconds=self._seconds)
-
-
-#: A VM that we migrated is not news for so long afterwards.
-_OURS_SECONDS = 60.0
-
-
-class OwnMigrations:
-    """VMs that we migrate and our correlation ids, and until when they count, in seconds of the clock."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._until: dict[str, float] = {}
-
-    def note(self, *own: str) -> None:
-        """Remember VMs or correlation ids, from now on."""
-        for one in own:
-            self._until[one] = self._clock() + _OURS_SECONDS
-
-    def forget_old(self) -> None:
-        """Drop those that count no longer."""
-        self._until = {one: until for one, until in self._until.items() if until > self._clock()}
-
-    @property
-    def known(self) -> Set[str]:
-        """All that is remembered."""
-        return self._until.keys()
+_FORGETTING_SECONDS = 3600.0
 
 
 class Cycles:
@@ -214,13 +164,13 @@ class Daemon:
         self._epoch = 0
         self._latest: Snapshot | None = None
         self._pace = Pace(self._clock)
-        self._freshness = Freshness()
         self._movements = Movements(self._settings.circle_seconds, self._clock)
         self._ours = OwnMigrations(self._clock)
         #: What people had said of migrations in the last cycle.
         self._said: Hashable = None
         self._runs = RunsUnderWay(parts)
-        self._forgetting = Forgetting(store, self._settings, self._clock)
+        #: When old intents were dropped last.
+        self._forgot_at = -math.inf
 
     def run(self, sleep: Callable[[float], bool]) -> None:
         """Cycle until `sleep`, given the seconds until something is due, says that it is time to stop."""
@@ -354,7 +304,7 @@ class Daemon:
 
     def _read_and_reconcile(self) -> None:
         """Read the engine, and reconcile each cluster that is due."""
-        self._forgetting.now_and_then()
+        self._forget_old()
         reading = self._read_all()
         self._ours.forget_old()
         if self._latest is not None:
@@ -375,6 +325,13 @@ class Daemon:
         self._last_reading = reading
         self._pace.looked(reading.began)
 
+    def _forget_old(self) -> None:
+        """Cut the history of intents off at its end, once an hour."""
+        if self._clock() >= self._forgot_at + _FORGETTING_SECONDS:
+            self._forgot_at = self._clock()
+            kept = max(Gates.reach_seconds(self._settings), REACH_SECONDS, _REMEMBERED_SECONDS)
+            self._store.forget(older_than_seconds=kept)
+
     def _read_all(self) -> Reading:
         """Open migrations before those that have ended, and these before the engine: nothing is missed."""
         began, epoch = self._clock(), self._epoch
@@ -385,7 +342,7 @@ class Daemon:
         self._metrics.read(began)
         snapshot = self._runs.marked(self._read)
         self._parts.executor.reconsider(history, snapshot)
-        fresh_until = self._freshness.until(began, self._clock())
+        fresh_until = self._pace.fresh_until(began)
         restless = self._movements.look(snapshot, (*intents, *history))
         return Reading(
             self._parts,

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 import prometheus_client
-from prometheus_client import Gauge, Histogram
+from prometheus_client import CollectorRegistry, Gauge, Histogram
 
-from ovirt_enforcer.ha_monitor.verdict import ReservationState, ReservationVerdict
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.settings import Mode
+from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.rules.violations import Violation
@@ -137,6 +137,60 @@ class EnforcerMetrics:
 
     def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
         return Gauge(f"{_PREFIX}_{name}", help_text, labels, registry=self.registry)
+
+
+_HA_PREFIX: Final = "ovirt_placement_enforcer_ha"
+#: What is not known is neither one nor the other, and no comparison holds of it.
+_SAFE: Final = {ReservationState.SAFE: 1.0, ReservationState.UNSAFE: 0.0}
+
+
+class HaMetrics:
+    """The latest verdicts."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._safe = Gauge(
+            f"{_HA_PREFIX}_safe",
+            "1 if all highly available VMs would be started again, 0 if not, NaN if that is not known",
+            ["cluster"],
+            registry=registry,
+        )
+        self._unplaced = Gauge(
+            f"{_HA_PREFIX}_vms_without_home",
+            "Highly available VMs without a home in the failure that is worst",
+            ["cluster"],
+            registry=registry,
+        )
+        self._survived = Gauge(
+            f"{_HA_PREFIX}_failures_survived",
+            "How many hosts may fail at once; at most as many as the cluster is set to",
+            ["cluster"],
+            registry=registry,
+        )
+        self._seconds = Gauge(
+            f"{_HA_PREFIX}_check_duration_seconds",
+            "How long the last check took",
+            ["cluster"],
+            registry=registry,
+        )
+        self._reported: set[str] = set()
+
+    def judged(self, verdicts: Collection[ReservationVerdict]) -> None:
+        """Report these clusters, and no others."""
+        gauges = (self._safe, self._unplaced, self._survived, self._seconds)
+        for gone in self._reported - {verdict.name for verdict in verdicts}:
+            for gauge in gauges:
+                gauge.remove(gone)
+        self._reported = {verdict.name for verdict in verdicts}
+        for one in verdicts:
+            known = one.state is not ReservationState.UNKNOWN
+            values = (
+                _SAFE.get(one.state, math.nan),
+                one.vms_without_home if known else math.nan,
+                one.failures_survived,
+                one.seconds,
+            )
+            for gauge, value in zip(gauges, values, strict=True):
+                gauge.labels(one.name).set(value)
 
 
 def engine_is_away(error: Exception | None) -> bool:

@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from functools import partial
 from multiprocessing.connection import wait
@@ -19,23 +19,22 @@ from typing import Any, Final, NoReturn, TypeVar
 from ovirt_enforcer.actions.executor import Executor
 from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.gates.admission import Memory
-from ovirt_enforcer.ha_monitor.ha_watch import HaMetrics, HaMonitor, Ledger, WatchLimits
 from ovirt_enforcer.log import AUDIT_LOG
-from ovirt_enforcer.maintenance.drains import DrainWatch
 from ovirt_enforcer.maintenance.run_state import UpgradeFlags
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns
 from ovirt_enforcer.notifications.notifications import notifications_of
-from ovirt_enforcer.placement_key_records.keeper import KeyRecorder
-from ovirt_enforcer.placement_key_records.memberships import MembershipKeeper
+from ovirt_enforcer.processes import PlannerProcesses
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leader import Leader, boot_clock, own_name
-from ovirt_enforcer.service.logs import CycleLog, NameWatch, PeopleLog, SettingsLog, UnitWatch
-from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, Sampler
-from ovirt_enforcer.service.planners import PlannerProcesses
-from ovirt_enforcer.service.reading import Orders, Parts
-from ovirt_enforcer.service.recording import Recorder
+from ovirt_enforcer.service.metrics import EnforcerMetrics, HaMetrics, Health, Sampler
+from ovirt_enforcer.service.reading import CycleLog, Orders, Parts
+from ovirt_enforcer.service.recording import PeopleLog, Recorder, SettingsLog
 from ovirt_enforcer.service.triggers import Changes, StateReading
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.watchers.engine_watch import DrainWatch, MembershipKeeper, NameWatch, UnitWatch
+from ovirt_enforcer.watchers.ha_watch import HaMonitor, Ledger, WatchLimits
+from ovirt_enforcer.watchers.key_recorder import KeyRecorder
+from ovirt_enforcer.watchers.verdict import ReservationVerdict
 from ovirt_placement.answers.configured import configured_names
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault, connect
@@ -158,9 +157,14 @@ class Service:
             lambda: self._daemon.epoch,
         )
         members = MembershipKeeper(self._stores.memberships, partial(add_event, connection), clock, interval)
+        ha_metrics = HaMetrics(metrics.registry)
+
+        def judged(verdicts: Collection[ReservationVerdict]) -> None:
+            ha_metrics.judged(verdicts)
+            sampler.judged(verdicts)
+
         self._ha_watch = HaMonitor(
             Ledger(self._stores.ha_announcements, notifications, clock, lambda: self._daemon.epoch),
-            HaMetrics(metrics.registry),
             config.ha,
             WatchLimits(
                 hold=self.settings.ha.hold_seconds,
@@ -170,7 +174,7 @@ class Service:
             clock=clock,
             epoch=lambda: self._daemon.epoch,
             statistics_age=lambda: self._reading.statistics_age_seconds,
-            judged=sampler.judged,
+            judged=judged,
         )
         executor = Executor(
             connection,

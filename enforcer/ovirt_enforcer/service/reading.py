@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from ovirt_enforcer.gates.gate import HOUR_SECONDS, Held
 from ovirt_enforcer.maintenance.run_state import WayHome
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns, PlanOutcome, draining, emptied
 from ovirt_enforcer.plans import Holding, failure_domains, plan_options, planning_seconds, strategy_name
-from ovirt_enforcer.service.planners import Planners, PlanQuestion
+from ovirt_enforcer.processes import Planners, PlanQuestion
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.plans.plan import kept_text
@@ -32,9 +33,11 @@ from ovirt_placement.planning.maintenance.returning import HOMEWARD
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.causes import Cause
+from ovirt_placement.store.cycles import Cycle, CycleStore, OpenBreaker, RememberedRefusal
 from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.maintenance_run import MaintenanceRun
+from ovirt_service.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,3 +287,53 @@ class LastPlan:
         if held and math.isfinite(reading.seconds_left(self._cluster)):
             return  # time alone lets them go
         self.at_home = {run: staying_text(plan, asked, HOMEWARD)}
+
+
+#: Of recorded refusals this many are written down.
+_MOST_REFUSALS: Final = 200
+_log = logging.getLogger(__name__)
+
+
+class CycleLog:
+    """The last cycle of this process while it leads."""
+
+    def __init__(self, store: CycleStore, epoch: Callable[[], int]) -> None:
+        self._store = store
+        self._epoch = epoch
+        #: What was written last.
+        self._last: Cycle | None = None
+
+    def ended(self, reading: Reading | None, error: Exception | None) -> None:
+        """Write down a cycle that looked at the engine or failed, or the first one after one that failed.
+
+        A store that does not answer is reported by the cycle itself.
+        """
+        last = self._last
+        if reading is None and error is None and (last is None or last.error is None):
+            return
+        try:
+            cycle = self._cycle(reading, error)
+            self._store.record(cycle)
+        except UserError as away:
+            _log.debug("the cycle is not written down: %s", away)
+        else:
+            self._last = cycle
+
+    def _cycle(self, reading: Reading | None, error: Exception | None) -> Cycle:
+        said = None if error is None else str(error) or type(error).__name__
+        if reading is None:
+            last = self._last
+            kept = ((), ()) if last is None else (last.breakers, last.refusals)
+            return Cycle(epoch=self._epoch(), error=said, breakers=kept[0], refusals=kept[1])
+        breakers = reading.gates.open_breakers(reading.snapshot)
+        waiting = reading.backoff.refused_vms
+        left_out = [RememberedRefusal(vm, None, one.reason) for vm, one in waiting.items()]
+        left_out += [
+            RememberedRefusal(vm, host, reason) for (vm, host), reason in reading.backoff.left_out.items()
+        ]
+        return Cycle(
+            epoch=self._epoch(),
+            error=said,
+            breakers=tuple(OpenBreaker(*one) for one in breakers.items()),
+            refusals=tuple(left_out[:_MOST_REFUSALS]),
+        )

@@ -1,12 +1,10 @@
-"""Records each decision and what came of it, at once for the history, the metrics and the audit log.
-
-What it holds in memory are names; what a step brought is found out from the store and the next reading of
-the engine, so that a restart loses nothing.
-"""
+"""Records each decision and what came of it, cycles, settings and what people did, at once and once each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from ovirt_enforcer.gates.gate import refused
@@ -16,13 +14,16 @@ from ovirt_enforcer.notifications.courier import Notice
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_away
+from ovirt_enforcer.settings import EnforcerSettings, recorded_settings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import group_name, host_name, vm_name
 from ovirt_placement.rules.violations import Violation, find_violations
 from ovirt_placement.store.causes import Cause
+from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.history import Document, EndedStep, HistoryStore, RuleAfterwards, StepOutcome
 from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.user_actions import UserAction, UserActionStore
 from ovirt_service.saying import Said
 
 #: What lasts is reported again after a day.
@@ -270,3 +271,57 @@ def _violated(snapshot: Snapshot, cluster: str) -> frozenset[str]:
     if cluster not in snapshot.cluster_by_id:
         return frozenset()
     return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)
+
+
+_log = logging.getLogger(__name__)
+
+
+class SettingsLog:
+    """The settings of this process while it leads."""
+
+    def __init__(
+        self, store: EnforcerSettingsStore, settings: EnforcerSettings, epoch: Callable[[], int]
+    ) -> None:
+        self._settings = recorded_settings(settings)
+        self._store = store
+        self._epoch = epoch
+        #: The last epoch in which they were written down.
+        self._recorded = 0
+
+    def look(self) -> None:
+        """Write them down once in each epoch; raises `StoreAway` and `LeaseLost`."""
+        epoch = self._epoch()
+        if epoch != self._recorded:
+            self._store.record(epoch, self._settings)
+            self._recorded = epoch
+
+
+class PeopleLog:
+    """The leader's part of what is recorded of people."""
+
+    def __init__(self, store: UserActionStore) -> None:
+        self._store = store
+
+    def look(self) -> None:
+        """Log what nobody has logged yet; raises `StoreAway` and `LeaseLost`."""
+        with self._store.unlogged() as found:
+            for action in found:
+                _log.info("%s", action.sentence)
+                audit("user_action", action.sentence, **_action_facts(action))
+
+
+def _action_facts(action: UserAction) -> dict[str, object]:
+    return {
+        "action": action.kind,
+        "id": action.id,
+        "state": action.state,
+        "at": datetime.fromtimestamp(action.created, UTC).isoformat(timespec="milliseconds"),
+        "login": action.login,
+        "machine": action.machine,
+        "engine_user": action.engine_user,
+        "cluster": action.cluster and {"id": action.cluster, "name": action.cluster_name},
+        "plan": action.plan,
+        "subject": action.subject,
+        "details": action.details,
+        "error": action.error,
+    }

@@ -67,7 +67,7 @@ def duration_text(seconds: float) -> str:
 
 
 # -- The words that promise something, each said by one function.
-# "Healthy" is `health.judge`'s, and that an alert has ended is `ovirt_enforcer.ha_monitor.ha_watch.due`'s.
+# "Healthy" is `health.judge`'s, and that an alert has ended is `ovirt_enforcer.watchers.ha_watch.due`'s.
 
 
 def safe_word(safe: bool | None) -> str:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.ha_monitor.ha_watch import HaMetrics
-from ovirt_enforcer.service.metrics import EnforcerMetrics
+from ovirt_enforcer.service.metrics import EnforcerMetrics, HaMetrics
 from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve

@@ -11,7 +11,7 @@ import pytest
 
 from ovirt_enforcer.actions.executor import Executor, Stale
 from ovirt_enforcer.gates.admission import Admitted, Gates
-from ovirt_enforcer.service.daemon import Daemon, Freshness
+from ovirt_enforcer.service.daemon import Daemon, Pace
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.connection.sso import SingleSignOn
 from ovirt_placement.engine.writing.migration import migrate
@@ -154,10 +154,9 @@ def test_what_somebody_repaired_meanwhile_is_left_alone(
 
 
 def test_a_reading_that_was_interrupted_is_too_old_and_one_of_a_slow_engine_is_not() -> None:
-    freshness = Freshness()
-    assert freshness.until(began=0.0, ended=1.0) == 4.0
-    assert freshness.until(began=10.0, ended=30.0) == 13.0
-    assert freshness.until(began=30.0, ended=50.0) == 53.0
+    ends = iter((1.0, 30.0, 50.0))
+    pace = Pace(lambda: next(ends))
+    assert [pace.fresh_until(began) for began in (0.0, 10.0, 30.0)] == [4.0, 13.0, 53.0]
 
 
 MUST_GO = snapshot(

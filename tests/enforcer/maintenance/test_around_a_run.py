@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.maintenance.drains import DrainWatch
 from ovirt_enforcer.maintenance.run_state import UpgradeFlags, way_home
+from ovirt_enforcer.watchers.engine_watch import DrainWatch
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model.maintenance import Return

@@ -12,8 +12,9 @@ from ovirt_enforcer.cli.main import main
 from ovirt_enforcer.notifications.courier import Notice, Receipt
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_enforcer.service.logs import SettingsLog, UnitWatch
+from ovirt_enforcer.service.recording import SettingsLog
 from ovirt_enforcer.settings import EnforcerSettings, HaWatchSettings, MaintenanceSettings, Mode
+from ovirt_enforcer.watchers.engine_watch import UnitWatch
 from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
 from ovirt_placement.store.leases import LeaseStore

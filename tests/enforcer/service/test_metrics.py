@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from ovirt_enforcer.ha_monitor.verdict import ReservationState, ReservationVerdict
 from ovirt_enforcer.service.daemon import Cycles
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, Sampler
+from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.engine.connection.client import EngineAway, connect
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.store.leases import LeaseStore

@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 from ovirtsdk4 import types
 
-from ovirt_enforcer.placement_key_records.memberships import MembershipKeeper
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.watchers.engine_watch import MembershipKeeper
 from ovirt_placement.answers.groups.change import losses
 from ovirt_placement.config import Config, EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.ha_monitor.ha_watch import Announced, Ledger, due
-from ovirt_enforcer.ha_monitor.verdict import ReservationState, ReservationVerdict
 from ovirt_enforcer.notifications.courier import Courier, Notice
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.watchers.ha_watch import Announced, Ledger, due
+from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.ha_announcements import HaAnnouncementStore
 from ovirt_placement.store.leases import LeaseStore
@@ -24,9 +24,9 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.configuration import write_configuration
 from tests.enforcer.enforcer_process import EnforcerProcess
-from tests.enforcer.ha_monitor.test_ha_watch import STATE
-from tests.enforcer.ha_monitor.test_ha_watch import reported as events_of
 from tests.enforcer.launching import At
+from tests.enforcer.watchers.test_ha_watch import STATE
+from tests.enforcer.watchers.test_ha_watch import reported as events_of
 from tests.examples import some
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.placement_key_records.keeper import MISSING_SECONDS, READINGS
+from ovirt_enforcer.watchers.key_recorder import MISSING_SECONDS, READINGS
 from ovirt_placement.store.keys import Run
 from tests import builders
 from tests.builders import snapshot
-from tests.enforcer.placement_key_records.keeper_bench import KEYS, SAN1, Bench, key, opened_bench, vm
+from tests.enforcer.watchers.keeper_bench import KEYS, SAN1, Bench, key, opened_bench, vm
 from tests.placement.databases import database
 from tests.stored import put_keys
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -11,14 +10,13 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 import msgspec
-from prometheus_client import CollectorRegistry, Gauge
 
-from ovirt_enforcer.ha_monitor.verdict import ReservationState, ReservationVerdict, judge_all, off, unknown
 from ovirt_enforcer.log import RetryState, audit
 from ovirt_enforcer.notifications.courier import Notice, Receipt, draw_number
 from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, Severity
 from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_enforcer.subprocess_call import Call, CallFailed, with_snapshot
+from ovirt_enforcer.processes import Call, CallFailed, with_snapshot
+from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict, judge_all, off, unknown
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.ha_announcements import Announcement, HaAnnouncementStore
@@ -204,60 +202,6 @@ class Ledger:
         return self._known
 
 
-_PREFIX: Final = "ovirt_placement_enforcer_ha"
-#: What is not known is neither one nor the other, and no comparison holds of it.
-_SAFE: Final = {ReservationState.SAFE: 1.0, ReservationState.UNSAFE: 0.0}
-
-
-class HaMetrics:
-    """The latest verdicts."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._safe = Gauge(
-            f"{_PREFIX}_safe",
-            "1 if all highly available VMs would be started again, 0 if not, NaN if that is not known",
-            ["cluster"],
-            registry=registry,
-        )
-        self._unplaced = Gauge(
-            f"{_PREFIX}_vms_without_home",
-            "Highly available VMs without a home in the failure that is worst",
-            ["cluster"],
-            registry=registry,
-        )
-        self._survived = Gauge(
-            f"{_PREFIX}_failures_survived",
-            "How many hosts may fail at once; at most as many as the cluster is set to",
-            ["cluster"],
-            registry=registry,
-        )
-        self._seconds = Gauge(
-            f"{_PREFIX}_check_duration_seconds",
-            "How long the last check took",
-            ["cluster"],
-            registry=registry,
-        )
-        self._reported: set[str] = set()
-
-    def judged(self, verdicts: Collection[ReservationVerdict]) -> None:
-        """Report these clusters, and no others."""
-        gauges = (self._safe, self._unplaced, self._survived, self._seconds)
-        for gone in self._reported - {verdict.name for verdict in verdicts}:
-            for gauge in gauges:
-                gauge.remove(gone)
-        self._reported = {verdict.name for verdict in verdicts}
-        for one in verdicts:
-            known = one.state is not ReservationState.UNKNOWN
-            values = (
-                _SAFE.get(one.state, math.nan),
-                one.vms_without_home if known else math.nan,
-                one.failures_survived,
-                one.seconds,
-            )
-            for gauge, value in zip(gauges, values, strict=True):
-                gauge.labels(one.name).set(value)
-
-
 #: A check that takes longer is ended, and nothing is known.
 _LONGEST_CHECK_SECONDS: Final = 120.0
 #: For this many times as long as a check took none is made, whatever happens.
@@ -304,7 +248,6 @@ class HaMonitor:
     def __init__(
         self,
         ledger: Ledger,
-        metrics: HaMetrics,
         settings: HaSettings,
         limits: WatchLimits,
         *,
@@ -318,7 +261,6 @@ class HaMonitor:
         `judged` is given the verdicts of each check.
         """
         self._ledger = ledger
-        self._metrics = metrics
         self._settings = settings
         self._limits = limits
         self._clock = clock
@@ -405,11 +347,11 @@ class HaMonitor:
         if self._stood_in != reading.epoch:
             self._standing, self._stood_in = {}, reading.epoch
         found = {verdict.cluster: verdict for verdict in verdicts}
-        self._metrics.judged(tuple(found.values()))
+        judged = tuple(found.values())
         for cluster, name in self._ledger.open_clusters().items():
             found.setdefault(cluster, off(cluster, name))
         self._standing = {cluster: self._stands(verdict) for cluster, verdict in found.items()}
-        self._report(tuple(found.values()))
+        self._report(judged)
 
     def _stands(self, verdict: ReservationVerdict) -> _Standing:
         before = self._standing.get(verdict.cluster)

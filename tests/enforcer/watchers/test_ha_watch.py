@@ -12,11 +12,12 @@ import prometheus_client
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.ha_monitor.ha_watch import HaMetrics, HaMonitor, Ledger, WatchLimits
-from ovirt_enforcer.ha_monitor.verdict import ReservationState, judge, verdict_of
 from ovirt_enforcer.notifications.courier import Courier, Notice, NumberTaken, Rejected
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.service.metrics import HaMetrics
+from ovirt_enforcer.watchers.ha_watch import HaMonitor, Ledger, WatchLimits
+from ovirt_enforcer.watchers.verdict import ReservationState, judge, verdict_of
 from ovirt_placement.config import DomainSettings, HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import check
@@ -82,12 +83,12 @@ class Bench:
         ledger = Ledger(self.store, self._reported, lambda: self.now, lambda: self.epoch)
         self.watch = HaMonitor(
             ledger,
-            HaMetrics(self.registry),
             settings,
             WatchLimits(hold=60.0, statistics=120.0, pause=60.0),
             clock=lambda: self.now,
             epoch=lambda: self.epoch,
             statistics_age=lambda: self.statistics_age,
+            judged=HaMetrics(self.registry).judged,
         )
 
     def show(self, state: Snapshot) -> None:

@@ -13,7 +13,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.statuses import VM_STATUSES
 from ovirt_placement.store.keys import KeyChange, Run
 from ovirt_service.errors import UserError
-from tests.enforcer.placement_key_records.keeper_bench import SAN1, SAN2, SET, Bench, opened_bench, vm
+from tests.enforcer.watchers.keeper_bench import SAN1, SAN2, SET, Bench, opened_bench, vm
 
 #: On no host: the run is over.
 ENDS = {"down", "suspended", "image_locked"}

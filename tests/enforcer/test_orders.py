@@ -14,7 +14,7 @@ from ovirt_placement.store.faults import Fault
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_service.errors import UserError
 from tests.configuration import write_configuration
-from tests.enforcer.on_request.leading import lead
+from tests.enforcer.leading import lead
 
 OBSERVES = 'ovirt-enforcer is in observe mode: set mode = "approve" in [enforcer], and restart it'
 

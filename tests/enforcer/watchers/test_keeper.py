@@ -15,7 +15,7 @@ from ovirt_placement.store.keys import Run
 from ovirt_service.errors import UserError
 from tests import builders
 from tests.builders import host, snapshot
-from tests.enforcer.placement_key_records.keeper_bench import (
+from tests.enforcer.watchers.keeper_bench import (
     SAN1,
     SAN2,
     SET,

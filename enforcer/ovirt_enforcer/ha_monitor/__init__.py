@@ -1,1 +1,0 @@
-"""Watches without being asked, and reports, whether HA reservations are satisfied."""

@@ -1,0 +1,1 @@
+"""Watch whole readings of the engine: HA reservations, what VMs start with, what a person has to see."""

@@ -1,0 +1,315 @@
+"""What readings of the engine show and a person has to see: full hosts, units, names, lost memberships."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import groupby, islice
+from typing import Final, Protocol
+
+from prometheus_client import Gauge
+
+from ovirt_enforcer.log import RetryState
+from ovirt_enforcer.notifications.kinds import NoticeKind
+from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_placement.answers.configured import ConfiguredName, unmatched_names
+from ovirt_placement.answers.groups.change import loss, loss_sentence, losses
+from ovirt_placement.answers.placement import why
+from ovirt_placement.engine.writing.events import custom_id
+from ovirt_placement.lookups.called import UnmatchedName
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.store.memberships import (
+    LostMembership,
+    Membership,
+    MembershipChange,
+    MembershipKind,
+    MembershipStore,
+    Seen,
+)
+from ovirt_service.saying import Said
+
+#: How many VMs of a host are looked into.
+_MOST_VMS: Final = 5
+
+_log = logging.getLogger(__name__)
+
+
+class DrainWatch:
+    """A watcher of the daemon's readings."""
+
+    def __init__(
+        self, notifications: Notifications, clock: Callable[[], float], patience_seconds: float
+    ) -> None:
+        """A host whose VMs stay the same for `patience_seconds` of the clock does not become empty."""
+        self._notifications = notifications
+        self._clock = clock
+        self._patience_seconds = patience_seconds
+        #: The VMs that stay, by host, and since when the same do.
+        self._staying: dict[str, tuple[frozenset[str], float]] = {}
+        self._said = Said()
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Report hosts whose VMs have stayed for long."""
+        draining = [host for host in snapshot.hosts if host.status == "preparing_for_maintenance"]
+        for gone in self._staying.keys() - {host.id for host in draining}:
+            del self._staying[gone]
+            self._said.is_over(gone)
+        for host in draining:
+            if host.id not in snapshot.draining_hosts:
+                self._look_at(snapshot, host)
+
+    def _look_at(self, snapshot: Snapshot, host: Host) -> None:
+        there = [vm for vm in snapshot.vms_of_host.get(host.id, ()) if vm.status != "migrating"]
+        staying, now = frozenset(vm.id for vm in there), self._clock()
+        before, since = self._staying.get(host.id, (None, now))
+        if staying != before:
+            self._staying[host.id] = staying, now
+            return
+        if staying and now - since >= self._patience_seconds:
+            self._report(snapshot, host, there)
+
+    def _report(self, snapshot: Snapshot, host: Host, there: Sequence[Vm]) -> None:
+        reason = "; ".join(_why(snapshot, vm) for vm in there[:_MOST_VMS])
+        if len(there) > _MOST_VMS:
+            reason += f"; and {len(there) - _MOST_VMS} more VMs"
+        if not self._said.is_news(host.id, reason):
+            return
+        cluster = snapshot.cluster_by_id[host.cluster]
+        _log.warning("host %s does not arrive in maintenance: %s", host.name, reason)
+        self._notifications.report(
+            NoticeKind.DRAIN_BLOCKED,
+            cluster_id=cluster.id,
+            cluster=cluster.name,
+            host=host.name,
+            reason=reason,
+        )
+
+
+def _why(snapshot: Snapshot, vm: Vm) -> str:
+    """What keeps a VM where it is: itself, or each other host that is up; else somebody else's filter."""
+    if not vm.migratable:
+        return f"{vm.name} cannot migrate"
+    others = [host for host in snapshot.hosts_of_cluster[vm.cluster] if host.up and host.id != vm.host]
+    judged = why(snapshot, vm, others).hosts
+    if not judged:
+        return f"no other host is up for {vm.name}"
+    refused = [one for one in judged if not one.accepted]
+    if len(refused) < len(judged):
+        return f"{vm.name}, for which no known rule is the reason"
+    sentences = (f"{one.host.name}: {one.reasons[0].sentence}" for one in refused if one.reasons)
+    return f"{vm.name} ({', '.join(sentences)})"
+
+
+#: An engine that starts has the proxy's answer by then: it waits for no more than 120 s.
+START_SECONDS: Final = 150.0
+_DAY_SECONDS: Final = 24 * 3600.0
+
+
+class UnitWatch:
+    """A watcher of the daemon's readings."""
+
+    def __init__(self, notifications: Notifications, clock: Callable[[], float]) -> None:
+        self._notifications = notifications
+        self._clock = clock
+        #: Since when units have been disabled, by cluster; and when that was reported.
+        self._since: dict[str, float] = {}
+        self._reported: dict[str, float] = {}
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Report clusters whose units stay disabled, once a day, and those whose units are enabled again."""
+        for cluster in snapshot.clusters:
+            disabled = cluster.scheduling_policy.disabled if cluster.scheduling_policy else ()
+            if disabled:
+                self._look_at(cluster, disabled)
+            else:
+                self._forget(cluster)
+        for gone in self._since.keys() - snapshot.cluster_by_id.keys():
+            del self._since[gone]
+            self._reported.pop(gone, None)
+
+    def _look_at(self, cluster: Cluster, disabled: tuple[str, ...]) -> None:
+        now = self._clock()
+        reported = self._reported.get(cluster.id)
+        if now - self._since.setdefault(cluster.id, now) < START_SECONDS:
+            return
+        if reported is not None and now - reported < _DAY_SECONDS:
+            return
+        self._reported[cluster.id] = now
+        units = ", ".join(disabled)
+        _log.warning("cluster %s: the engine has disabled %s of its policy", cluster.name, units)
+        self._notifications.report(
+            NoticeKind.UNITS_DISABLED, cluster_id=cluster.id, cluster=cluster.name, units=units
+        )
+
+    def _forget(self, cluster: Cluster) -> None:
+        self._since.pop(cluster.id, None)
+        if self._reported.pop(cluster.id, None) is not None:
+            _log.info("cluster %s: all units of its policy are enabled again", cluster.name)
+            self._notifications.report(NoticeKind.UNITS_ENABLED, cluster_id=cluster.id, cluster=cluster.name)
+
+
+class NameWatch:
+    """A watcher of the daemon's readings."""
+
+    def __init__(
+        self, configured: Sequence[ConfiguredName], tagged: Callable[[], frozenset[str] | None], gauge: Gauge
+    ) -> None:
+        """`tagged` gives the ids that bear the tag of the configuration; None while nobody knows."""
+        self._configured = configured
+        self._tagged = tagged
+        self._gauge = gauge
+        self._said: dict[UnmatchedName, None] = {}
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Compare the names of the configuration, of rules, keys and policies with the engine."""
+        found = dict.fromkeys(unmatched_names(snapshot, self._configured, self._tagged()))
+        before, self._said = self._said, found
+        self._gauge.set(len(found))
+        known = {(one.where, one.word) for one in before}
+        for one in found:
+            if (one.where, one.word) not in known:
+                _log.warning("%s: what it is to protect or to ask for is not heeded", one.sentence)
+        for one in before:
+            if not any((one.where, one.word) == (other.where, other.word) for other in found):
+                _log.info("%s: %s matches something again, or is not named any more", one.where, one.word)
+
+
+#: Each is a request: what is to be reported many VMs must not hold up the enforcer.
+_EVENTS_AT_ONCE = 20
+
+
+class AddEvent(Protocol):
+    """Adds an event to the engine's log, unless it holds one of this number."""
+
+    def __call__(
+        self, *, number: int, severity: str, description: str, cluster: str | None, vm: str | None
+    ) -> bool: ...
+
+
+class MembershipKeeper:
+    """Follows memberships through whole readings of the engine."""
+
+    def __init__(
+        self, store: MembershipStore, add_event: AddEvent, clock: Callable[[], float], longest_pause: float
+    ) -> None:
+        self._store = store
+        self._add_event = add_event
+        self._clock = clock
+        self._longest_pause = longest_pause
+        self._recording = RetryState("affinity group memberships")
+        self._reporting = RetryState("events of lost affinity group memberships")
+        #: VMs that the last reading showed outside of the cluster that they are remembered in.
+        self._outside: frozenset[str] = frozenset()
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Take a whole reading; what fails is logged and done later."""
+        for retry_state, work in ((self._recording, self._record), (self._reporting, self._report)):
+            if retry_state.due > self._clock():
+                continue
+            try:
+                work(snapshot)
+            except Exception as error:  # the enforcer has other work, too
+                retry_state.fail(error, self._clock(), self._longest_pause)
+            else:
+                retry_state.recover()
+
+    def _record(self, snapshot: Snapshot) -> None:
+        """Write down what is new.
+
+        The requests of one reading may lie on both sides of a change: so who is outside is judged at the next
+        reading, which has all of it, wherever the VM is then.
+        """
+        remembered = self._store.seen()
+        outside = frozenset(_outside(remembered, snapshot))
+        change = found_change(
+            remembered, self._store.lost(), snapshot, judged=self._outside, waiting=outside - self._outside
+        )
+        self._store.change(change)
+        self._outside = outside - self._outside
+        for one in losses(change.lost):
+            _log.warning("%s", loss_sentence(one))
+
+    def _report(self, snapshot: Snapshot) -> None:
+        """Add an event for each loss, which the engine takes once, however often it is reported."""
+        unreported = (entry for entry in self._store.lost() if not entry.reported)
+        found = groupby(unreported, key=lambda entry: (entry.since, entry.vm, entry.cluster))
+        for (since, vm, cluster), entries in islice(found, _EVENTS_AT_ONCE):
+            known = snapshot.vm_by_id.get(vm)
+            self._add_event(
+                number=custom_id("lost memberships", vm, cluster, str(since)),
+                severity="warning",
+                description=loss_sentence(loss(tuple(entries))),
+                cluster=None if known is None else known.cluster,
+                vm=None if known is None else known.id,
+            )
+            self._store.mark_reported(vm, since)
+
+
+def found_change(
+    remembered: Mapping[str, Seen],
+    lost: tuple[LostMembership, ...],
+    snapshot: Snapshot,
+    *,
+    judged: Set[str],
+    waiting: Set[str],
+) -> MembershipChange:
+    """What a reading adds to what is remembered: of those judged what they lost; nothing of those waiting."""
+    present = {seen.vm: seen for seen in _present(snapshot)}
+    return MembershipChange(
+        seen=tuple(seen for vm, seen in present.items() if vm not in waiting and seen != remembered.get(vm)),
+        without=tuple(
+            vm for vm in remembered if vm in snapshot.vm_by_id and vm not in present and vm not in waiting
+        ),
+        lost=tuple(
+            entry
+            for vm in sorted(judged & remembered.keys() & snapshot.vm_by_id.keys())
+            for entry in _lost(remembered[vm], present.get(vm), snapshot)
+        ),
+        regained=tuple(entry for entry in lost if _has_again(entry, present.get(entry.vm))),
+    )
+
+
+def _outside(remembered: Mapping[str, Seen], snapshot: Snapshot) -> Iterator[str]:
+    known = snapshot.vm_by_id
+    return (vm for vm, seen in remembered.items() if vm in known and known[vm].cluster != seen.cluster)
+
+
+def _present(snapshot: Snapshot) -> Iterator[Seen]:
+    """The memberships that a reading shows, of whatever cluster the group is."""
+    member_of: dict[str, list[Membership]] = defaultdict(list)
+    for vm, groups in snapshot.groups_of_vm.items():
+        member_of[vm] += (Membership(MembershipKind.GROUP, group.id, group.name) for group in groups)
+    for label in snapshot.affinity_labels:
+        for vm in label.vms:
+            member_of[vm].append(Membership(MembershipKind.LABEL, label.id, label.name))
+    for vm in sorted(member_of.keys() & snapshot.vm_by_id.keys()):
+        cluster = snapshot.cluster_by_id[snapshot.vm_by_id[vm].cluster]
+        yield Seen(vm, cluster.id, cluster.name, tuple(sorted(member_of[vm])))
+
+
+def _lost(before: Seen, after: Seen | None, snapshot: Snapshot) -> Iterator[LostMembership]:
+    kept = set() if after is None else {one.id for one in after.member_of}
+    for one in before.member_of:
+        if one.id not in kept and _is_still_there(one, before.cluster, snapshot):
+            yield LostMembership(
+                vm=before.vm,
+                vm_name=snapshot.vm_by_id[before.vm].name,
+                cluster=before.cluster,
+                cluster_name=before.cluster_name,
+                kind=one.kind,
+                id=one.id,
+                name=one.name,
+            )
+
+
+def _is_still_there(one: Membership, cluster: str, snapshot: Snapshot) -> bool:
+    """Whether somebody could want it back: a group may also have gone with the cluster that its VMs left."""
+    if one.kind is MembershipKind.LABEL:
+        return one.id in snapshot.label_by_id
+    return one.id in snapshot.group_by_id or cluster not in snapshot.cluster_by_id
+
+
+def _has_again(entry: LostMembership, after: Seen | None) -> bool:
+    """Whether the VM is a member of something of that name: a group of another cluster has another id."""
+    return after is not None and (entry.kind, entry.name) in {(one.kind, one.name) for one in after.member_of}

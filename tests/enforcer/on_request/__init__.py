@@ -1,1 +1,0 @@
-"""What people ask for: plans as of now, and that one is carried out."""
