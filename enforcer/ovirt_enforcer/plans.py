@@ -127,7 +127,10 @@ def repair_plan(
         if waiting:
             fewer = replace(options, spared=options.spared.union(waiting))
             now = make(holding.frozen, refused=holding.left_out.keys(), options=fewer, deadline=deadline)
-            plan, waiting = (now, waiting) if now.migrations < later.migrations else (plan, {})
+            if now.migrations < later.migrations:
+                plan = msgspec.structs.replace(now, proven=False)  # it could be repaired now, with more
+            else:
+                waiting = {}
     spared = {**waiting, **holding.spared}
     return with_held_back(plan, snapshot, spared, holding.left_out, holding.frozen)
 

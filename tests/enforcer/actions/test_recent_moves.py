@@ -80,11 +80,27 @@ class World:
         return found
 
 
+#: `a` fits on h2 at once, and on h3 only once the three there have left for h4; `b` cannot leave.
+CROWDED = snapshot(
+    host("h1", memory_mb=20000, free_mb=2000),
+    host("h2", memory_mb=10000, free_mb=9500),
+    host("h3", memory_mb=20000, free_mb=700),
+    host("h4", memory_mb=10000, free_mb=7900),
+    vm("a", "h1", needs_mb=8000),
+    vm("b", "h1", migratable=False),
+    *(vm(f"s{number}", "h3", needs_mb=2500) for number in range(3)),
+    vm("s3", "h4", needs_mb=1500, migratable=False),
+    group("apart", APART, "a b"),
+)
+
+
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    engine = Engine.from_snapshot(TOO_CLOSE, clock=START, settings=PROMPT)
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[World]:
+    state: Snapshot = getattr(request, "param", TOO_CLOSE)
+    engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
     server = serve(engine)
-    found = World(engine, configured(tmp_path, server.api_url, {"mode": "enforce"}))
+    settings = {"mode": "enforce", "memory_headroom_percent": 0}
+    found = World(engine, configured(tmp_path, server.api_url, settings))
     monkeypatch.setattr(
         ExternalUnits, "filter", lambda _, request, cluster, hosts: found.filter(request, cluster, hosts)
     )
@@ -115,6 +131,29 @@ def test_where_the_engine_is_to_choose_the_step_is_done_wherever_the_vm_ends(wor
         world.cycle(daemon, 10)
     assert world.place == "h3"
     assert [(intent.target, intent.state) for intent in world.intents()] == [("h3", IntentState.DONE)]
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("world", [CROWDED], indirect=True)
+def test_a_refusal_that_passes_is_waited_for_where_the_next_best_takes_four_migrations(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "ovirt_enforcer")
+    with simulated_time(lambda: world.now), world.enforcing() as daemon:
+        world.cycle(daemon, 4)
+        world.refused_hosts = set()
+        assert [intent.target for intent in world.intents()] == ["h2"]
+        while world.now < 700.0:
+            world.cycle(daemon)
+        ended = [(intent.target, intent.state) for intent in world.intents()]
+    assert world.place == "h2"
+    assert ended == [
+        ("h2", IntentState.FAILED),
+        ("h2", IntentState.DONE),
+    ]
+    waits = [one.getMessage() for one in caplog.records if "it waits" in one.getMessage()]
+    assert len(waits) == 1
+    assert "until a may be moved to h2: 1 migration will do then, and 4 would now" in waits[0]
 
 
 @pytest.mark.system
