@@ -33,6 +33,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.rules.sentences import sentence
+from ovirt_placement.rules.violations import find_violations
 from ovirt_service.errors import UserError
 
 #: How long planning may take, in seconds, where the configuration does not say.
@@ -115,15 +116,16 @@ def repair_plan(
     the most. What does not wait is done now; of the groups that wait it is said for what.
     """
     make = partial(make_plan, snapshot, cluster, strategy=strategy)
-    first = deadline.within(_NOW_SHARE) if holding.waits else deadline
+    violated = {vm for one in find_violations(snapshot, cluster) for vm in one.constraint.vms}
+    waits = {pair: seconds for pair, seconds in holding.waits.items() if pair[0] in violated}
+    first = deadline.within(_NOW_SHARE) if waits else deadline
     plan = make(holding.frozen, refused=holding.left_out.keys(), options=options, deadline=first)
     waiting: Mapping[str, str] = {}
-    if holding.waits and plan.migrations > 1:
-        free = {vm for vm, host in holding.waits if not host}
-        frozen = {vm: why for vm, why in holding.frozen.items() if vm not in free}
-        left_out = holding.left_out.keys() - holding.waits.keys()
+    if waits and plan.migrations > 1 and not deadline.over:
+        frozen = {vm: why for vm, why in holding.frozen.items() if (vm, "") not in waits}
+        left_out = holding.left_out.keys() - waits.keys()
         later = make(frozen, refused=left_out, options=options, deadline=deadline.within(_NOW_SHARE))
-        waiting = _worth_waiting(snapshot, plan, later, holding.waits)
+        waiting = _worth_waiting(snapshot, plan, later, waits)
         if waiting:
             fewer = replace(options, spared=options.spared.union(waiting))
             now = make(holding.frozen, refused=holding.left_out.keys(), options=fewer, deadline=deadline)

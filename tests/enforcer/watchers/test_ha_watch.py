@@ -159,6 +159,7 @@ def test_what_was_judged_in_another_epoch_is_not_reported(bench: Bench) -> None:
     assert bench.store.announcements() == ()
 
 
+@pytest.mark.system
 def test_what_nobody_took_is_offered_again(bench: Bench) -> None:
     bench.ears.refusals = [Rejected("not now")]
     bench.show(UNSAFE)
