@@ -146,3 +146,28 @@ def test_decisions_of_one_user_leave_threads_to_others(
         assert ask(users.directory, quick, _SECONDS, Decided).hosts == ["h1"]
     goes_on.set()
     assert all(rest(one) for one in held)
+
+
+def test_a_slow_question_holds_up_no_quick_one(
+    users: Users, served: ServedInventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+
+    def decide(question: Decide) -> Decided:
+        if question.vm == "held":
+            goes_on.wait(_SECONDS)
+        return Decided(["h1"])
+
+    monkeypatch.setattr(served._readers, "_decide", decide)
+    slow = Decide("filter", "HaAdmissionFilter", ["h1"], "held")
+    held = []
+    for users.current in (1, 2):
+        held += [users.connect(slow) for _ in range(2)]
+    users.current = 3
+    with pytest.raises(NoAnswer):
+        ask(users.directory, replace(slow, vm=""), _BRIEF_SECONDS, Decided)
+    assert ask(users.directory, replace(slow, unit="AffinityFilter", vm=""), _SECONDS, Decided).hosts == [
+        "h1"
+    ]
+    goes_on.set()
+    assert all(rest(one) for one in held)
