@@ -58,17 +58,14 @@ class Rule:
     complaints: Callable[[Mapping[str, str]], Iterable[str]] = lambda parameters: ()
     #: Whether it counts only where a policy enables its unit; others count wherever a group asks for them.
     on_request: bool = False
-    #: Whether what a filter says of a host is the same wherever other VMs are.
-    fixed: bool = False
-    #: Of a fixed filter, whether it is so in a cluster, by its id, as it stands; where nobody says, it is.
-    fixed_while: Callable[[Snapshot, str], bool] = lambda snapshot, cluster: True
+    #: Whether what a filter says of a host is the same wherever other VMs are; of one that is so while a
+    #: cluster stands as it does, a function of the cluster's id.
+    fixed: bool | Callable[[Snapshot, str], bool] = False
     #: Of a fixed filter, all that its answer hangs on of a VM, by its id: VMs of which that is equal need be
     #: asked about once. None where nobody says.
     alike: Callable[[Snapshot, str], Hashable] | None = None
-    #: What a filter's answer hangs on at most.
-    scope: Scope = Scope.CLUSTER
-    #: The same where it differs from cluster to cluster, by the cluster's id.
-    scope_in: Callable[[Snapshot, str], Scope] | None = None
+    #: What a filter's answer hangs on at most; by the cluster's id where it differs between clusters.
+    scope: Scope | Callable[[Snapshot, str], Scope] = Scope.CLUSTER
     #: Whether plans compute it for every placement themselves: room, and the peers that the engine sees.
     computed: bool = False
     #: Whether its vetoes are about an amount of memory that a host lacks.
@@ -99,11 +96,11 @@ class Rule:
 
     def is_fixed(self, snapshot: Snapshot, cluster: str) -> bool:
         """Whether what a filter says of a host of the cluster is the same wherever other VMs go."""
-        return self.fixed and self.fixed_while(snapshot, cluster)
+        return self.fixed(snapshot, cluster) if callable(self.fixed) else self.fixed
 
     def scope_of(self, snapshot: Snapshot, cluster: str) -> Scope:
         """What a filter's answer hangs on at most, in a cluster."""
-        return self.scope if self.scope_in is None else self.scope_in(snapshot, cluster)
+        return self.scope(snapshot, cluster) if callable(self.scope) else self.scope
 
     def enabled_in(self, cluster: Cluster) -> bool:
         """Whether the cluster's policy is known to enable our unit; a weight with factor 0 weighs nothing.
