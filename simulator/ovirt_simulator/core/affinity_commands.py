@@ -16,8 +16,8 @@ from ovirt_placement.model import AffinityRule
 
 from . import rejections
 from .affinity import Conflict, find_conflicts, flat, shown_priority
-from .backend import Backend
-from .entities import ADMIN, AffinityGroup, Caller, Host, Vm
+from .backend import Commands, locked
+from .entities import ADMIN, AffinityGroup, Caller
 from .events import EventCode, EventType
 from .rejections import Rejected
 
@@ -52,158 +52,174 @@ class AffinityGroupEdit(msgspec.Struct, frozen=True, kw_only=True):
     host_labels: Sequence[str] | None = None
 
 
-class AffinityCommands:
+class AffinityCommands(Commands):
     """Commands on affinity groups; all raise `Rejected`."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._state = backend.state
-
+    @locked
     def add(self, cluster_id: str, edit: AffinityGroupEdit, *, caller: Caller = ADMIN) -> AffinityGroup:
         """Add a group; whole groups are checked for conflicts with all groups of the cluster."""
-        with self._backend.lock:
-            group = _edited(
-                AffinityGroup(
-                    id=self._backend.new_id(),
-                    name="",
-                    cluster=cluster_id,
-                    priority=1.0,
-                    vms_rule=DISABLED,
-                    hosts_rule=DISABLED,
-                    vms=(),
-                    hosts=(),
-                    vm_labels=(),
-                    host_labels=(),
-                ),
-                edit,
-            )
-            try:
-                self._check(group)
-            except Rejected:
-                self._log(EventCode.USER_FAILED_TO_ADD_AFFINITY_GROUP, group, caller)
-                raise
-            self._state.put(self._state.groups, group)
-            self._log(EventCode.USER_ADDED_AFFINITY_GROUP, group, caller)
-            return group
+        group = _edited(
+            AffinityGroup(
+                id=self._backend.new_id(),
+                name="",
+                cluster=cluster_id,
+                priority=1.0,
+                vms_rule=DISABLED,
+                hosts_rule=DISABLED,
+                vms=(),
+                hosts=(),
+                vm_labels=(),
+                host_labels=(),
+            ),
+            edit,
+        )
+        try:
+            self._check(group, "add")
+        except Rejected:
+            self._report(EventCode.USER_FAILED_TO_ADD_AFFINITY_GROUP, group, caller)
+            raise
+        self._state.put(self._state.groups, group)
+        self._report(EventCode.USER_ADDED_AFFINITY_GROUP, group, caller)
+        return group
 
+    @locked
     def edit(self, group_id: str, edit: AffinityGroupEdit, *, caller: Caller = ADMIN) -> AffinityGroup:
         """Change a group; lists that the edit has replace the whole list."""
-        with self._backend.lock:
-            before = self._group(group_id)
-            group = _edited(before, edit)
-            try:
-                if edit.cluster not in (None, before.cluster):
-                    raise rejections.bad_parameters(
-                        "Cannot update Affinity Group. Cannot change Cluster for Affinity Group."
-                    )
-                self._check(group)
-            except Rejected:
-                self._log(EventCode.USER_FAILED_TO_UPDATE_AFFINITY_GROUP, group, caller)
-                raise
-            self._update(group, caller)
-            return group
+        before = self._group(group_id)
+        group = _edited(before, edit)
+        try:
+            if edit.cluster not in (None, before.cluster):
+                raise rejections.bad_parameters(
+                    "Cannot edit Affinity Group. Cannot change Cluster for Affinity Group."
+                )
+            self._check(group, "edit")
+        except Rejected:
+            self._report(EventCode.USER_FAILED_TO_UPDATE_AFFINITY_GROUP, group, caller)
+            raise
+        self._update(group, caller)
+        return group
 
+    @locked
     def remove(self, group_id: str, *, caller: Caller = ADMIN) -> None:
         """Remove a group, whatever its members."""
-        with self._backend.lock:
-            group = self._group(group_id)
-            self._state.drop(self._state.groups, group_id)
-            self._log(EventCode.USER_REMOVED_AFFINITY_GROUP, group, caller)
+        group = self._group(group_id)
+        self._state.drop(self._state.groups, group_id)
+        self._report(EventCode.USER_REMOVED_AFFINITY_GROUP, group, caller)
 
+    @locked
     def add_member(self, group_id: str, members: Members, member_id: str, *, caller: Caller = ADMIN) -> None:
         """Add one member, unchecked but for its existence, as the engine's sub-collections do."""
-        with self._backend.lock:
-            group = self._group(group_id)
-            if member_id not in self._table(members):
-                raise _no_such_member(members)
-            present: tuple[str, ...] = getattr(group, members)
-            if member_id in present:
-                raise _duplicate_member(members)
-            self._update(replace(group, **{members.value: (*present, member_id)}), caller)
+        group = self._group(group_id)
+        if member_id not in self._table(members):
+            selected = _SELECTED.get(members, "affinity label")
+            raise rejections.bad_parameters(f"The selected {selected} does not exist.")
+        present: tuple[str, ...] = getattr(group, members)
+        if member_id in present:
+            raise rejections.bad_parameters(f"Cannot edit Affinity Group. Duplicate {_KINDS[members]}.")
+        self._update(replace(group, **{members.value: (*present, member_id)}), caller)
 
+    @locked
     def remove_member(
         self, group_id: str, members: Members, member_id: str, *, caller: Caller = ADMIN
     ) -> None:
         """Take one member out; there is no further check."""
-        with self._backend.lock:
-            group = self._group(group_id)
-            present: tuple[str, ...] = getattr(group, members)
-            if member_id not in present:
-                kind = _KINDS[members]
-                raise rejections.bad_parameters(
-                    f"Cannot update Affinity Group. Provided {kind} is invalid (does not exist)."
-                )
-            left = tuple(present_id for present_id in present if present_id != member_id)
-            self._update(replace(group, **{members.value: left}), caller)
+        group = self._group(group_id)
+        present: tuple[str, ...] = getattr(group, members)
+        if member_id not in present:
+            kind = _KINDS[members]
+            raise rejections.bad_parameters(
+                f"Cannot edit Affinity Group. Provided {kind} is invalid (does not exist)."
+            )
+        left = tuple(present_id for present_id in present if present_id != member_id)
+        self._update(replace(group, **{members.value: left}), caller)
 
     def _update(self, group: AffinityGroup, caller: Caller) -> None:
         self._state.put(self._state.groups, group)
-        self._log(EventCode.USER_UPDATED_AFFINITY_GROUP, group, caller)
+        self._report(EventCode.USER_UPDATED_AFFINITY_GROUP, group, caller)
+
+    def _report(self, code: EventType, group: AffinityGroup, caller: Caller) -> None:
+        self._log(code, caller, cluster=self._state.clusters.get(group.cluster), group=group.name)
 
     def _group(self, group_id: str) -> AffinityGroup:
         group = self._state.groups.get(group_id)
         if group is None:
-            raise rejections.bad_parameters("Cannot update Affinity Group. No matching Affinity Group.")
+            raise rejections.bad_parameters("Cannot edit Affinity Group. No matching Affinity Group.")
         return group
 
-    def _check(self, group: AffinityGroup) -> None:
-        """Validate a whole group in the engine's order: name, cluster, VMs, hosts, labels, conflicts."""
-        for other in self._state.groups.values():
-            if other.id != group.id and other.name == group.name:
-                raise rejections.bad_parameters(
-                    "Affinity Group name already exists. Please choose a different name."
-                )
+    def _check(self, group: AffinityGroup, verb: str) -> None:
+        """Validate a whole group in the engine's order: texts, name, cluster, members, conflicts."""
+        if reason := self._wrong_text(group):
+            raise rejections.bad_parameters(f"Cannot {verb} Affinity Group. {reason}")
         if group.cluster not in self._state.clusters:
             raise rejections.bad_parameters("Invalid Cluster for Affinity Group.")
-        _check_members(Members.VMS, group.vms, self._state.vms, group.cluster)
-        _check_members(Members.HOSTS, group.hosts, self._state.hosts, group.cluster)
-        for members in (Members.VM_LABELS, Members.HOST_LABELS):
-            labels: tuple[str, ...] = getattr(group, members)
-            for label in labels:
-                if label not in self._state.labels:
-                    raise _no_such_member(members)
-            if len(set(labels)) < len(labels):
-                raise _duplicate_member(members)
+        for members in Members:
+            if reason := self._wrong_member(group, members):
+                raise rejections.bad_parameters(f"Cannot {verb} Affinity Group. {reason}")
         self._check_conflicts(group)
+
+    def _wrong_text(self, group: AffinityGroup) -> str | None:
+        if " " in group.name:
+            return "Name field is invalid., Attribute: affinityGroup.name"
+        if len(group.name) > _LONGEST_NAME:
+            return "Name field input is too long., Attribute: affinityGroup.name"
+        if len(group.description) > _LONGEST_DESCRIPTION:
+            return "Description field is invalid., Attribute: affinityGroup.description"
+        known = {other.name for other in self._state.groups.values() if other.id != group.id}
+        return "Affinity Group name already exists." if group.name in known else None
+
+    def _wrong_member(self, group: AffinityGroup, members: Members) -> str | None:
+        ids: tuple[str, ...] = getattr(group, members)
+        table, kind = self._table(members), _KINDS[members]
+        for member_id in ids:
+            if member_id not in table:
+                return f"Provided {kind} is invalid (does not exist)."
+            if members in _SELECTED and table[member_id].cluster != group.cluster:
+                name = _SELECTED[members]
+                raise rejections.bad_parameters(f"The {name} is not in the same cluster as Affinity Group.")
+        return f"Duplicate {kind}." if len(set(ids)) < len(ids) else None
 
     def _check_conflicts(self, group: AffinityGroup) -> None:
         others = [g for g in self._state.groups_of(group.cluster) if g.id != group.id]
         found = find_conflicts([flat(self._state, each) for each in (*others, group)])
-        for conflict in found:
-            if not conflict.savable:
-                raise _collision(conflict)
         cluster = self._state.clusters[group.cluster]
-        for conflict in found:
-            names = {
-                "groups": conflict.groups,
-                "hosts": self._host_names(conflict),
-                "vms": self._vm_names(conflict),
-            }
-            words = {key: ",".join(sorted(value)) for key, value in names.items()}
-            self._backend.audit_log.log(conflict.code, ADMIN, cluster=cluster, words=words)
+        named = [(conflict.code, *self._names(conflict)) for conflict in found]
+        for code, groups, hosts, vms in named:
+            if code is EventCode.VM_TO_VM_AFFINITY_CONFLICTS:
+                raise rejections.conflict(
+                    f"Affinity Group collision detected in unified affinity group of VMs:\n{vms}\n"
+                    f" and negative affinity group:\n{groups} \n with VMs:\n {vms}"
+                )
+            if code.severity != "warning":
+                raise rejections.conflict(
+                    "The following affinity groups, containing the indicated hosts and VMs, have VM to host"
+                    " conflicts between positive and negative enforcing affinity groups.,"
+                    f" Affinity Groups: {groups}, Hosts: {hosts}, VMs: {vms}"
+                )
+        for code, groups, hosts, vms in named:
+            self._log(code, ADMIN, cluster=cluster, groups=groups, hosts=hosts, vms=vms)
 
-    def _host_names(self, conflict: Conflict) -> set[str]:
-        return {self._state.hosts[host_id].name for host_id in conflict.hosts}
-
-    def _vm_names(self, conflict: Conflict) -> set[str]:
-        return {self._state.vms[vm_id].name for vm_id in conflict.vms}
+    def _names(self, conflict: Conflict) -> tuple[str, str, str]:
+        """Give the names of the groups, hosts and VMs that take part."""
+        hosts = {self._state.hosts[host_id].name for host_id in conflict.hosts}
+        vms = {self._state.vms[vm_id].name for vm_id in conflict.negative_vms or conflict.vms}
+        groups, known, found = (",".join(sorted(names)) for names in (conflict.groups, hosts, vms))
+        return groups, known, found
 
     def _table(self, members: Members) -> Mapping[str, Any]:
         if members is Members.VMS:
             return self._state.vms
         return self._state.hosts if members is Members.HOSTS else self._state.labels
 
-    def _log(self, code: EventType, group: AffinityGroup, caller: Caller) -> None:
-        cluster = self._state.clusters.get(group.cluster)
-        self._backend.audit_log.log(code, caller, cluster=cluster, words={"group": group.name})
 
-
+#: The engine's longest name and description of a group.
+_LONGEST_NAME, _LONGEST_DESCRIPTION = 255, 4000
 _KINDS = {
     Members.VMS: "VM",
-    Members.HOSTS: "Host",
+    Members.HOSTS: "VDS",
     Members.VM_LABELS: "VM label",
     Members.HOST_LABELS: "Host label",
 }
+_SELECTED = {Members.VMS: "VM", Members.HOSTS: "host"}
 
 
 def _edited(group: AffinityGroup, edit: AffinityGroupEdit) -> AffinityGroup:
@@ -217,40 +233,3 @@ def _edited(group: AffinityGroup, edit: AffinityGroupEdit) -> AffinityGroup:
     if edit.priority is not None:
         changes["priority"] = shown_priority(edit.priority)
     return replace(group, **changes)
-
-
-def _check_members(
-    members: Members, ids: Sequence[str], table: Mapping[str, Vm] | Mapping[str, Host], cluster_id: str
-) -> None:
-    for member_id in ids:
-        if member_id not in table:
-            raise _no_such_member(members)
-        if table[member_id].cluster != cluster_id:
-            kind = _KINDS[members]
-            raise rejections.bad_parameters(f"{kind} is not in the same cluster as Affinity Group.")
-    if len(set(ids)) < len(ids):
-        raise _duplicate_member(members)
-
-
-def _no_such_member(members: Members) -> Rejected:
-    if members is Members.VMS:
-        return rejections.bad_parameters("The selected VM does not exist.")
-    if members is Members.HOSTS:
-        return rejections.bad_parameters("The selected host does not exist.")
-    return rejections.bad_parameters("The selected affinity label does not exist.")
-
-
-def _duplicate_member(members: Members) -> Rejected:
-    kind = _KINDS[members]
-    return rejections.bad_parameters(f"Cannot update Affinity Group. Duplicate {kind}.")
-
-
-def _collision(conflict: Conflict) -> Rejected:
-    groups = ", ".join(sorted(conflict.groups))
-    if conflict.code is EventCode.VM_TO_VM_AFFINITY_CONFLICTS:
-        return rejections.conflict(
-            f"Affinity Group collision detected: {groups} and others tie the same VMs and keep them apart."
-        )
-    return rejections.conflict(
-        f"Affinity Group collision detected: {groups} bind the same VM to a host and keep it from there."
-    )

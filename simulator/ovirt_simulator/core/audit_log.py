@@ -71,9 +71,9 @@ class Jobs:
         self.by_id[job.id] = job
         return job
 
-    def note(self, description: str, caller: Caller) -> None:
-        """Remember a job that is done at once."""
-        self.end(self.start(description, caller), "finished")
+    def note(self, description: str, caller: Caller, status: str = "finished") -> None:
+        """Remember a job that has ended at once."""
+        self.end(self.start(description, caller), status)
 
     def end(self, job: Job | None, status: str) -> None:
         """Close the job, if there is one and it is still open: finished, failed or aborted."""
@@ -81,6 +81,8 @@ class Jobs:
             self.by_id[job.id] = replace(self.by_id[job.id], status=status, ended=self._timeline.now)
 
 
+#: The template that every engine has.
+BLANK_TEMPLATE = "00000000-0000-0000-0000-000000000000"
 NO_WORDS: Mapping[str, object] = MappingProxyType({})
 
 
@@ -131,6 +133,7 @@ class AuditLog:
                 host=_reference(host),
                 cluster=_reference(cluster),
                 data_center=_reference(data_center),
+                template=None if vm is None else template_of(vm),
             )
         )
 
@@ -169,3 +172,8 @@ class AuditLog:
 
 def _reference(record: Vm | Host | Cluster | DataCenter | None) -> Reference | None:
     return None if record is None else Reference(id=record.id, name=record.name)
+
+
+def template_of(vm: Vm) -> Reference:
+    """Give the template that a VM was made of; the state file knows no names of templates."""
+    return Reference(id=vm.template) if vm.template else Reference(id=BLANK_TEMPLATE, name="Blank")

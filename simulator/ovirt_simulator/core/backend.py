@@ -7,14 +7,22 @@ import threading
 import uuid
 from collections.abc import Callable
 from datetime import datetime
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 
 from .audit_log import Action, AuditLog, Jobs, Timeline
+from .entities import Caller, Cluster, Host, Vm
+from .events import EventType
 from .faults import Faults
 from .rejections import Message
 from .settings import Settings
 from .state import State
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Backend:
@@ -60,12 +68,12 @@ class Backend:
     def after(self, seconds: float, action: Action) -> None:
         """Run the action under the lock when its time has come."""
 
-        def locked() -> None:
+        def under_the_lock() -> None:
             with self.lock:
                 action()
 
         with self.lock:
-            self.timeline.after(seconds, locked)
+            self.timeline.after(seconds, under_the_lock)
 
     def after_event(self, action: Action) -> None:
         """Change the state that the event just logged speaks of: at once, or a little later."""
@@ -86,9 +94,54 @@ class Backend:
 
     def unlocked(self, seconds: float, action: Action) -> None:
         """Run the action without the lock when its time has come: it asks the external scheduler."""
-
-        def handed_over() -> None:
-            self._background(action)
-
         with self.lock:
-            self.timeline.after(seconds, handed_over)
+            self.timeline.after(seconds, lambda: self._in_background(action))
+
+    def _in_background(self, action: Action) -> None:
+        self._background(action)
+
+
+class Commands:
+    """Commands of one subject, which share the engine's backend."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._state = backend.state
+
+    def _log(
+        self,
+        code: EventType,
+        caller: Caller,
+        *,
+        vm: Vm | None = None,
+        host: Host | str | None = None,
+        cluster: Cluster | None = None,
+        **words: object,
+    ) -> None:
+        """Log an event with these words; of a VM also its host, and of either its cluster."""
+        if not isinstance(host, Host):
+            host = self._state.hosts.get(host or (vm.host if vm is not None else None) or "")
+        of = vm or host
+        if cluster is None and of is not None:
+            cluster = self._state.clusters.get(of.cluster)
+        known = self._state.data_centers
+        data_center = known.get(cluster.data_center or "") if vm is not None and cluster is not None else None
+        log = self._backend.audit_log.log
+        log(code, caller, vm=vm, host=host, cluster=cluster, data_center=data_center, words=words)
+
+    def _change_host(self, host_id: str, **changes: Any) -> None:
+        self._state.put(self._state.hosts, replace(self._state.hosts[host_id], **changes))
+
+    def _change_vm(self, vm_id: str, **changes: Any) -> None:
+        self._state.put_vm(replace(self._state.vms[vm_id], **changes))
+
+
+def locked(command: Command) -> Command:
+    """Carry a command out under the engine's lock."""
+
+    @wraps(command)
+    def under_the_lock(self: Commands, *args: Any, **options: Any) -> Any:
+        with self._backend.lock:
+            return command(self, *args, **options)
+
+    return cast("Command", under_the_lock)

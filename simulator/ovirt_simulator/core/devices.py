@@ -7,66 +7,58 @@ from msgspec.structs import replace
 from ovirt_placement.model import Disk, Nic, VnicProfile
 
 from . import rejections
-from .backend import Backend
-from .entities import ADMIN, Caller, Vm
-from .events import EventCode, EventType
+from .backend import Commands, locked
+from .entities import ADMIN, Caller
+from .events import EventCode
 from .rejections import existing
 
 
-class DeviceCommands:
+class DeviceCommands(Commands):
     """Commands on a VM's devices, at once, whether it runs or not; all raise `NotFound`."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._state = backend.state
-
+    @locked
     def add_nic(self, vm_id: str, nic: Nic, *, caller: Caller = ADMIN) -> Nic:
         """Add a NIC, which gets an id."""
-        with self._backend.lock:
-            vm = existing(self._state.vms, vm_id)
-            nic = replace(nic, id=self._backend.new_id())
-            self._state.put_vm(replace(vm, nics=(*vm.nics, nic)))
-            self._log(EventCode.NETWORK_ADD_VM_INTERFACE, vm, caller, nic.name)
-            return nic
+        vm = existing(self._state.vms, vm_id)
+        nic = replace(nic, id=self._backend.new_id())
+        self._state.put_vm(replace(vm, nics=(*vm.nics, nic)))
+        self._log(
+            EventCode.NETWORK_ADD_VM_INTERFACE, caller, vm=vm, disk=nic.name, nic=nic.name, type="VirtIO"
+        )
+        return nic
 
+    @locked
     def remove_nic(self, vm_id: str, nic_id: str, *, caller: Caller = ADMIN) -> None:
-        with self._backend.lock:
-            vm = existing(self._state.vms, vm_id)
-            nic = existing({nic.id: nic for nic in vm.nics}, nic_id)
-            self._state.put_vm(replace(vm, nics=tuple(one for one in vm.nics if one != nic)))
-            self._log(EventCode.NETWORK_REMOVE_VM_INTERFACE, vm, caller, nic.name)
+        vm = existing(self._state.vms, vm_id)
+        nic = existing({nic.id: nic for nic in vm.nics}, nic_id)
+        self._state.put_vm(replace(vm, nics=tuple(one for one in vm.nics if one != nic)))
+        self._log(
+            EventCode.NETWORK_REMOVE_VM_INTERFACE, caller, vm=vm, disk=nic.name, nic=nic.name, type="VirtIO"
+        )
 
+    @locked
     def add_vnic_profile(self, name: str, network: str) -> VnicProfile:
         """Add a profile of a network."""
-        with self._backend.lock:
-            profile = VnicProfile(id=self._backend.new_id(), name=name, network=network)
-            self._state.put(self._state.vnic_profiles, profile)
-            data_center = next(iter(self._state.data_centers.values()))
-            named = self._state.networks.get(network)
-            words = {
-                "profile": name,
-                "network": "" if named is None else named.name,
-                "data_center": data_center.name,
-            }
-            self._backend.audit_log.log(EventCode.ADD_VNIC_PROFILE, ADMIN, words=words)
-            return profile
+        profile = VnicProfile(id=self._backend.new_id(), name=name, network=network)
+        self._state.put(self._state.vnic_profiles, profile)
+        data_center = next(iter(self._state.data_centers.values()))
+        named = self._state.networks.get(network)
+        names = {"network": "" if named is None else named.name, "data_center": data_center.name}
+        self._backend.audit_log.log(EventCode.ADD_VNIC_PROFILE, ADMIN, words={"profile": name} | names)
+        return profile
 
+    @locked
     def attach_disk(self, vm_id: str, disk: Disk, *, caller: Caller = ADMIN) -> None:
         """Give a VM a disk that no VM has."""
-        with self._backend.lock:
-            vm = existing(self._state.vms, vm_id)
-            if any(disk.id == one.id for known in self._state.vms.values() for one in known.disks):
-                raise rejections.conflict("Cannot attach Virtual Disk. The disk is already attached to a VM.")
-            self._state.put_vm(replace(vm, disks=(*vm.disks, disk)))
-            self._log(EventCode.USER_ATTACH_DISK_TO_VM, vm, caller, disk.id)
+        vm = existing(self._state.vms, vm_id)
+        if any(disk.id == one.id for known in self._state.vms.values() for one in known.disks):
+            raise rejections.conflict("Cannot attach Virtual Disk. The disk is already attached to a VM.")
+        self._state.put_vm(replace(vm, disks=(*vm.disks, disk)))
+        self._log(EventCode.USER_ATTACH_DISK_TO_VM, caller, vm=vm, disk=disk.id, nic=disk.id, type="VirtIO")
 
+    @locked
     def detach_disk(self, vm_id: str, disk_id: str, *, caller: Caller = ADMIN) -> None:
-        with self._backend.lock:
-            vm = existing(self._state.vms, vm_id)
-            disk = existing({disk.id: disk for disk in vm.disks}, disk_id)
-            self._state.put_vm(replace(vm, disks=tuple(one for one in vm.disks if one != disk)))
-            self._log(EventCode.USER_DETACH_DISK_FROM_VM, vm, caller, disk_id)
-
-    def _log(self, code: EventType, vm: Vm, caller: Caller, device: str) -> None:
-        words = {"disk": device, "nic": device, "type": "VirtIO"}
-        self._backend.audit_log.log(code, caller, vm=vm, words=words)
+        vm = existing(self._state.vms, vm_id)
+        disk = existing({disk.id: disk for disk in vm.disks}, disk_id)
+        self._state.put_vm(replace(vm, disks=tuple(one for one in vm.disks if one != disk)))
+        self._log(EventCode.USER_DETACH_DISK_FROM_VM, caller, vm=vm, disk=disk_id, nic=disk_id, type="VirtIO")

@@ -79,6 +79,7 @@ class EventCode:
     ADD_VNIC_PROFILE = EventType(1122, (
         "VM network interface profile {profile} was added to network {network} in Data Center:"
         " {data_center}. (User: {user})"))
+    SYSTEM_UPDATE_CLUSTER = EventType(835, "Host cluster {cluster} was updated by system")
     USER_START_CLUSTER_UPGRADE = EventType(
         892, "Successfully set upgrade running flag on Host cluster {cluster} by {user}")
     USER_START_CLUSTER_UPGRADE_FAILED = EventType(
@@ -165,7 +166,6 @@ class EventCode:
     VM_SET_TO_UNKNOWN_STATUS = EventType(142, "VM {vm} was set to the Unknown status.", "warning")
     VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE = EventType(
         143, "Vm {vm} was shut down due to {host} host reboot or manual fence")
-    USER_INITIATED_RUN_VM = EventType(150, "Starting VM {vm} was initiated by {user}.")
     USER_STARTED_VM = EventType(153, "VM {vm} was started by {user} (Host: {host}).")
     VM_CANCEL_MIGRATION = EventType(161, "Migration cancelled (VM: {vm}, Source: {host}, User: {user}).")
     VM_CANCEL_MIGRATION_FAILED = EventType(162, "Failed to cancel migration for VM: {vm}", "error")

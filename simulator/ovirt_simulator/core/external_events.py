@@ -14,7 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from . import rejections
-from .backend import Backend
+from .audit_log import template_of
+from .backend import Backend, Commands, locked
 from .entities import ADMIN, Caller, Cluster, DataCenter, Event, Host, Job, Reference, Vm
 from .events import EventCode
 from .rejections import existing
@@ -53,50 +54,48 @@ class ExternalEvent(msgspec.Struct, frozen=True, kw_only=True):
     correlation_id: str | None = None
 
 
-class EventCommands:
+class EventCommands(Commands):
     """Commands on events; `add` raises `Rejected`."""
 
     def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._state = backend.state
+        super().__init__(backend)
         self._logged_in: dict[str, datetime] = {}
 
+    @locked
     def log_in(self, source: str, session: str, *, caller: Caller = ADMIN) -> None:
         """Log that a user has logged in: `source` is an address, `session` what the engine calls it.
 
         Source: the engine's CreateUserSessionCommand; it reports the same user once in five seconds.
         """
-        with self._backend.lock:
-            now, before = self._backend.now, self._logged_in.get(caller.user)
-            if before is not None and now - before < _SILENCE:
-                return
-            self._logged_in[caller.user] = now
-            words = {"source": source, "session": session}
-            self._backend.audit_log.log(EventCode.USER_VDC_LOGIN, caller, words=words)
+        now, before = self._backend.now, self._logged_in.get(caller.user)
+        if before is not None and now - before < _SILENCE:
+            return
+        self._logged_in[caller.user] = now
+        self._log(EventCode.USER_VDC_LOGIN, caller, source=source, session=session)
 
+    @locked
     def add(self, event: ExternalEvent, *, caller: Caller = ADMIN) -> Event:
         """Log an external event; origin and custom id are unique for ever, dismissed ones included."""
-        with self._backend.lock:
-            self._check(event)
-            now = self._backend.now
-            return self._backend.audit_log.add(
-                Event(
-                    id=0,
-                    code=SEVERITIES[event.severity].number,
-                    severity=event.severity,
-                    time=event.time or now,
-                    visible=now,
-                    description=event.description[:LONGEST_DESCRIPTION],
-                    correlation_id=event.correlation_id or caller.correlation_id,
-                    origin=event.origin,
-                    custom_id=event.custom_id,
-                    custom_data=event.custom_data,
-                    flood_rate=event.flood_rate,
-                    user=None if event.user is None else Reference(id=event.user),
-                    **self._subjects(event),
-                ),
-                prompt=True,
-            )
+        self._check(event)
+        now = self._backend.now
+        return self._backend.audit_log.add(
+            Event(
+                id=0,
+                code=SEVERITIES[event.severity].number,
+                severity=event.severity,
+                time=event.time or now,
+                visible=now,
+                description=event.description[:LONGEST_DESCRIPTION],
+                correlation_id=event.correlation_id or caller.correlation_id,
+                origin=event.origin,
+                custom_id=event.custom_id,
+                custom_data=event.custom_data,
+                flood_rate=event.flood_rate,
+                user=None if event.user is None else Reference(id=event.user),
+                **self._subjects(event),
+            ),
+            prompt=True,
+        )
 
     def _subjects(self, event: ExternalEvent) -> dict[str, Any]:
         """Give what the event is about: of a VM also its host and cluster. What is not there is left out."""
@@ -106,6 +105,7 @@ class EventCommands:
             "vm": _reference(self._state.vms, event.vm),
             "host": _reference(self._state.hosts, event.host or host),
             "cluster": _reference(self._state.clusters, event.cluster or cluster),
+            "template": None if vm is None else template_of(vm),
             "data_center": _reference(self._state.data_centers, event.data_center),
         }
 

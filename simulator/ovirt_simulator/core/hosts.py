@@ -10,31 +10,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from msgspec.structs import replace
-
 from ..scheduler.filters import Request
 from ..scheduler.placing import Scheduler
 from . import rejections
 from .affinity import scheduled_together
-from .backend import Backend
+from .backend import Backend, Commands, locked
 from .entities import ADMIN, SYSTEM, Caller, Host, Job, Vm
 from .events import EventCode, EventType
 from .migrations import Migration, Migrations
 from .outages import Outages
 from .rejections import Rejected, existing
 
-_REASON = "Host preparing for maintenance"
+#: Empty, though the engine's code has words for it.
+_REASON = ""
 _MOVABLE = {"up", "powering_up", "paused", "reboot_in_progress"}
 #: In the engine it is none of the batch: it leaves already.
 _LEAVING = "migrating"
 
 
-class Draining:
+class Draining(Commands):
     """Sends VMs away from hosts."""
 
     def __init__(self, backend: Backend, migrations: Migrations, scheduler: Scheduler) -> None:
-        self._backend = backend
-        self._state = backend.state
+        super().__init__(backend)
         self._migrations = migrations
         self._scheduler = scheduler
 
@@ -119,12 +117,11 @@ class Draining:
         return self._state.hosts[host_id].status == "preparing_for_maintenance"
 
 
-class Maintenance:
+class Maintenance(Commands):
     """Takes hosts into maintenance and back; the caller@@ `begin` and `activate` holds the lock."""
 
     def __init__(self, backend: Backend, draining: Draining, outages: Outages) -> None:
-        self._backend = backend
-        self._state = backend.state
+        super().__init__(backend)
         self._draining = draining
         self._outages = outages
         #: The attempt that counts for each host that prepares: a later one takes over.
@@ -144,7 +141,7 @@ class Maintenance:
 
         `internal` is an order of the engine's own; `failed` is called if not all VMs can be scheduled.
         """
-        self._set_status(host_id, "preparing_for_maintenance")
+        self._change_host(host_id, status="preparing_for_maintenance")
         self._attempts[host_id] = job
         self._draining.refuse_incoming(host_id)
 
@@ -168,7 +165,7 @@ class Maintenance:
         if self._state.hosts[host_id].status == "preparing_for_maintenance":
             self._up(host_id, job)
             return
-        self._set_status(host_id, "unassigned")
+        self._change_host(host_id, status="unassigned")
         self._backend.after(
             self._backend.settings.host_activation_seconds, lambda: self._activated(host_id, job)
         )
@@ -181,7 +178,7 @@ class Maintenance:
             failed = EventCode.USER_VDS_MAINTENANCE_MIGRATION_FAILED
         code: EventType = done if scheduled else failed
         host = self._state.hosts[host_id]
-        self._backend.audit_log.log(code, caller, host=host, words={"reason": reason})
+        self._log(code, caller, host=host, reason=reason)
 
     def _look(self, host_id: str, job: Job, drained: float) -> None:
         """Look again and again whether the host is empty; after a while, try what is left once more."""
@@ -190,7 +187,7 @@ class Maintenance:
             return
         vms = self._state.vms_on(host_id)
         if not vms and not self._state.incoming(host_id):
-            self._set_status(host_id, "maintenance")
+            self._change_host(host_id, status="maintenance")
             self._backend.jobs.end(job, "finished")
             return
         settings = self._backend.settings
@@ -213,24 +210,21 @@ class Maintenance:
         if host.status != "unassigned":
             self._backend.jobs.end(job, "aborted")
         elif host_id in self._backend.failed_hosts:
-            self._backend.audit_log.log(EventCode.VDS_FAILURE, SYSTEM, host=host)
-            self._set_status(host_id, "non_responsive")
+            self._log(EventCode.VDS_FAILURE, SYSTEM, host=host)
+            self._change_host(host_id, status="non_responsive")
             self._backend.jobs.end(job, "failed")
         else:
-            self._backend.audit_log.log(EventCode.VDS_DETECTED, SYSTEM, host=host, words={"status": "Up"})
+            self._log(EventCode.VDS_DETECTED, SYSTEM, host=host, status="Up")
             self._backend.after_event(lambda: self._up(host_id, job))
 
     def _up(self, host_id: str, job: Job) -> None:
         if host_id not in self._backend.failed_hosts:
-            self._set_status(host_id, "up")
+            self._change_host(host_id, status="up")
             self._outages.restore_vms(host_id)
         self._backend.jobs.end(job, "finished")
 
     def _is_preparing(self, host_id: str) -> bool:
         return self._state.hosts[host_id].status == "preparing_for_maintenance"
-
-    def _set_status(self, host_id: str, status: str) -> None:
-        self._state.put(self._state.hosts, replace(self._state.hosts[host_id], status=status))
 
 
 _CAN_LEAVE = {
@@ -247,22 +241,21 @@ _CAN_GO = {"maintenance", "non_responsive", "down", "install_failed", "non_opera
 _CAN_COME = {"maintenance", "preparing_for_maintenance", "non_operational", "non_responsive", "error", "down"}
 
 
-class HostCommands:
+class HostCommands(Commands):
     """Commands on hosts. All but `fail` and `recover`, which are no engine's, raise `Rejected`."""
 
     def __init__(self, backend: Backend, maintenance: Maintenance, outages: Outages) -> None:
-        self._backend = backend
-        self._state = backend.state
+        super().__init__(backend)
         self._maintenance = maintenance
         self._outages = outages
 
+    @locked
     def deactivate(self, host_id: str, *, reason: str = "", caller: Caller = ADMIN) -> Job:
         """Put the host into maintenance: its VMs migrate away first. One that prepares is drained again."""
-        with self._backend.lock:
-            host = self.check_deactivation(host_id, internal=False)
-            job = self._backend.jobs.start(f"Moving Host(s) {host.name} to Maintenance", caller)
-            self._maintenance.begin(host_id, job, caller, reason=reason)
-            return job
+        host = self.check_deactivation(host_id, internal=False)
+        job = self._backend.jobs.start(f"Moving Host(s) {host.name} to Maintenance", caller)
+        self._maintenance.begin(host_id, job, caller, reason=reason)
+        return job
 
     def check_deactivation(self, host_id: str, *, internal: bool) -> Host:
         """Give the host if it may go into maintenance; `internal` is an order of the engine's own."""
@@ -283,34 +276,35 @@ class HostCommands:
             raise rejections.conflict("Cannot switch Host to Maintenance mode. Host is not operational.")
         return host
 
+    @locked
     def activate(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
         """Bring the host up from maintenance or trouble."""
-        with self._backend.lock:
-            host = self._host(host_id, "activate")
-            if host.status not in _CAN_COME:
-                raise rejections.conflict("Cannot activate Host. Host is already up.")
-            self._backend.audit_log.log(EventCode.VDS_ACTIVATE, caller, host=host)
-            job = self._backend.jobs.start(f"Invoking Activate Host {host.name}", caller)
-            self._maintenance.activate(host_id, job)
-            return job
+        host = self._host(host_id, "activate")
+        if host.status not in _CAN_COME:
+            raise rejections.conflict(f"Cannot activate Host. Host in {host.status.capitalize()} status.")
+        self._log(EventCode.VDS_ACTIVATE, caller, host=host)
+        self._log(EventCode.SYSTEM_UPDATE_CLUSTER, SYSTEM, host=host)
+        job = self._backend.jobs.start(f"Invoking Activate Host {host.name}", caller)
+        self._maintenance.activate(host_id, job)
+        return job
 
+    @locked
     def fail(self, host_id: str) -> None:
         """Let the host crash: it stops answering, is fenced, and its HA VMs restart elsewhere.
 
         Raises `NotFound`.
         """
-        with self._backend.lock:
-            self._known(host_id)
-            self._outages.fail(host_id)
+        self._known(host_id)
+        self._outages.fail(host_id)
 
+    @locked
     def recover(self, host_id: str) -> None:
         """Let a crashed host come back; VMs that were not yet declared down are found running.
 
         Raises `NotFound`.
         """
-        with self._backend.lock:
-            self._known(host_id)
-            self._outages.recover(host_id)
+        self._known(host_id)
+        self._outages.recover(host_id)
 
     def _host(self, host_id: str, action: str) -> Host:
         host = self._state.hosts.get(host_id)

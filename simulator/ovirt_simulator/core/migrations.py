@@ -6,7 +6,7 @@ CancelMigrateVmCommand and VmAnalyzer, which hears of it from VDSM.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from ..scheduler.filters import Request
 from ..scheduler.placing import Scheduler
 from . import affinity, rejections
-from .audit_log import NO_WORDS
-from .backend import Backend
+from .backend import Backend, Commands
 from .entities import SYSTEM, Caller, Host, Job, Vm
 from .events import EventCode, EventType
 from .faults import MigrationFault
@@ -49,12 +48,11 @@ class Migration:
     began: datetime | None = None
 
 
-class Migrations:
+class Migrations(Commands):
     """All migrations under way; the caller holds the lock."""
 
     def __init__(self, backend: Backend, running: Running) -> None:
-        self._backend = backend
-        self._state = backend.state
+        super().__init__(backend)
         self._running = running
         self._under_way: dict[str, Migration] = {}
         #: Set by the scheduler's side; called without the lock.
@@ -82,7 +80,7 @@ class Migrations:
     def cancel(self, vm_id: str, caller: Caller) -> None:
         """Leave the VM where it is. It is up again a moment later."""
         migration = self._under_way[vm_id]
-        self._log(EventCode.VM_CANCEL_MIGRATION, migration, caller)
+        self._log_of(EventCode.VM_CANCEL_MIGRATION, migration, caller)
         self._settle(migration)
 
     def withdraw(self, migration: Migration) -> None:
@@ -118,7 +116,7 @@ class Migrations:
             and len(migration.failed_targets) <= self._backend.settings.migration_reruns
         )
         if again:
-            self._log(EventCode.VM_MIGRATION_TRYING_RERUN, migration, migration.caller, error=error)
+            self._log_of(EventCode.VM_MIGRATION_TRYING_RERUN, migration, migration.caller, error=error)
             self._running.after_event(migration.vm_id, migration.course, lambda: self._run_again(migration))
         else:
             self.give_up(migration, error)
@@ -131,14 +129,14 @@ class Migrations:
             code = EventCode.VM_MIGRATION_TO_SERVER_FAILED
         if self._state.hosts[migration.source].status == "preparing_for_maintenance":
             code = EventCode.VM_MIGRATION_FAILED_DURING_MOVE_TO_MAINTENANCE
-        self._log(code, migration, migration.caller, error=error)
+        self._log_of(code, migration, migration.caller, error=error)
         course = migration.course
         self._running.after_event(migration.vm_id, course, lambda: self._return(migration, "failed"))
 
     def abort(self, migration: Migration, error: str) -> None:
         """End a migration whose VM is lost with its host; what becomes of the VM is left to the caller."""
         self._stop(migration)
-        self._log(EventCode.VM_MIGRATION_ABORT, migration, migration.caller, error=error)
+        self._log_of(EventCode.VM_MIGRATION_ABORT, migration, migration.caller, error=error)
         self._state.put_vm(replace(self._state.vms[migration.vm_id], migrating_to=None, handed_over=False))
         self.forget(migration, "failed")
 
@@ -178,7 +176,7 @@ class Migrations:
             migration.vm_id,
             migration.course,
             self._backend.settings.cancel_seconds,
-            lambda: self._return(migration, "aborted"),
+            lambda: self._return(migration, "failed"),
         )
 
     def _schedule(self, migration: Migration, fault: MigrationFault) -> None:
@@ -225,12 +223,13 @@ class Migrations:
 
     def _done(self, migration: Migration) -> None:
         seconds = round((self._backend.now - (migration.began or self._backend.now)).total_seconds())
-        self._backend.audit_log.log(
+        self._log(
             EventCode.VM_MIGRATION_DONE,
             migration.caller,
             vm=self._state.vms[migration.vm_id],
             host=self._host(migration.target),
-            words={"source": self._host(migration.source).name, "seconds": seconds},
+            source=self._host(migration.source).name,
+            seconds=seconds,
         )
         self._running.after_event(
             migration.vm_id, migration.course, lambda: self._return(migration, "finished")
@@ -259,19 +258,14 @@ class Migrations:
 
     def _log_begin(self, migration: Migration) -> None:
         if migration.reason is None:
-            self._log(EventCode.VM_MIGRATION_START, migration, migration.caller)
+            self._log_of(EventCode.VM_MIGRATION_START, migration, migration.caller)
         else:
             code = EventCode.VM_MIGRATION_START_SYSTEM_INITIATED
-            self._log(code, migration, migration.caller, reason=migration.reason)
+            self._log_of(code, migration, migration.caller, reason=migration.reason)
 
-    def _log(self, code: EventType, migration: Migration, caller: Caller, **words: object) -> None:
-        self._backend.audit_log.log(
-            code,
-            caller,
-            vm=self._state.vms[migration.vm_id],
-            host=self._host(migration.source),
-            words={"target": self._host(migration.target).name, **words},
-        )
+    def _log_of(self, code: EventType, migration: Migration, caller: Caller, **words: str) -> None:
+        vm, target = self._state.vms[migration.vm_id], self._host(migration.target)
+        self._log(code, caller, vm=vm, host=migration.source, cluster=None, target=target.name, **words)
 
     def _host(self, host_id: str) -> Host:
         return self._state.hosts[host_id]
@@ -295,12 +289,11 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class MigrateCommand:
+class MigrateCommand(Commands):
     """Validates an order with internal filters only, then schedules with all, then begins."""
 
     def __init__(self, backend: Backend, migrations: Migrations, scheduler: Scheduler) -> None:
-        self._backend = backend
-        self._state = backend.state
+        super().__init__(backend)
         self._migrations = migrations
         self._scheduler = scheduler
         migrations.try_again = self._try_again
@@ -321,7 +314,7 @@ class MigrateCommand:
         except Rejected:
             with self._backend.lock:
                 self._backend.jobs.end(job, "failed")
-                self._log(EventCode.VM_MIGRATION_NO_VDS_TO_MIGRATE_TO, vms[0], order.caller)
+                self._log(EventCode.VM_MIGRATION_NO_VDS_TO_MIGRATE_TO, order.caller, vm=vms[0])
             raise
         finally:
             with self._backend.lock:
@@ -352,8 +345,9 @@ class MigrateCommand:
                 raise rejections.same_host()
         except Rejected as refusal:
             if order.reason is None:
-                words = {"error": f" due to a failed validation: {refusal.detail}"}
-                self._log(EventCode.VM_MIGRATION_FAILED, vms[0], order.caller, words)
+                error = f" due to a failed validation: {refusal.detail}"
+                self._log(EventCode.VM_MIGRATION_FAILED, order.caller, vm=vms[0], error=error)
+                self._backend.jobs.note(f"Migrating VM {vms[0].name}", order.caller, "failed")
             raise
         return request
 
@@ -418,10 +412,6 @@ class MigrateCommand:
     def _is_waiting(self, migration: Migration) -> bool:
         vm = self._state.vms[migration.vm_id]
         return self._migrations.get(vm.id) is migration and vm.status in _STATUSES
-
-    def _log(self, code: EventType, vm: Vm, caller: Caller, words: Mapping[str, object] = NO_WORDS) -> None:
-        host = None if vm.host is None else self._state.hosts[vm.host]
-        self._backend.audit_log.log(code, caller, vm=vm, host=host, words=words)
 
 
 def _check_vm(vm: Vm, *, force: bool) -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ..scheduler.filters import Request
 from ..scheduler.placing import Scheduler
-from .backend import Backend
+from .backend import Backend, Commands
 from .entities import SYSTEM, Vm
 from .events import EventCode
 from .migrations import Migrations
@@ -38,11 +38,11 @@ class _Entry:
     blocked_since: datetime | None = None
 
 
-class Restarts:
+class Restarts(Commands):
     """Tries again and again, as the engine does, until a host takes the VM or someone else has started it."""
 
     def __init__(self, backend: Backend, running: Running, scheduler: Scheduler) -> None:
-        self._backend = backend
+        super().__init__(backend)
         self._running = running
         self._scheduler = scheduler
         self._entries: dict[str, _Entry] = {}
@@ -50,7 +50,7 @@ class Restarts:
 
     def restart(self, vm_id: str) -> None:
         """Bring a VM back if it is highly available; the caller holds the lock."""
-        if self._backend.state.vms[vm_id].ha:
+        if self._state.vms[vm_id].ha:
             self._entries[vm_id] = _Entry()
             self._come_round(0.0)
 
@@ -73,7 +73,7 @@ class Restarts:
         needed = _NONE
         with self._backend.lock:
             self._due = False
-            known = self._backend.state.vms
+            known = self._state.vms
             ordered = sorted(
                 self._entries, key=lambda vm_id: -known[vm_id].ha_priority if vm_id in known else 0
             )
@@ -86,7 +86,7 @@ class Restarts:
     def _look_at(self, vm_id: str, needed: int) -> int:
         """Start it if it may; return the priority of which others must be not to wait for it."""
         with self._backend.lock:
-            entry, vm = self._entries.get(vm_id), self._backend.state.vms.get(vm_id)
+            entry, vm = self._entries.get(vm_id), self._state.vms.get(vm_id)
             if entry is None or vm is None or self._is_finished(entry, vm):
                 self._entries.pop(vm_id, None)
                 return _NONE
@@ -131,21 +131,17 @@ class Restarts:
             self._scheduler.schedule(Request(vm_ids=(vm_id,)), lambda host_id: self._place(vm_id, host_id))
         except Rejected:
             with self._backend.lock:
-                vm = self._backend.state.vms[vm_id]
-                self._backend.audit_log.log(EventCode.VDS_INITIATED_RUN_VM_FAILED, SYSTEM, vm=vm)
+                self._log(EventCode.VDS_INITIATED_RUN_VM_FAILED, SYSTEM, vm=self._state.vms[vm_id])
             return False
         return True
 
     def _place(self, vm_id: str, host_id: str) -> None:
         if self._is_waiting(vm_id):
-            state = self._backend.state
             self._running.launch(vm_id, host_id, None, SYSTEM)
-            self._backend.audit_log.log(
-                EventCode.VDS_INITIATED_RUN_VM, SYSTEM, vm=state.vms[vm_id], host=state.hosts[host_id]
-            )
+            self._log(EventCode.VDS_INITIATED_RUN_VM, SYSTEM, vm=self._state.vms[vm_id])
 
     def _is_waiting(self, vm_id: str) -> bool:
-        return self._backend.state.vms[vm_id].status == "down" and vm_id not in self._backend.vm_locks
+        return self._state.vms[vm_id].status == "down" and vm_id not in self._backend.vm_locks
 
 
 class Outage:
@@ -159,7 +155,7 @@ class Outage:
 Step = Callable[[str, Outage], None]
 
 
-class Outages:
+class Outages(Commands):
     """All crashed hosts; the caller holds the lock.
 
     A crashed host's VMs stand still at once. The engine sees it some seconds later (event 12: the host is
@@ -169,8 +165,7 @@ class Outages:
     def __init__(
         self, backend: Backend, running: Running, migrations: Migrations, restarts: Restarts
     ) -> None:
-        self._backend = backend
-        self._state = backend.state
+        super().__init__(backend)
         self._running = running
         self._migrations = migrations
         self._restarts = restarts
@@ -199,7 +194,7 @@ class Outages:
                 self._running.resume(vm)
         host = self._state.hosts[host_id]
         if host.status == "non_responsive":
-            self._backend.audit_log.log(EventCode.VDS_DETECTED, SYSTEM, host=host, words={"status": "Up"})
+            self._log(EventCode.VDS_DETECTED, SYSTEM, host=host, status="Up")
             self._backend.after_event(lambda: self._set_up(host_id))
         self.restore_vms(host_id)
 
@@ -209,9 +204,7 @@ class Outages:
         for vm in self._state.vms_on(host_id):
             if vm.status == "unknown":
                 course = self._running.begin(vm.id)
-                self._backend.audit_log.log(
-                    EventCode.VM_STATUS_RESTORED, SYSTEM, vm=vm, host=host, words={"status": "Up"}
-                )
+                self._log(EventCode.VM_STATUS_RESTORED, SYSTEM, vm=vm, host=host, status="Up")
                 self._running.after_event(vm.id, course, partial(self._set_vm_up, vm.id))
 
     def _later(self, host_id: str, outage: Outage, seconds: float, step: Step) -> None:
@@ -227,11 +220,11 @@ class Outages:
         if host.status == "maintenance":
             return
         outage.detected = True
-        self._backend.audit_log.log(EventCode.VDS_FAILURE, SYSTEM, host=host)
         self._end_migrations(host_id)
         for vm in self._state.vms_on(host_id):
             self._running.begin(vm.id, ended="failed")
-            self._backend.audit_log.log(EventCode.VM_SET_TO_UNKNOWN_STATUS, SYSTEM, vm=vm, host=host)
+            self._log(EventCode.VM_SET_TO_UNKNOWN_STATUS, SYSTEM, vm=vm, host=host)
+        self._log(EventCode.VDS_FAILURE, SYSTEM, host=host)
 
         def set_unknown() -> None:
             if self._outages.get(host_id) is outage and not outage.fenced:
@@ -240,7 +233,7 @@ class Outages:
         self._backend.after_event(set_unknown)
 
     def _set_unknown(self, host_id: str) -> None:
-        self._set_status(host_id, "non_responsive")
+        self._change_host(host_id, status="non_responsive")
         self._end_migrations(host_id)
         for vm in self._state.vms_on(host_id):
             self._running.begin(vm.id, ended="failed")
@@ -258,22 +251,19 @@ class Outages:
             return
         outage.fenced = True
         host = self._state.hosts[host_id]
-        self._backend.audit_log.log(EventCode.VDS_RECOVER, SYSTEM, host=host)
-        self._set_status(host_id, "non_responsive")
+        self._log(EventCode.VDS_RECOVER, SYSTEM, host=host)
+        self._change_host(host_id, status="non_responsive")
         self._end_migrations(host_id)
         for vm in self._state.vms_on(host_id):
             code = EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE
-            self._backend.audit_log.log(code, SYSTEM, vm=vm, host=host)
+            self._log(code, SYSTEM, vm=vm, host=host)
             self._running.set_down(vm.id, ended="failed")
             self._restarts.restart(vm.id)
 
     def _set_up(self, host_id: str) -> None:
         host = self._state.hosts[host_id]
         if host_id not in self._outages and host.status == "non_responsive":
-            self._set_status(host_id, "up")
+            self._change_host(host_id, status="up")
 
     def _set_vm_up(self, vm_id: str) -> None:
         self._state.put_vm(replace(self._state.vms[vm_id], status="up"))
-
-    def _set_status(self, host_id: str, status: str) -> None:
-        self._state.put(self._state.hosts, replace(self._state.hosts[host_id], status=status))

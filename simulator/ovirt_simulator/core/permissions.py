@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ovirt_placement import model
 
 from . import rejections
-from .backend import Backend
+from .backend import Commands, locked
 from .entities import ADMIN, Caller, Vm, stable_id
 from .events import EventCode, EventType
 from .rejections import existing
@@ -26,16 +26,13 @@ _KINDS = {"vm": "VM", "cluster": "Cluster"}
 _SYSTEM = ("System", "System")
 
 
-class AccessCommands:
+class AccessCommands(Commands):
     """Commands on permissions; all raise `NotFound` for what is not there.
 
     Their events name what the permission is on, and do not refer to it.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._state = backend.state
-
+    @locked
     def grant(
         self, role: str, holder: str, *, is_group: bool = False, caller: Caller = ADMIN, **on: str | None
     ) -> Permission:
@@ -45,27 +42,26 @@ class AccessCommands:
         without it, the role is on the whole system. Raises `Rejected` if there is no such role or object
         (400), and if the VM is one of a pool (409).
         """
-        with self._backend.lock:
-            permission = Permission(id="", role=role, holder=holder, is_group=is_group, **on)
-            if role not in self._state.roles:
-                raise rejections.bad_parameters("Cannot add permission, invalid Role id")
-            self._object(permission)
-            for known in self._state.permissions.values():
-                if replace(known, id="") == permission:
-                    return known
-            permission = replace(permission, id=self._backend.new_id())
-            self._state.put(self._state.permissions, permission)
-            self._permitted(permission, EventCode.USER_ADD_PERMISSION, caller)
-            return permission
+        permission = Permission(id="", role=role, holder=holder, is_group=is_group, **on)
+        if role not in self._state.roles:
+            raise rejections.bad_parameters("Cannot add permission, invalid Role id")
+        self._object(permission)
+        for known in self._state.permissions.values():
+            if replace(known, id="") == permission:
+                return known
+        permission = replace(permission, id=self._backend.new_id())
+        self._state.put(self._state.permissions, permission)
+        self._permitted(permission, EventCode.USER_ADD_PERMISSION, caller)
+        return permission
 
+    @locked
     def revoke(self, permission_id: str, *, user: str | None = None, caller: Caller = ADMIN) -> None:
         """Take a permission away: of this user, if one is named, or it is refused (409)."""
-        with self._backend.lock:
-            permission = existing(self._state.permissions, permission_id)
-            if user not in (None, permission.holder):
-                raise rejections.conflict("Cannot remove inherited permission")
-            self._state.drop(self._state.permissions, permission_id)
-            self._permitted(permission, EventCode.USER_REMOVE_PERMISSION, caller)
+        permission = existing(self._state.permissions, permission_id)
+        if user not in (None, permission.holder):
+            raise rejections.conflict("Cannot remove inherited permission")
+        self._state.drop(self._state.permissions, permission_id)
+        self._permitted(permission, EventCode.USER_REMOVE_PERMISSION, caller)
 
     def _permitted(self, permission: Permission, code: EventType, caller: Caller) -> None:
         kind, name = self._object(permission)
@@ -86,9 +82,6 @@ class AccessCommands:
                     raise rejections.bad_parameters("Cannot add permission, invalid object ID or type")
                 return _KINDS[field], table[identity].name
         return _SYSTEM
-
-    def _log(self, code: EventType, caller: Caller, **words: str) -> None:
-        self._backend.audit_log.log(code, caller, words=words)
 
 
 #: What stands after it in the name of a VM's tag is the owner, whatever the permissions.

@@ -5,7 +5,7 @@ Source: the engine's EngineMessage and AppErrors; some texts are shortened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
@@ -115,20 +115,15 @@ def same_host() -> Rejected:
     return conflict("Cannot migrate VM, source and destination is the same.")
 
 
-def all_hosts_filtered(action: str, refusals: Iterable[tuple[str, str, str]]) -> Rejected:
-    """Refuse because internal filters left no host; one message for each: host's name, filter, reason."""
-    head = Message(
-        f"Cannot {action} VM. There is no host that satisfies current scheduling constraints."
-        " See below for details:",
-        _CONFLICT,
-    )
-    return Rejected(
-        head,
-        *(
-            Message(f"The host {host} did not satisfy internal filter {unit} because {reason}.")
-            for host, unit, reason in refusals
-        ),
-    )
+def all_hosts_filtered(action: str, refusals: Sequence[tuple[str, str, str]]) -> Rejected:
+    """Refuse because internal filters left no host; one message for each: host's name, filter, reason.
+
+    The engine puts one set of variables into all of them, so that each says what is true of the last one.
+    """
+    head = f"Cannot {action} VM. There is no host that satisfies current scheduling constraints."
+    host, unit, reason = refusals[-1] if refusals else ("", "", "")
+    last = Message(f"The host {host} did not satisfy internal filter {unit} because {reason}.")
+    return Rejected(Message(f"{head} See below for details:", _CONFLICT), *([last] * len(refusals)))
 
 
 def internal_error() -> Rejected:
@@ -137,7 +132,3 @@ def internal_error() -> Rejected:
 
 def host_not_found(action: str) -> Rejected:
     return bad_parameters(f"Cannot {action} Host. Invalid Host Id.")
-
-
-def policy_parameters_invalid() -> Rejected:
-    return bad_parameters("Cannot save Scheduling Policy. Parameters are invalid.")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from zlib import crc32
 
 from msgspec.structs import replace
 
-from .audit_log import NO_WORDS, Action
-from .backend import Backend
+from .audit_log import Action
+from .backend import Backend, Commands
 from .entities import SYSTEM, Caller, Job, Vm
-from .events import EventCode, EventType
+from .events import EventCode
 
 
 class Course:
@@ -20,12 +19,11 @@ class Course:
         self.job = job
 
 
-class Running:
+class Running(Commands):
     """Moves VMs through their statuses; the caller holds the lock."""
 
     def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._state = backend.state
+        super().__init__(backend)
         self._courses: dict[str, Course] = {}
 
     def launch(self, vm_id: str, host_id: str, job: Job | None, caller: Caller) -> None:
@@ -42,7 +40,7 @@ class Running:
         settings = self._backend.settings
         boot = settings.launch_seconds
         if self._state.vms[vm_id].status == "wait_for_launch":
-            self.later(vm_id, course, boot, lambda: self._set_status(vm_id, "powering_up"))
+            self.later(vm_id, course, boot, lambda: self._change_vm(vm_id, status="powering_up"))
             boot += settings.boot_seconds
         self.later(vm_id, course, boot, lambda: self._up(vm_id, course, caller))
 
@@ -52,12 +50,12 @@ class Running:
         if not self._state.vms[vm_id].runs:
             self.set_down(vm_id)
             return
-        self._set_status(vm_id, "powering_down")
+        self._change_vm(vm_id, status="powering_down")
         self.later(vm_id, course, seconds, lambda: self._down(vm_id, course, caller))
 
     def suspend(self, vm_id: str, job: Job | None, caller: Caller) -> None:
         course = self.begin(vm_id, job)
-        self._set_status(vm_id, "saving_state")
+        self._change_vm(vm_id, status="saving_state")
         self.later(
             vm_id,
             course,
@@ -122,7 +120,10 @@ class Running:
         )
 
     def _up(self, vm_id: str, course: Course, caller: Caller) -> None:
-        self._log(EventCode.USER_RUN_VM, vm_id, caller)
+        vm = self._state.vms[vm_id]
+        restarted = caller == SYSTEM and vm.ha
+        code = EventCode.VDS_INITIATED_RUN_VM if restarted else EventCode.USER_RUN_VM
+        self._log(code, caller, vm=vm)
         self.after_event(vm_id, course, lambda: self._set_up(vm_id, course))
 
     def _set_up(self, vm_id: str, course: Course) -> None:
@@ -131,23 +132,13 @@ class Running:
         self._backend.jobs.end(course.job, "finished")
 
     def _down(self, vm_id: str, course: Course, caller: Caller) -> None:
-        self._log(EventCode.VM_DOWN, vm_id, caller, words={"exit": ""})
+        self._log(EventCode.VM_DOWN, caller, vm=self._state.vms[vm_id], exit="")
         self.after_event(vm_id, course, lambda: self.set_down(vm_id))
 
     def _suspended(self, vm_id: str, course: Course, caller: Caller) -> None:
-        self._log(EventCode.USER_SUSPEND_VM_OK, vm_id, caller)
+        self._log(EventCode.USER_SUSPEND_VM_OK, caller, vm=self._state.vms[vm_id])
 
         self.after_event(vm_id, course, lambda: self._leave_host(vm_id, "suspended", ended="finished"))
-
-    def _set_status(self, vm_id: str, status: str) -> None:
-        self._state.put_vm(replace(self._state.vms[vm_id], status=status))
-
-    def _log(
-        self, code: EventType, vm_id: str, caller: Caller, words: Mapping[str, object] = NO_WORDS
-    ) -> None:
-        vm = self._state.vms[vm_id]
-        host = None if vm.host is None else self._state.hosts[vm.host]
-        self._backend.audit_log.log(code, caller, vm=vm, host=host, words=words)
 
     def _usage(self, vm: Vm) -> dict[str, float]:
         """Give what a VM uses of which the state file does not say it: some of its memory, little CPU."""

@@ -6,81 +6,73 @@ HostUpgradeCheckCommand, UpgradeHostCommand, UpgradeHostInternalCommand and Host
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from . import rejections
-from .audit_log import NO_WORDS
-from .backend import Backend
+from .backend import Backend, Commands, locked
 from .entities import ADMIN, SYSTEM, Caller, Cluster, Host, Job, Record
 from .events import EventCode, EventType
 from .hosts import HostCommands, Maintenance
 from .rejections import Message, Rejected, existing
 
 
-class UpgradeCommands:
+class UpgradeCommands(Commands):
     """Commands on clusters; all raise `NotFound`, and `progress` also `Rejected`."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._state = backend.state
-
+    @locked
     def start(self, cluster_id: str, *, caller: Caller = ADMIN) -> Job:
         """Mark the cluster, unless it is marked already."""
-        with self._backend.lock:
-            cluster = self._known(cluster_id)
-            if cluster.upgrade_mode:
-                self._backend.audit_log.log(
-                    EventCode.USER_START_CLUSTER_UPGRADE_FAILED, caller, cluster=cluster
-                )
-                text = f"Failed to set upgrade running flag on cluster '{cluster_id}'."
-                raise Rejected(Message(text))
-            return self._change(
-                cluster,
-                EventCode.USER_START_CLUSTER_UPGRADE,
-                caller,
-                upgrade_mode=True,
-                upgrade_percent=0,
-                upgrade_correlation_id=caller.correlation_id,
-            )
+        cluster = self._known(cluster_id)
+        if cluster.upgrade_mode:
+            self._log(EventCode.USER_START_CLUSTER_UPGRADE_FAILED, caller, cluster=cluster)
+            text = f"Failed to set upgrade running flag on cluster '{cluster_id}'."
+            raise Rejected(Message(text))
+        return self._change(
+            cluster,
+            EventCode.USER_START_CLUSTER_UPGRADE,
+            caller,
+            upgrade_mode=True,
+            upgrade_percent=0,
+            upgrade_correlation_id=caller.correlation_id,
+        )
 
+    @locked
     def progress(self, cluster_id: str, percent: int, *, caller: Caller = ADMIN) -> Job:
         """Say how far it is; only who began it may, by the correlation id."""
-        with self._backend.lock:
-            cluster = self._known(cluster_id)
-            if not cluster.upgrade_mode:
-                raise _refused("Cannot update progress, cluster upgrade has not been started.")
-            if not 0 <= percent <= 100:
-                raise _refused(
-                    "Cannot update upgrade percent complete, the value needs to be in the range of 0 to 100."
-                )
-            if caller.correlation_id != cluster.upgrade_correlation_id:
-                raise _refused(
-                    "Cannot update progress, given correlation id does not match the current update"
-                    " correlation id."
-                )
-            code = EventCode.USER_UPDATE_CLUSTER_UPGRADE
-            return self._change(cluster, code, caller, upgrade_percent=percent)
+        cluster = self._known(cluster_id)
+        if not cluster.upgrade_mode:
+            raise _refused("Cannot update progress, cluster upgrade has not been started.")
+        if not 0 <= percent <= 100:
+            raise _refused(
+                "Cannot update upgrade percent complete, the value needs to be in the range of 0 to 100."
+            )
+        if caller.correlation_id != cluster.upgrade_correlation_id:
+            raise _refused(
+                "Cannot update progress, given correlation id does not match the current update"
+                " correlation id."
+            )
+        code = EventCode.USER_UPDATE_CLUSTER_UPGRADE
+        return self._change(cluster, code, caller, upgrade_percent=percent)
 
+    @locked
     def finish(self, cluster_id: str, *, caller: Caller = ADMIN) -> Job:
         """Take the mark away, also one that another made; whose it was stays."""
-        with self._backend.lock:
-            return self._change(
-                self._known(cluster_id),
-                EventCode.USER_FINISH_CLUSTER_UPGRADE,
-                caller,
-                upgrade_mode=False,
-                upgrade_percent=0,
-            )
+        return self._change(
+            self._known(cluster_id),
+            EventCode.USER_FINISH_CLUSTER_UPGRADE,
+            caller,
+            upgrade_mode=False,
+            upgrade_percent=0,
+        )
 
     def _known(self, cluster_id: str) -> Cluster:
         return existing(self._state.clusters, cluster_id)
 
     def _change(self, cluster: Cluster, code: EventType, caller: Caller, **changes: Any) -> Job:
         self._state.put(self._state.clusters, replace(cluster, **changes))
-        self._backend.audit_log.log(code, caller, cluster=cluster)
+        self._log(code, caller, cluster=cluster)
         job = self._backend.jobs.start(f"Upgrading Cluster {cluster.name}", caller)
         self._backend.jobs.end(job, "finished")
         return job
@@ -105,56 +97,55 @@ class _Upgrade(Record, frozen=True):
     caller: Caller
 
 
-class HostUpgrades:
+class HostUpgrades(Commands):
     """Commands on hosts; all but `offer`, which is no engine's, raise `Rejected`."""
 
     def __init__(self, backend: Backend, hosts: HostCommands, maintenance: Maintenance) -> None:
-        self._backend = backend
-        self._state = backend.state
+        super().__init__(backend)
         self._hosts = hosts
         self._maintenance = maintenance
 
+    @locked
     def offer(self, host_id: str) -> None:
         """Let there be updates for the host, which the next check finds. Raises `NotFound`."""
-        with self._backend.lock:
-            existing(self._state.hosts, host_id)
-            self._change(host_id, updates_offered=True)
+        existing(self._state.hosts, host_id)
+        self._change_host(host_id, updates_offered=True)
 
+    @locked
     def check(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
         """Look for updates: an event reports, some time later, whether there are any."""
-        with self._backend.lock:
-            host = self._host(host_id, "check for upgrade of")
-            if host.status not in _WORKING:
-                raise rejections.conflict(
-                    "Cannot check for upgrade Host. Valid Host statuses for upgrade check are Up or"
-                    " Non-Operational."
-                )
-            self._log(EventCode.HOST_AVAILABLE_UPDATES_STARTED, host_id, caller)
-            job = self._backend.jobs.start(f"Checking for available updates on Host {host.name}", caller)
-            seconds = self._backend.settings.update_check_seconds
-            self._backend.after(seconds, lambda: self._checked(host_id, job, caller))
-            return job
+        host = self._host(host_id, "check for upgrade of")
+        if host.status not in _WORKING:
+            raise rejections.conflict(
+                "Cannot check for upgrade Host. Valid Host statuses for upgrade check are Up or"
+                " Non-Operational."
+            )
+        self._log(EventCode.HOST_AVAILABLE_UPDATES_STARTED, caller, host=host_id)
+        job = self._backend.jobs.start(f"Checking for available updates on Host {host.name}", caller)
+        seconds = self._backend.settings.update_check_seconds
+        self._backend.after(seconds, lambda: self._checked(host_id, job, caller))
+        return job
 
+    @locked
     def upgrade(self, host_id: str, *, reboot: bool = True, caller: Caller = ADMIN) -> Job:
         """Install what there is: the host is drained first, and comes back as it was."""
-        with self._backend.lock:
-            host = self._host(host_id, "upgrade")
-            if host.status not in _WORKING:
-                raise rejections.conflict(
-                    "Cannot upgrade Host. Valid Host statuses for upgrade are Up, Maintenance, and"
-                    " Non-Operational."
-                )
-            if not host.update_available:
-                raise rejections.conflict("Cannot upgrade Host. There are no available updates for the host.")
-            self._log(EventCode.HOST_UPGRADE_STARTED, host_id, caller)
-            job = self._backend.jobs.start(f"Upgrading Host {host.name}", caller)
-            activate = host.status != "maintenance"
-            upgrade = _Upgrade(activate=activate, reboot=reboot, job=job, caller=caller)
-            if activate and not self._drain(host_id, upgrade):
-                self._fail(host_id, job, caller)
-            else:
-                self._look(host_id, upgrade)
-            return job
+        host = self._host(host_id, "upgrade")
+        if host.status not in _WORKING:
+            raise rejections.conflict(
+                "Cannot upgrade Host. Valid Host statuses for upgrade are Up, Maintenance, and"
+                " Non-Operational."
+            )
+        if not host.update_available:
+            raise rejections.conflict("Cannot upgrade Host. There are no available updates for the host.")
+        self._log(EventCode.HOST_UPGRADE_STARTED, caller, host=host_id)
+        job = self._backend.jobs.start(f"Upgrading Host {host.name}", caller)
+        activate = host.status != "maintenance"
+        upgrade = _Upgrade(activate=activate, reboot=reboot, job=job, caller=caller)
+        if activate and not self._drain(host_id, upgrade):
+            self._fail(host_id, job, caller)
+        else:
+            self._look(host_id, upgrade)
+        return job
 
     def _drain(self, host_id: str, upgrade: _Upgrade) -> bool:
         """Empty the host by the engine's own order; one whose VMs cannot all go works on."""
@@ -176,7 +167,7 @@ class HostUpgrades:
         if host is None or host.status not in {"preparing_for_maintenance", "maintenance"}:
             self._fail(host_id, upgrade.job, upgrade.caller)
         elif host.status == "maintenance":
-            self._change(host_id, status="installing")
+            self._change_host(host_id, status="installing")
             seconds = self._backend.settings.host_installation_seconds
             self._backend.after(seconds, lambda: self._installed(host_id, upgrade))
         else:
@@ -190,17 +181,17 @@ class HostUpgrades:
             return
         fault = self._backend.faults.take_upgrade(host_id)
         if fault.fail:
-            self._change(host_id, status="install_failed")
+            self._change_host(host_id, status="install_failed")
             self._fail(host_id, upgrade.job, upgrade.caller)
             return
-        self._change(host_id, update_available=False, updates_offered=False)
+        self._change_host(host_id, update_available=False, updates_offered=False)
         if not upgrade.reboot:
-            self._log(EventCode.HOST_UPGRADE_FINISHED, host_id, SYSTEM)
+            self._log(EventCode.HOST_UPGRADE_FINISHED, SYSTEM, host=host_id)
             self._booted(host_id, upgrade)
             return
-        self._change(host_id, status="reboot")
-        self._log(EventCode.HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED, host_id, SYSTEM)
-        self._log(EventCode.SYSTEM_SSH_HOST_RESTART, host_id, SYSTEM)
+        self._change_host(host_id, status="reboot")
+        self._log(EventCode.HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED, SYSTEM, host=host_id)
+        self._log(EventCode.SYSTEM_SSH_HOST_RESTART, SYSTEM, host=host_id)
         settings = self._backend.settings
         seconds = settings.host_boot_seconds
         if fault.stay_away:
@@ -213,13 +204,13 @@ class HostUpgrades:
         if host is None or host.status not in {"installing", "reboot"}:
             self._backend.jobs.end(upgrade.job, "aborted")
         elif host_id in self._backend.failed_hosts:
-            self._log(EventCode.VDS_FAILURE, host_id, SYSTEM)
-            self._change(host_id, status="non_responsive")
+            self._log(EventCode.VDS_FAILURE, SYSTEM, host=host_id)
+            self._change_host(host_id, status="non_responsive")
             self._backend.jobs.end(upgrade.job, "failed")
         elif upgrade.activate:
             self._maintenance.activate(host_id, upgrade.job)
         else:
-            self._change(host_id, status="maintenance")
+            self._change_host(host_id, status="maintenance")
             self._backend.jobs.end(upgrade.job, "finished")
 
     def _checked(self, host_id: str, job: Job, caller: Caller) -> None:
@@ -230,27 +221,20 @@ class HostUpgrades:
         message = "no updates found."
         if host.updates_offered:
             message = f"found updates for packages {_PACKAGES}"
-            self._log(EventCode.HOST_UPDATES_ARE_AVAILABLE_WITH_PACKAGES, host_id, SYSTEM)
-        self._change(host_id, update_available=host.updates_offered)
-        self._log(EventCode.HOST_AVAILABLE_UPDATES_FINISHED, host_id, caller, {"message": message})
+            self._log(
+                EventCode.HOST_UPDATES_ARE_AVAILABLE_WITH_PACKAGES, SYSTEM, host=host_id, packages=_PACKAGES
+            )
+        self._change_host(host_id, update_available=host.updates_offered)
+        self._log(EventCode.HOST_AVAILABLE_UPDATES_FINISHED, caller, host=host_id, message=message)
         self._backend.jobs.end(job, "finished")
 
     def _fail(self, host_id: str, job: Job, caller: Caller) -> None:
         self._backend.jobs.end(job, "failed")
         if host_id in self._state.hosts:
-            self._log(EventCode.HOST_UPGRADE_FAILED, host_id, caller)
+            self._log(EventCode.HOST_UPGRADE_FAILED, caller, host=host_id)
 
     def _host(self, host_id: str, action: str) -> Host:
         host = self._state.hosts.get(host_id)
         if host is None:
             raise rejections.host_not_found(action)
         return host
-
-    def _change(self, host_id: str, **changes: Any) -> None:
-        self._state.put(self._state.hosts, replace(self._state.hosts[host_id], **changes))
-
-    def _log(
-        self, code: EventType, host_id: str, caller: Caller, words: Mapping[str, object] = NO_WORDS
-    ) -> None:
-        names = {"packages": _PACKAGES, **words}
-        self._backend.audit_log.log(code, caller, host=self._state.hosts[host_id], words=names)

@@ -6,7 +6,7 @@ RebootVmCommand, ResetVmCommand and VMStatus.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TypeVar
 
 import msgspec
@@ -17,8 +17,7 @@ from ovirt_placement import model
 from ..scheduler.filters import Request
 from ..scheduler.placing import Scheduler
 from . import permissions, rejections
-from .audit_log import NO_WORDS
-from .backend import Backend
+from .backend import Backend, Commands, locked
 from .entities import ADMIN, SYSTEM, AffinityGroup, AffinityLabel, Caller, Cluster, Job, Vm
 from .events import EventCode, EventType
 from .migrations import MigrateCommand, Migrations, Order
@@ -82,12 +81,8 @@ def _check_hosts(state: State, vm: Vm, action: str) -> None:
 _Set = TypeVar("_Set", AffinityGroup, AffinityLabel)
 
 
-class ChangeClusterCommand:
+class ChangeClusterCommand(Commands):
     """The caller holds the engine's lock, and has made sure that nothing else holds the VM."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._state = backend.state
 
     def run(self, vm: Vm, cluster_id: str, caller: Caller) -> Vm:
         """Change the cluster; one that is the VM's already changes nothing. Raises `Rejected`."""
@@ -101,7 +96,7 @@ class ChangeClusterCommand:
         leave_groups_and_labels(self._state, vm.id)
         cleared = EventCode.USER_UPDATE_VM_CLUSTER_DEFAULT_HOST_CLEARED
         code = cleared if vm.pinned_hosts else EventCode.USER_UPDATE_VM
-        self._backend.audit_log.log(code, caller, vm=moved)
+        self._log(code, caller, vm=moved)
         return moved
 
     def _validate(self, vm: Vm, cluster_id: str) -> None:
@@ -143,12 +138,11 @@ _STOPPABLE = {"up", "powering_down", "powering_up", "reboot_in_progress"} | {
 _SAVING_OR_RESTORING = {"saving_state", "restoring_state"}
 
 
-class PowerCommands:
+class PowerCommands(Commands):
     """Each returns at once with its job, and raises `Rejected` as the engine refuses."""
 
     def __init__(self, backend: Backend, running: Running, restarts: Restarts) -> None:
-        self._backend = backend
-        self._state = backend.state
+        super().__init__(backend)
         self._running = running
         self._restarts = restarts
 
@@ -163,38 +157,38 @@ class PowerCommands:
         code = EventCode.USER_INITIATED_SHUTDOWN_VM
         return self._end(vm_id, "shutdown", code, seconds, "Shutting down", caller)
 
+    @locked
     def suspend(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Save the VM's memory and free its host."""
-        with self._backend.lock:
-            vm = self._unlocked_vm(vm_id, "suspend")
-            if vm.status in {"down", "unknown", "image_locked", "suspended"}:
-                raise rejections.vm_not_running("suspend")
-            if vm.status == "migrating":
-                raise rejections.migration_in_progress("suspend")
-            if vm.status != "up":
-                raise rejections.vm_status_illegal("suspend", vm.engine_status)
-            self._log(EventCode.USER_SUSPEND_VM, vm, caller)
-            job = self._backend.jobs.start(f"Performing Hibernate action on VM {vm.name}", caller)
-            self._running.suspend(vm_id, job, caller)
-            return job
+        vm = self._unlocked_vm(vm_id, "suspend")
+        if vm.status in {"down", "unknown", "image_locked", "suspended"}:
+            raise rejections.vm_not_running("suspend")
+        if vm.status == "migrating":
+            raise rejections.migration_in_progress("suspend")
+        if vm.status != "up":
+            raise rejections.vm_status_illegal("suspend", vm.engine_status)
+        self._log(EventCode.USER_SUSPEND_VM, caller, vm=vm)
+        job = self._backend.jobs.start(f"Performing Hibernate action on VM {vm.name}", caller)
+        self._running.suspend(vm_id, job, caller)
+        return job
 
+    @locked
     def _end(
         self, vm_id: str, action: str, code: EventType, seconds: float, description: str, caller: Caller
     ) -> Job:
-        with self._backend.lock:
-            vm = self._unlocked_vm(vm_id, action)
-            if vm.status == "down":
-                return self._skipped(vm, action, caller)
-            self._check_stoppable(vm, action)
-            suspended = vm.status == "suspended"
-            self._log(EventCode.USER_STOP_SUSPENDED_VM if suspended else code, vm, caller)
-            job = self._backend.jobs.start(f"{description} VM {vm.name}", caller)
-            self._running.power_down(vm_id, seconds, job, caller)
-            return job
+        vm = self._unlocked_vm(vm_id, action)
+        if vm.status == "down":
+            return self._skipped(vm, action, caller)
+        self._check_stoppable(vm, action)
+        suspended = vm.status == "suspended"
+        self._log(EventCode.USER_STOP_SUSPENDED_VM if suspended else code, caller, vm=vm)
+        job = self._backend.jobs.start(f"{description} VM {vm.name}", caller)
+        self._running.power_down(vm_id, seconds, job, caller)
+        return job
 
     def _skipped(self, vm: Vm, action: str, caller: Caller) -> Job:
-        words = {"status": "Down", "action": f"{action.capitalize()} VM"}
-        self._log(EventCode.VM_ALREADY_IN_REQUESTED_STATUS, vm, caller, words)
+        skipped = f"{action.capitalize()} VM"
+        self._log(EventCode.VM_ALREADY_IN_REQUESTED_STATUS, caller, vm=vm, status="Down", action=skipped)
         job = self._backend.jobs.start(f"{action.capitalize()} VM {vm.name}", caller)
         self._backend.jobs.end(job, "finished")
         return job
@@ -219,12 +213,9 @@ class PowerCommands:
     def _unlocked_vm(self, vm_id: str, action: str) -> Vm:
         vm = self._vm(vm_id, action)
         if vm_id in self._backend.vm_locks:
-            raise Rejected(self._backend.vm_locks[vm_id])
+            held = self._backend.vm_locks[vm_id]
+            raise Rejected(replace(held, text=held.text.replace("Cannot migrate", f"Cannot {action}")))
         return vm
-
-    def _log(self, code: EventType, vm: Vm, caller: Caller, words: Mapping[str, object] = NO_WORDS) -> None:
-        host = None if vm.host is None else self._state.hosts[vm.host]
-        self._backend.audit_log.log(code, caller, vm=vm, host=host, words=words)
 
 
 #: What a VM of the template Blank has.
@@ -252,75 +243,75 @@ class VmCommands(PowerCommands):
         self._migrate = MigrateCommand(backend, migrations, scheduler)
         self._change_cluster = ChangeClusterCommand(backend)
 
+    @locked
     def add(self, vm: model.Vm, *, caller: Caller = ADMIN) -> Vm:
         """Create a VM that is down, at once; its name is unique (409)."""
-        with self._backend.lock:
-            if any(vm.name == known.name for known in self._state.vms.values()):
-                raise rejections.vm_name_used("add")
-            vm = replace(vm, host=None, status="down", migrating_to=None)
-            created = Vm(**asdict(vm), created=self._backend.now)
-            self._state.put_vm(created)
-            permissions.grant(self._state, created)
-            self._log(EventCode.USER_ADD_VM, created, caller)
-            return created
+        if any(vm.name == known.name for known in self._state.vms.values()):
+            raise rejections.vm_name_used("add")
+        vm = replace(vm, host=None, status="down", migrating_to=None)
+        created = Vm(**asdict(vm), created=self._backend.now)
+        self._state.put_vm(created)
+        permissions.grant(self._state, created)
+        self._log(EventCode.USER_ADD_VM, caller, vm=created)
+        return created
 
+    @locked
     def create(self, cluster_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
         """Create a VM that is down, of the template Blank but for what is named."""
-        with self._backend.lock:
-            existing(self._state.clusters, cluster_id)
-            blank = Vm(
-                id=self._backend.new_id(),
-                name="",
-                cluster=cluster_id,
-                host=None,
-                status="down",
-                memory_mb=_BLANK_MB,
-                guaranteed_mb=_BLANK_MB,
-                usage_mem_percent=None,
-                usage_cpu_percent=None,
-                vcpus=1,
-                ha=False,
-                migratable=True,
-                hosted_engine=False,
-                created=self._backend.now,
-            )
-            vm = edit.applied(blank)
-            check(self._state, blank, vm, "add")
-            self._state.put_vm(vm)
-            self._log(EventCode.USER_ADD_VM, vm, caller)
-            return vm
+        existing(self._state.clusters, cluster_id)
+        blank = Vm(
+            id=self._backend.new_id(),
+            name="",
+            cluster=cluster_id,
+            host=None,
+            status="down",
+            memory_mb=_BLANK_MB,
+            guaranteed_mb=_BLANK_MB,
+            usage_mem_percent=None,
+            usage_cpu_percent=None,
+            vcpus=1,
+            ha=False,
+            migratable=True,
+            hosted_engine=False,
+            created=self._backend.now,
+        )
+        vm = edit.applied(blank)
+        check(self._state, blank, vm, "add")
+        self._state.put_vm(vm)
+        self._log(EventCode.USER_ADD_VM, caller, vm=vm)
+        return vm
 
+    @locked
     def remove(self, vm_id: str, *, caller: Caller = ADMIN) -> None:
         """Remove a VM that is down, with its permissions, from affinity groups and labels as well."""
-        with self._backend.lock:
-            vm = self._unlocked_vm(vm_id, "remove")
-            if vm.status != "down":
-                raise rejections.conflict(
-                    "Cannot remove VM that its state is not down.\n-Please stop the VM first."
-                )
-            for permission in self._state.permissions_on(vm):
-                self._state.drop(self._state.permissions, permission.id)
-            leave_groups_and_labels(self._state, vm.id)
-            self._running.forget(vm.id)
-            self._state.drop_vm(vm.id)
-            self._backend.jobs.note(f"Removing VM {vm.name} from system", caller)
-            self._log(EventCode.USER_REMOVE_VM_FINISHED, vm, caller)
+        vm = self._unlocked_vm(vm_id, "remove")
+        if vm.status != "down":
+            raise rejections.conflict(
+                "Cannot remove VM that its state is not down.\n-Please stop the VM first."
+            )
+        for permission in self._state.permissions_on(vm):
+            self._state.drop(self._state.permissions, permission.id)
+        leave_groups_and_labels(self._state, vm.id)
+        self._running.forget(vm.id)
+        self._state.drop_vm(vm.id)
+        self._backend.jobs.note(f"Removing VM {vm.name} from system", caller)
+        self._log(EventCode.USER_REMOVE_VM_FINISHED, caller, vm=vm)
 
+    @locked
     def edit(self, vm_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
         """Change what the edit names, at once."""
-        with self._backend.lock:
-            before = self._unlocked_vm(vm_id, "edit")
-            vm = edit.applied(before)
-            check(self._state, before, vm, "edit")
-            self._state.put_vm(vm)
-            self._backend.jobs.note(f"Editing VM {vm.name} properties", caller)
-            self._log(EventCode.USER_UPDATE_VM, vm, caller)
-            return vm
+        before = self._unlocked_vm(vm_id, "edit")
+        vm = edit.applied(before)
+        check(self._state, before, vm, "edit")
+        self._state.put_vm(vm)
+        self._backend.jobs.note(f"Editing VM {vm.name} properties", caller)
+        self._log(EventCode.USER_UPDATE_VM, caller, vm=vm)
+        return vm
 
+    @locked
     def change_cluster(self, vm_id: str, cluster_id: str, *, caller: Caller = ADMIN) -> Vm:
         """Move a VM that is down to another cluster, at once; its affinity groups and labels lose it."""
-        with self._backend.lock:
-            return self._change_cluster.run(self._unlocked_vm(vm_id, "edit"), cluster_id, caller)
+        return self._change_cluster.run(self._unlocked_vm(vm_id, "edit"), cluster_id, caller)
 
     def start(self, vm_id: str, *, host_id: str | None = None, caller: Caller = ADMIN) -> Job:
         """Start a VM that is down or suspended, on this host only if one is named."""
@@ -332,13 +323,12 @@ class VmCommands(PowerCommands):
                 " Please try again later.",
                 rejections.ErrorType.CONFLICT,
             )
-            self._log(EventCode.USER_INITIATED_RUN_VM, vm, caller)
             job = self._backend.jobs.start(f"Launching VM {vm.name}", caller)
         try:
             self._scheduler.schedule(request, lambda target: self._launch(vm_id, target, job, caller))
         except Rejected:
             with self._backend.lock:
-                self._log(EventCode.USER_FAILED_RUN_VM, vm, caller, {"error": ""})
+                self._log(EventCode.USER_FAILED_RUN_VM, caller, vm=vm, error="")
                 self._backend.jobs.end(job, "failed")
             raise
         finally:
@@ -379,39 +369,36 @@ class VmCommands(PowerCommands):
         order = Order(vm_id=vm_id, hosts=frozenset(hosts), caller=SYSTEM, reason=reason)
         return self._migrate.run(order)
 
+    @locked
     def cancel_migration(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Stop a migration that the source still holds."""
-        with self._backend.lock:
-            vm = self._vm(vm_id, "cancel migration of")
-            if vm.engine_status != "MigratingFrom" or self._migrations.get(vm_id) is None:
-                self._log(EventCode.VM_CANCEL_MIGRATION_FAILED, vm, caller)
-                raise rejections.conflict("Cannot cancel migration for non migrating VM.")
-            job = self._backend.jobs.start(f"Canceling Migration of VM {vm.name}", caller)
-            self._migrations.cancel(vm_id, caller)
-            self._backend.jobs.end(job, "finished")
-            return job
+        vm = self._vm(vm_id, "cancel migration of")
+        if vm.engine_status != "MigratingFrom" or self._migrations.get(vm_id) is None:
+            self._log(EventCode.VM_CANCEL_MIGRATION_FAILED, caller, vm=vm)
+            raise rejections.conflict("Cannot cancel migration for non migrating VM.")
+        job = self._backend.jobs.start(f"Canceling Migration of VM {vm.name}", caller)
+        self._migrations.cancel(vm_id, caller)
+        self._backend.jobs.end(job, "finished")
+        return job
 
+    @locked
     def crash(self, vm_id: str) -> None:
         """Let the VM die, which no engine commands: it is down with an error, and restarts if it is HA."""
-        with self._backend.lock:
-            vm = self._vm(vm_id, "crash")
-            if not vm.runs:
-                raise rejections.vm_not_running("crash")
-            migration = self._migrations.get(vm_id)
-            if migration is not None:
-                self._migrations.abort(migration, "Lost connection with qemu process")
-            words = {"exit": "Lost connection with qemu process"}
-            self._log(EventCode.VM_DOWN_ERROR, vm, SYSTEM, words)
-            self._running.set_down(vm_id, ended="failed")
-            if vm.ha:
-                self._log(EventCode.HA_VM_FAILED, self._vm(vm_id, "crash"), SYSTEM)
-            self._restarts.restart(vm_id)
+        vm = self._vm(vm_id, "crash")
+        if not vm.runs:
+            raise rejections.vm_not_running("crash")
+        migration = self._migrations.get(vm_id)
+        if migration is not None:
+            self._migrations.abort(migration, "Lost connection with qemu process")
+        self._log(EventCode.VM_DOWN_ERROR, SYSTEM, vm=vm, exit="Lost connection with qemu process")
+        self._running.set_down(vm_id, ended="failed")
+        if vm.ha:
+            self._log(EventCode.HA_VM_FAILED, SYSTEM, vm=self._vm(vm_id, "crash"))
+        self._restarts.restart(vm_id)
 
     def _validated_start(self, vm: Vm, host_id: str | None, caller: Caller) -> Request:
         """Give the scheduler's request; a refusal is logged as event 54."""
         try:
-            if vm.runs:
-                raise rejections.conflict("Cannot run VM. VM is running.")
             if vm.status not in _DOWN:
                 raise rejections.vm_status_illegal("run", vm.engine_status)
             if host_id is not None and host_id not in self._state.hosts:
@@ -420,11 +407,12 @@ class VmCommands(PowerCommands):
             request = Request(vm_ids=(vm.id,), whitelist=whitelist)
             self._scheduler.validate(request, "run")
         except Rejected as refusal:
-            words = {"error": f" due to a failed validation: {refusal.detail}"}
-            self._log(EventCode.USER_FAILED_RUN_VM, vm, caller, words)
+            error = f" due to a failed validation: {refusal.detail}"
+            self._log(EventCode.USER_FAILED_RUN_VM, caller, vm=vm, error=error)
+            self._backend.jobs.note(f"Launching VM {vm.name}", caller, "failed")
             raise
         return request
 
     def _launch(self, vm_id: str, host_id: str, job: Job, caller: Caller) -> None:
         self._running.launch(vm_id, host_id, job, caller)
-        self._log(EventCode.USER_STARTED_VM, self._state.vms[vm_id], caller)
+        self._log(EventCode.USER_STARTED_VM, caller, vm=self._state.vms[vm_id])

@@ -244,22 +244,27 @@ def pinned(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refu
     }
 
 
+#: The engine loses the names of the groups.
+_MATCHED_NEGATIVE = "it matched negative affinity rules "
+_MISSED_POSITIVE = "it did not match positive affinity rules "
+
+
 def vm_affinity(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
     """Refuse hosts by hard VM-to-VM affinity; negative always beats positive."""
     together, apart = _hard_vm_groups(snapshot, vms)
     scheduled = {vm.id for vm in vms}
     for group in apart:
         if len(scheduled & set(snapshot.group_vms[group.id])) > 1:
-            return {host.id: _matched_negative([group]) for host in hosts}
+            return {host.id: _MATCHED_NEGATIVE for host in hosts}
     taken = {group.id: _taken(snapshot, group, vms, scheduled) for group in (*together, *apart)}
     allowed = {place for group in together for place in taken[group.id]}
     refusals = {}
     for host in hosts:
         hostile = [group for group in apart if host.id in taken[group.id]]
         if hostile:
-            refusals[host.id] = _matched_negative(hostile)
+            refusals[host.id] = _MATCHED_NEGATIVE
         elif allowed and host.id not in allowed:
-            refusals[host.id] = _missed_positive([group for group in together if taken[group.id]])
+            refusals[host.id] = _MISSED_POSITIVE
     return refusals
 
 
@@ -277,9 +282,9 @@ def vm_to_host(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> 
         for host in hosts:
             hostile, missed = _host_groups_against(snapshot, host, groups, labels)
             if hostile:
-                refusals.setdefault(host.id, _matched_negative(hostile))
+                refusals.setdefault(host.id, _MATCHED_NEGATIVE)
             elif missed:
-                refusals.setdefault(host.id, _missed_positive(missed))
+                refusals.setdefault(host.id, _MISSED_POSITIVE)
     return refusals
 
 
@@ -316,11 +321,3 @@ def _host_groups_against(
         elif not listed and group.hosts_rule.positive:
             missed.append(group)
     return hostile, missed
-
-
-def _matched_negative(groups: Sequence[AffinityGroup]) -> str:
-    return "it matched negative affinity rules " + ",".join(group.name for group in groups)
-
-
-def _missed_positive(groups: Sequence[AffinityGroup | AffinityLabel]) -> str:
-    return "it did not match positive affinity rules " + ",".join(group.name for group in groups)

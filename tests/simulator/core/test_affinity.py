@@ -63,13 +63,13 @@ def test_an_edit_keeps_what_it_does_not_say_and_replaces_whole_lists() -> None:
     ("edit", "status", "text"),
     [
         ({"name": "taken"}, 400, "name already exists"),
-        ({"vms": ["nobody"]}, 400, "The selected VM does not exist."),
+        ({"vms": ["nobody"]}, 400, "Provided VM is invalid (does not exist)."),
         ({"vms": ["foreign"]}, 400, "not in the same cluster"),
         ({"hosts": ["far"]}, 400, "not in the same cluster"),
         ({"vms": ["a", "a"]}, 400, "Duplicate VM."),
-        ({"vm_labels": ["l9"]}, 400, "label does not exist"),
+        ({"vm_labels": ["l9"]}, 400, "label is invalid (does not exist)"),
         ({"vms": ["a", "b"], "vms_rule": SOFT_APART}, 409, "collision"),
-        ({"vms": ["a"], "hosts": ["h1"], "hosts_rule": APART}, 409, "collision"),
+        ({"vms": ["a"], "hosts": ["h1"], "hosts_rule": APART}, 409, "enforcing affinity groups"),
     ],
 )
 def test_whole_groups_are_checked(edit: dict[str, Any], status: int, text: str) -> None:

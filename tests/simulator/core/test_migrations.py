@@ -116,7 +116,7 @@ REFUSALS: list[Any] = [
         409,
         "Cannot migrate VM. There is no host that satisfies current scheduling constraints."
         " See below for details:, The host h2 did not satisfy internal filter VmAffinityGroups"
-        " because it matched negative affinity rules g1.",
+        " because it matched negative affinity rules .",
         id="filtered out",
     ),
 ]

@@ -19,8 +19,9 @@ def crashed(*parts: Part, after: float = FENCED) -> Engine:
 
 
 def begun(engine: Engine) -> list[str]:
-    """The VMs that the engine began to restart, in this order."""
-    return [event.vm.id for event in reversed(engine.queries.events()) if event.code == 506 and event.vm]
+    """The VMs that the engine began to restart, in this order; it reports each again when it is up."""
+    found = [event.vm.id for event in reversed(engine.queries.events()) if event.code == 506 and event.vm]
+    return list(dict.fromkeys(found))
 
 
 def test_a_lower_priority_waits_until_all_of_a_higher_one_are_up() -> None:

@@ -18,7 +18,7 @@ def test_a_start_goes_through_its_statuses_and_events() -> None:
     engine.advance(4)
     assert engines.where(engine, "v") == ("up", "h1")
     events = engine.queries.events()
-    assert [event.code for event in events] == [32, 153, 150]
+    assert [event.code for event in events] == [32, 153]
     assert {event.correlation_id for event in events} == {"abc"}
     assert events[1].description == "VM v was started by joe (Host: h1)."
     assert events[1].host is not None
@@ -91,7 +91,7 @@ def test_stopping_a_vm_that_powers_up_ends_its_start() -> None:
 def test_what_cannot_start_is_refused_with_an_event() -> None:
     engine = engines.engine(host("h1", free_mb=100), vm("v"), vm("w", "h1"))
     running = engines.refused(engine.vms.start, "w")
-    assert (running.http_status, running.detail) == (409, "[Cannot run VM. VM is running.]")
+    assert (running.http_status, running.detail) == (409, "[Cannot run VM because the VM is in Up status.]")
     full = engines.refused(engine.vms.start, "v")
     assert full.http_status == 409
     assert full.detail == (
@@ -140,4 +140,4 @@ def test_a_crashed_vm_restarts_if_it_is_highly_available() -> None:
     engine.advance(20)
     assert engines.where(engine, "ha") == ("up", "h1")
     assert engines.where(engine, "other") == ("down", None)
-    assert engines.codes(engine) == [119, 9602, 119, 506, 32]
+    assert engines.codes(engine) == [119, 9602, 119, 506, 506]

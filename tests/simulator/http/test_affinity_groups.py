@@ -108,8 +108,8 @@ def test_enabling_without_a_polarity_changes_nothing(groups: AffinityGroupsServi
         (types.AffinityGroup(name="x", vms=vms("none")), 400, "VM"),
         (types.AffinityGroup(name="x", vms=vms("remote")), 400, "VM"),
         (types.AffinityGroup(name="x", vms=vms("web1", "web1")), 400, "uplicate"),
-        (types.AffinityGroup(name="x", hosts=[types.Host(id="none")]), 400, "ost"),
-        (types.AffinityGroup(name="x", hosts=[types.Host(id="far")]), 400, "ost"),
+        (types.AffinityGroup(name="x", hosts=[types.Host(id="none")]), 400, "VDS"),
+        (types.AffinityGroup(name="x", hosts=[types.Host(id="far")]), 400, "same cluster"),
         (types.AffinityGroup(name="x", vm_labels=[types.AffinityLabel(id="none")]), 400, "abel"),
         (
             types.AffinityGroup(name="x", vms_rule=rule(positive=False), vms=vms("web1", "web2")),

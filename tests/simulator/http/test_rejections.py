@@ -128,7 +128,7 @@ ROWS = {
     "affinity": Row(
         "apart",
         409,
-        FILTERED.format(filter="VmAffinityGroups", reason="it matched negative affinity rules g1"),
+        FILTERED.format(filter="VmAffinityGroups", reason="it matched negative affinity rules "),
     ),
     "VDSM refuses": Row(
         "v1", 400, "[Cannot migrate VM. VDSM refused the command.]", to("h2"), refused_by_vdsm

@@ -269,7 +269,7 @@ def test_a_cluster_schedules_one_vm_at_a_time_and_clusters_do_not_wait_for_each_
     starts[0].start()
     wait_until(lambda: order == ["asked for v"])
     starts[1].start()
-    wait_until(lambda: engines.codes(engine).count(150) == 2)
+    wait_until(lambda: len(engine.queries.jobs()) == 2)
     engine.vms.start("o")
     go_on.set()
     for thread in starts:
