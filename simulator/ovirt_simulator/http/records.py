@@ -71,6 +71,11 @@ def of_vm(name: str) -> Records:
     return lambda call, of: {one.id: one for one in getattr(_vm(call, of), name)}
 
 
+def none_of_vm(call: Call, of: Ids) -> dict[str, Any]:
+    _vm(call, of)
+    return {}
+
+
 def profiles_of_network(call: Call, of: Ids) -> dict[str, Any]:
     return {key: one for key, one in call.state.vnic_profiles.items() if one.network == of["network_id"]}
 

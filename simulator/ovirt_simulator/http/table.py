@@ -26,7 +26,7 @@ from ovirt_simulator.http.bodies import (
 )
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.commands import acts, does
-from ovirt_simulator.http.fields import Shape, parent
+from ovirt_simulator.http.fields import NAME, Shape, parent
 from ovirt_simulator.http.markup import absent
 from ovirt_simulator.http.resource import Action, Change, Ids, Resource
 from ovirt_simulator.http.sso import Permit
@@ -152,6 +152,12 @@ RESOURCES = (
                          takes={"name": text("name"), "vnic_profile": id_of("vnic_profile")},
                          needs={"name": "name"}, status=201),
              delete=Change(run=does(lambda e: e.devices.remove_nic, "vm_id", "nic_id"), permit=_VM_DEVICES)),
+    # The state knows none of these, which the module `ovirt_vm` looks through.
+    *(Resource(address=f"/vms/<vm_id>/{step}", shape=Shape(root.removesuffix("s"), (NAME,)),
+               records=records.none_of_vm, root=root, single=False)
+      for step, root in (("numanodes", "vm_numa_nodes"), ("cdroms", "cdroms"), ("watchdogs", "watchdogs"),
+                         ("graphicsconsoles", "graphics_consoles"), ("hostdevices", "host_devices"))),
+    Resource(address="/templates", shape=Shape("template", (NAME,)), records=lambda _, __: {}, single=False),
     # What VMs have of a disk, if any has it.
     Resource(address="/disks", shape=shown.DISK,
              records=records.disks,
