@@ -37,14 +37,7 @@ def host_statistics(backend: Backend, host: Host) -> tuple[Statistic, ...]:
         _percent("cpu.current.system", "System CPU usage", system),
         _percent("cpu.current.idle", "Idle CPU usage", 100.0 - user - system if reported else 0.0),
         _percent("cpu.load.avg.5m", "CPU 5 minute load average", _load_average(host, busy) if up else 0.0),
-        Statistic(
-            name="boot.time",
-            description="Boot time of the machine",
-            kind="gauge",
-            type="integer",
-            unit="none",
-            values=(int(host.booted.timestamp()) if host.booted else 0,),
-        ),
+        _count("boot.time", "Boot time of the machine", int(host.booted.timestamp()) if host.booted else 0),
         *_huge_pages(backend, host),
     )
 
@@ -53,10 +46,10 @@ def _huge_pages(backend: Backend, host: Host) -> list[Statistic]:
     taken = huge_pages(backend.state.vms_on(host.id))
     pages = host.free_huge_pages
     return [
-        _pages(f"hugepages.{size}.free", "Amount of free huge pages of the given size", free)
+        _count(f"hugepages.{size}.free", "Amount of free huge pages of the given size", free)
         for size, free in pages.items()
     ] + [
-        _pages(f"hugepages.{size}.total", "Amount of total huge pages of the given size", free + taken[size])
+        _count(f"hugepages.{size}.total", "Amount of total huge pages of the given size", free + taken[size])
         for size, free in pages.items()
     ]
 
@@ -79,28 +72,16 @@ def vm_statistics(backend: Backend, vm: Vm) -> tuple[Statistic, ...]:
         _percent("cpu.current.total", "Total CPU used", cpu),
         _percent("migration.progress", "Migration Progress", float(vm.migration_progress)),
         _percent("network.current.total", "Total network used", 0.0),
-        Statistic(
-            name="elapsed.time",
-            description="Elapsed VM runtime",
-            kind="counter",
-            type="integer",
-            unit="seconds",
-            values=(seconds,),
-        ),
-        Statistic(
-            name="disks.usage",
-            description="Disk usage, in bytes, per filesystem as JSON (guest)",
-            kind="gauge",
-            type="string",
-            unit="none",
-            values=(),
-        ),
-        _history("cpu.usage.history", "List of CPU usage history, sorted by date from newest to oldest"),
-        _history(
-            "memory.usage.history", "List of memory usage history, sorted by date from newest to oldest"
-        ),
-        _history(
-            "network.usage.history", "List of network usage history, sorted by date from newest to oldest"
+        _statistic("elapsed.time", "Elapsed VM runtime", "integer", "seconds", seconds, kind="counter"),
+        _statistic("disks.usage", "Disk usage, in bytes, per filesystem as JSON (guest)", "string", "none"),
+        *(
+            _statistic(
+                f"{name}.usage.history",
+                f"List of {what} usage history, sorted by date from newest to oldest",
+                "decimal",
+                "percent",
+            )
+            for name, what in (("cpu", "CPU"), ("memory", "memory"), ("network", "network"))
         ),
     )
 
@@ -140,25 +121,19 @@ def _wobble(backend: Backend, vm_id: str, percent: float) -> float:
     return min(max(percent * (1 + amplitude * dice), 0.0), 100.0)
 
 
+def _statistic(
+    name: str, description: str, type_name: str, unit: str, *values: float, kind: str = "gauge"
+) -> Statistic:
+    return Statistic(name=name, description=description, kind=kind, type=type_name, unit=unit, values=values)
+
+
 def _bytes(name: str, description: str, value: int) -> Statistic:
-    return Statistic(
-        name=name, description=description, kind="gauge", type="integer", unit="bytes", values=(value,)
-    )
+    return _statistic(name, description, "integer", "bytes", value)
 
 
-def _pages(name: str, description: str, count: int) -> Statistic:
-    return Statistic(
-        name=name, description=description, kind="gauge", type="integer", unit="none", values=(count,)
-    )
+def _count(name: str, description: str, value: int) -> Statistic:
+    return _statistic(name, description, "integer", "none", value)
 
 
 def _percent(name: str, description: str, value: float) -> Statistic:
-    return Statistic(
-        name=name, description=description, kind="gauge", type="decimal", unit="percent", values=(value,)
-    )
-
-
-def _history(name: str, description: str) -> Statistic:
-    return Statistic(
-        name=name, description=description, kind="gauge", type="decimal", unit="percent", values=()
-    )
+    return _statistic(name, description, "decimal", "percent", value)

@@ -397,8 +397,7 @@ DISK_ATTACHMENT = Shape(
     ),
 )
 DISK = Shape(
-    "disk",
-    (value("name", "id"), fixed("status", "ok"), reference("disk_profile", "diskprofiles", "profile")),
+    "disk", (value("name", "id"), fixed("status", "ok"), reference("disk_profile", "diskprofiles", "profile"))
 )
 NIC = Shape(
     "nic",

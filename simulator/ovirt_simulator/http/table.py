@@ -15,15 +15,7 @@ from werkzeug.routing import Map, Rule
 from ovirt_simulator.core.affinity_commands import Members
 from ovirt_simulator.http import commands, documents, records
 from ovirt_simulator.http import representations as shown
-from ovirt_simulator.http.bodies import (
-    boolean,
-    element,
-    id_of,
-    integer,
-    pairs,
-    text,
-    whole,
-)
+from ovirt_simulator.http.bodies import boolean, element, id_of, integer, pairs, text, whole
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.commands import acts, does
 from ovirt_simulator.http.fields import NAME, Shape, parent

@@ -90,11 +90,7 @@ class ExternalScheduler:
         return FilterReply(remaining, _complaints(reply))
 
     def run_cost_functions(
-        self,
-        factors: Sequence[tuple[str, int]],
-        hosts: Sequence[str],
-        vm: str,
-        properties: Mapping[str, str],
+        self, factors: Sequence[tuple[str, int]], hosts: Sequence[str], vm: str, properties: Mapping[str, str]
     ) -> WeightReply:
         """Ask for weights: triples carry their unit's name, pairs are summed up and final."""
         units = [list(entry) for entry in factors]

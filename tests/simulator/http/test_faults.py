@@ -91,8 +91,7 @@ def test_versions(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"),
-    [("abc-DEF_1", "abc-DEF_1"), ("a b/c:d", "abcd"), ("x" * 50, "x" * 36)],
+    ("given", "shown"), [("abc-DEF_1", "abc-DEF_1"), ("a b/c:d", "abcd"), ("x" * 50, "x" * 36)]
 )
 def test_the_correlation_id_is_cleaned_cut_and_echoed(server: Server, given: str, shown: str) -> None:
     by_header = request(f"{server.api_url}/vms/idle", headers={"Correlation-Id": given})

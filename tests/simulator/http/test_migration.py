@@ -23,11 +23,7 @@ def test_polled_to_the_end(engine: Engine, sdk: Connection) -> None:
         if vm.status == types.VmStatus.UP:
             break
         engine.advance(0.1)
-    assert list(dict.fromkeys(states)) == [
-        ("migrating", "host2"),
-        ("migrating", "host1"),
-        ("up", "host1"),
-    ]
+    assert list(dict.fromkeys(states)) == [("migrating", "host2"), ("migrating", "host1"), ("up", "host1")]
     events = system.events_service().list(search="correlation_id=move-1")
     assert [event.code for event in reversed(events)] == [62, 63]
     assert events[0].vm.name == "web2"

@@ -126,9 +126,7 @@ ROWS = {
     "no other host": Row("single", 400, NO_HOSTS),
     "memory": Row("huge", 409, FILTERED.format(filter="Memory", reason="*")),
     "affinity": Row(
-        "apart",
-        409,
-        FILTERED.format(filter="VmAffinityGroups", reason="it matched negative affinity rules "),
+        "apart", 409, FILTERED.format(filter="VmAffinityGroups", reason="it matched negative affinity rules ")
     ),
     "VDSM refuses": Row(
         "v1", 400, "[Cannot migrate VM. VDSM refused the command.]", to("h2"), refused_by_vdsm
@@ -193,10 +191,7 @@ def test_only_the_external_scheduler_refuses() -> None:
     """Validation never asks it: the refusal comes late, with its reasons left behind."""
     constrained = replace(
         WORLD,
-        clusters=(
-            cluster(scheduling_policy=SchedulingPolicy(filters=("NoHost",))),
-            *WORLD.clusters[1:],
-        ),
+        clusters=(cluster(scheduling_policy=SchedulingPolicy(filters=("NoHost",))), *WORLD.clusters[1:]),
     )
     with RefusingProxy("NoHost") as proxy:
         engine = Engine.from_snapshot(

@@ -31,11 +31,7 @@ NEWER = {
         "vm/link[checkpoints]",
         "vm/link[mediateddevices]",
     },
-    "hosts": {
-        "host/link[cpuunits]",
-        "host/ovn_configured",
-        "host/reinstallation_required",
-    },
+    "hosts": {"host/link[cpuunits]", "host/ovn_configured", "host/reinstallation_required"},
     "clusters": {
         "cluster/bios_type",
         "cluster/data_center",
@@ -61,9 +57,7 @@ LEFT_OUT = {
     "vnicprofiles": "vnic_profile/network_filter",
 }
 #: What only some of them have, and none of this state.
-OF_OTHERS = {
-    "vms": {"vm/stop_time", "vm/start_time"},
-}
+OF_OTHERS = {"vms": {"vm/stop_time", "vm/start_time"}}
 
 
 def paths(root: etree._Element) -> set[str]:

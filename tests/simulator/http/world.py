@@ -6,15 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement.model import (
-    DataCenter,
-    Disk,
-    Network,
-    Nic,
-    Snapshot,
-    Vm,
-    VnicProfile,
-)
+from ovirt_placement.model import DataCenter, Disk, Network, Nic, Snapshot, Vm, VnicProfile
 from tests import builders
 from tests.builders import APART, DISABLED, SOFT_TOGETHER, TOGETHER, cluster, group, host, label, snapshot
 

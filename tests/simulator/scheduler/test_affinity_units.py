@@ -134,8 +134,7 @@ def test_ranks_of_several_vms_by_their_hosts_add_up() -> None:
         )
 
     compare(
-        weights.vm_to_host,
-        lambda state, vms, hosts: added(hosts, [of_vm(state, vm, hosts) for vm in vms]),
+        weights.vm_to_host, lambda state, vms, hosts: added(hosts, [of_vm(state, vm, hosts) for vm in vms])
     )
 
 

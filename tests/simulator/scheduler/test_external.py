@@ -60,8 +60,7 @@ def test_any_other_weight_is_malformed(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [b"", b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", http("<html>"), http("no XML at all")],
+    "answer", [b"", b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", http("<html>"), http("no XML at all")]
 )
 def test_what_is_no_xml_rpc_is_no_answer(answer: bytes) -> None:
     with answering(answer) as url, pytest.raises(Unreachable):

@@ -113,12 +113,7 @@ def test_enforcement_repairs_one_vm_a_minute() -> None:
 
 def test_enforcement_goes_on_in_a_cluster_that_is_being_upgraded() -> None:
     engine = engines.engine(
-        host("h1"),
-        host("h2"),
-        vm("a", "h1"),
-        vm("b", "h1"),
-        group("apart", APART, "a b"),
-        settings=ENFORCING,
+        host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("apart", APART, "a b"), settings=ENFORCING
     )
     engine.policies.update_cluster("cluster1", policy_name="cluster_maintenance")
     engine.upgrades.start("cluster1")

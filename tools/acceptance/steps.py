@@ -1,46 +1,25 @@
-"""Tries this release on an engine, by its address, with objects of its own that are removed at the end.
-
-`make test-engine URL=https://ENGINE/ovirt-engine/api USER=admin@internal` (docs/acceptance.md). It runs our
-commands as an administrator does, and changes nothing whose name does not begin with its prefix, but for the
-host that `--maintenance` names.
-"""
+"""The steps of a trial: each does what an administrator does, and says what came of it."""
 
 from __future__ import annotations
 
-import argparse
-import getpass
 import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import ovirtsdk4
 from ovirtsdk4 import types
 
 from ovirt_placement.answers.setup.units import usual_units
-from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_placement.engine.writing.policies import read_units
-from ovirt_service.arguments import Parser
-from ovirt_service.errors import UserError
+from tools.acceptance.trial import ENFORCER, PLACEMENT, Failed, Skipped, Trial
 
-_PLACEMENT, _ENFORCER = "ovirt-placement", "ovirt-enforcer"
-_PATIENCE_SECONDS = 180.0
-_PAUSE_SECONDS = 1.0
 _VM_BYTES = 256 << 20
-_KINDS = {
+KINDS = {
     "reader": "with the role ReadOnlyAdmin",
     "owner": "with a role on a VM alone",
     "nobody": "without a role",
@@ -49,106 +28,6 @@ _KINDS = {
 _MAY_NOT = {"reader": "may not change affinity groups", "owner": "ReadOnlyAdmin", "nobody": "ReadOnlyAdmin"}
 
 Step = Callable[["Trial"], str]
-
-
-class Skipped(Exception):
-    """The engine, or the command line, lacks what this step needs; the text says what."""
-
-
-class Failed(Exception):
-    """The engine or we did something else than was to be expected."""
-
-
-@dataclass
-class Trial:
-    """An engine, and what was made there so far."""
-
-    connection: EngineConnection
-    options: argparse.Namespace
-    folder: Path
-    cluster: str = ""
-    #: Names of the VMs to use, which may be started, stopped and migrated.
-    vms: list[str] = field(default_factory=list)
-    #: What removes what was made, the latest last, with its name.
-    undo: list[tuple[str, Callable[[], object]]] = field(default_factory=list)
-
-    @property
-    def prefix(self) -> str:
-        return str(self.options.prefix)
-
-    def config(self, user: str, password_file: str | None) -> Path:
-        """A configuration for a user; inventory and store are of this trial."""
-        options, file = self.options, self.folder / f"{user.partition('@')[0]}.toml"
-        lines = [f"[engine]\nurl = {json.dumps(options.url)}\nusername = {json.dumps(user)}"]
-        lines += [f"password_file = {json.dumps(password_file)}"] if password_file else []
-        lines += [f"ca_file = {json.dumps(options.ca_file)}"] if options.ca_file else []
-        lines += ["insecure = true"] if options.insecure else []
-        lines += [
-            f'[inventory]\ndirectory = "{self.folder}/run"\n[store]\nurl = "sqlite:///{self.folder}/store"'
-        ]
-        file.write_text("\n".join(lines) + "\n")
-        return file
-
-    def run(self, command: str, *words: str, config: Path | None = None) -> tuple[int, str, str]:
-        """Run a command of ours; return its status, what it printed, and its complaints."""
-        named = config or self.config(self.options.user, self.options.password_file)
-        done = subprocess.run(
-            [Path(sys.executable).with_name(command), *words, "--config", named],
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE_SECONDS,
-            check=False,
-            start_new_session=True,  # who stops the trial stops no command half-way
-        )
-        return done.returncode, done.stdout, done.stderr
-
-    def succeed(self, *words: str, statuses: tuple[int, ...] = (0,)) -> str:
-        status, out, err = self.run(_PLACEMENT, *words)
-        if status not in statuses:
-            raise Failed(f"ovirt-placement {' '.join(words)} ended with {status}: {(err or out).strip()}")
-        return out
-
-    @contextmanager
-    def system(self) -> Iterator[Any]:
-        with self.connection.session() as sdk:
-            yield sdk.system_service()
-
-    def vm(self, name: str) -> Any:
-        """A VM as the engine has it."""
-        found = [one for one in read_snapshot(self.connection).vms if one.name == name]
-        if not found:
-            raise Failed(f"VM {name} is gone")
-        return found[0]
-
-    def host_of(self, name: str) -> str | None:
-        snapshot = read_snapshot(self.connection)
-        host = next(vm.host for vm in snapshot.vms if vm.name == name)
-        return None if host is None else snapshot.host_by_id[host].name
-
-    def act(self, name: str, act: Callable[[Any], object]) -> None:
-        """Have the engine do something with a VM."""
-        vm = self.vm(name).id
-        with self.system() as system:
-            act(system.vms_service().vm_service(vm))
-
-    def until(self, condition: Callable[[], bool], what: str) -> None:
-        ends = time.monotonic() + _PATIENCE_SECONDS
-        while not condition():
-            if time.monotonic() > ends:
-                raise Failed(f"{what} did not come within {_PATIENCE_SECONDS:.0f} s")
-            time.sleep(_PAUSE_SECONDS)
-
-    def group(self, name: str, *words: str) -> None:
-        """Add an affinity group of ours."""
-        self.undo.append((f"affinity group {name}", lambda: self._remove_group(name)))
-        self.succeed("groups", "add", name, "--cluster", self.cluster, *words)
-
-    def _remove_group(self, name: str) -> None:
-        if any(group.name == name for group in read_snapshot(self.connection).affinity_groups):
-            self.succeed("groups", "remove", name)
-
-
-# -- the steps
 
 
 def log_in(trial: Trial) -> str:
@@ -288,7 +167,7 @@ def start_by_filter(trial: Trial) -> str:
             trial.until(partial(_is_up, trial, name), f"{name} up")
     if trial.host_of(one) == trial.host_of(other):
         raise Failed(f"{one} and {other} both run on {trial.host_of(one)}, though they must be apart")
-    refused = trial.run(_PLACEMENT, "why", other, str(trial.host_of(one)))[1]
+    refused = trial.run(PLACEMENT, "why", other, str(trial.host_of(one)))[1]
     if f"{trial.prefix}apart" not in refused:
         raise Failed(f"why {other} does not name the group: {refused.strip()}")
     return f"{one} on {trial.host_of(one)}, {other} on {trial.host_of(other)}; why names the group"
@@ -317,13 +196,13 @@ def violation(trial: Trial) -> str:
     one, other = _two_vms(trial)
     if None in (trial.host_of(one), trial.host_of(other)):
         raise Skipped("the two VMs do not run")
-    trial._remove_group(f"{trial.prefix}apart")
+    trial.remove_group(f"{trial.prefix}apart")
     name = f"{trial.prefix}together"
     trial.group(name, "--vms-rule", "positive", "--vms-enforcing", "--vm", one, "--vm", other)
     found = trial.succeed("violations", "--cluster", trial.cluster, "--group", name, statuses=(0, 1))
     if name not in found and trial.host_of(one) != trial.host_of(other):
         raise Failed(f"violations does not name {name}: {found.strip()}")
-    status, planned, complaint = trial.run(_ENFORCER, "plan", "--cluster", trial.cluster, "--json")
+    status, planned, complaint = trial.run(ENFORCER, "plan", "--cluster", trial.cluster, "--json")
     if status not in (0, 3, 4):
         raise Failed(f"ovirt-enforcer plan ended with {status}: {complaint.strip()}")
     moves = [step for step in _steps(json.loads(planned)) if step[0] in (one, other)]
@@ -335,7 +214,7 @@ def violation(trial: Trial) -> str:
             trial.until(partial(_is_on, trial, vm, target), f"{vm} on {target}")
     trial.until(lambda: trial.host_of(one) == trial.host_of(other), f"{one} and {other} together")
     trial.until(
-        lambda: trial.run(_PLACEMENT, "violations", "--cluster", trial.cluster, "--group", name)[0] == 0,
+        lambda: trial.run(PLACEMENT, "violations", "--cluster", trial.cluster, "--group", name)[0] == 0,
         "a state without the violation",
     )
     return f"repaired by {', '.join(f'{vm} to {target}' for vm, target in moves) or 'the engine itself'}"
@@ -374,7 +253,7 @@ def maintenance(trial: Trial) -> str:
         trial.until(lambda: status() == "up", f"host {wanted} up")
 
     trial.undo.append((f"host {wanted} in maintenance", activate))
-    preview = trial.run(_ENFORCER, "maintenance", "plan", wanted)
+    preview = trial.run(ENFORCER, "maintenance", "plan", wanted)
     with trial.system() as system:
         system.hosts_service().host_service(host.id).deactivate(reason=f"{trial.prefix}trial")
     trial.until(lambda: status() == "maintenance", f"host {wanted} in maintenance")
@@ -394,19 +273,19 @@ def events(trial: Trial) -> str:
 
 def rights(trial: Trial) -> str:
     found = []
-    for kind in _KINDS:
+    for kind in KINDS:
         given = getattr(trial.options, kind)
         if not given:
             found.append(f"{kind}: skipped, --{kind} names no user")
             continue
         user, _, file = given.partition(":")
         config = trial.config(user, file or trial.options.password_file)
-        status, _, complaint = trial.run(_PLACEMENT, "violations", config=config)
+        status, _, complaint = trial.run(PLACEMENT, "violations", config=config)
         if kind == "reader":
             if status not in (0, 1):
                 raise Failed(f"{user} does not read: {complaint.strip()}")
             words = ("groups", "add", f"{trial.prefix}no", "--cluster", trial.cluster, "--vm", trial.vms[0])
-            status, _, complaint = trial.run(_PLACEMENT, *words, config=config)
+            status, _, complaint = trial.run(PLACEMENT, *words, config=config)
         if status == 0 or _MAY_NOT[kind] not in complaint:
             raise Failed(f"{kind} {user} is not refused in the right words: {complaint.strip()}")
         found.append(f"{kind} {user}: refused with the reason")
@@ -443,103 +322,3 @@ STEPS: tuple[tuple[str, str, Step], ...] = (
     ("events", "adds an event, and reads it", events),
     ("rights", "asks as the users that --reader, --owner and --nobody name", rights),
 )
-
-
-def announce(options: argparse.Namespace) -> None:
-    print(f"On {options.url}, as {options.user}, this:")
-    for name, what, _ in STEPS:
-        print(f"  {name}: {what}")
-    print(f"All that it makes has a name that begins with {options.prefix}, and is removed at the end,")
-    print("also when it is stopped.")
-
-
-def remove_all(trial: Trial) -> int:
-    """Remove what was made, the latest first; what fails is named."""
-    left = 0
-    while trial.undo:
-        name, undo = trial.undo.pop()
-        try:
-            undo()
-        except (UserError, ovirtsdk4.Error, Failed) as error:
-            left += 1
-            print(f"NOT REMOVED: {name}: {error}")
-    return left
-
-
-def attempt(trial: Trial) -> int:
-    """Take all steps; how many failed."""
-    failed = 0
-    for name, _, step in STEPS:
-        try:
-            print(f"passed   {name}: {step(trial)}", flush=True)
-        except Skipped as reason:
-            print(f"skipped  {name}: {reason}", flush=True)
-        except (Failed, UserError, ovirtsdk4.Error, subprocess.TimeoutExpired) as error:
-            failed += 1
-            print(f"FAILED   {name}: {error}", flush=True)
-            if step in (log_in, read_state):
-                break
-    return failed
-
-
-def _stop_here(number: int, frame: object) -> None:
-    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(one, signal.SIG_IGN)  # what was made is removed first
-    raise KeyboardInterrupt(signal.Signals(number).name)
-
-
-def parsed(words: list[str] | None) -> argparse.Namespace:
-    parser = Parser(prog="make test-engine", description=__doc__)
-    parser.add_argument("--url", required=True, help="the API's address; it ends in /ovirt-engine/api")
-    parser.add_argument("--user", required=True, help="who tries, as admin@internal: a SuperUser")
-    parser.add_argument("--password-file", metavar="FILE", help="else $OVIRT_PASSWORD, else it is asked for")
-    parser.add_argument("--ca-file", metavar="FILE", help="the CA that signed the engine's certificate")
-    parser.add_argument("--insecure", action="store_true", help="do not check the engine's certificate")
-    parser.add_argument("--cluster", help="where VMs are started; else the first one with a host that is up")
-    parser.add_argument("--vm", nargs="+", help="two VMs that may be started, stopped and migrated")
-    parser.add_argument("--maintenance", metavar="HOST", help="a host that may be put into maintenance")
-    for kind, what in _KINDS.items():
-        text = f"a user {what}, and a file with the password"
-        parser.add_argument(f"--{kind}", metavar="USER:FILE", help=text)
-    parser.add_argument("--prefix", default="placement-trial-", help="what names of what it makes begin with")
-    parser.add_argument("--yes", action="store_true", help="do not ask before it begins")
-    return parser.parse_args(words)
-
-
-def main(words: list[str] | None = None) -> int:
-    """Exit status: 0 if no step failed and nothing is left, else 1; 2 if it did not begin; 130 if stopped."""
-    options = parsed(words)
-    announce(options)
-    if not options.yes and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
-        return 2
-    if not options.password_file and not os.environ.get("OVIRT_PASSWORD"):
-        os.environ["OVIRT_PASSWORD"] = getpass.getpass(f"Password of {options.user}: ")
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _stop_here)
-    settings = EngineSettings(
-        url=options.url,
-        username=options.user,
-        password_file=Path(options.password_file) if options.password_file else None,
-        ca_file=Path(options.ca_file) if options.ca_file else None,
-        insecure=options.insecure,
-    )
-    stopped, failed = False, 0
-    with tempfile.TemporaryDirectory() as folder, connect(settings) as connection:
-        trial = Trial(connection, options, Path(folder))
-        left = 0
-        try:
-            failed = attempt(trial)
-        except KeyboardInterrupt as reason:
-            stopped = True
-            print(f"stopped by {reason or 'the keyboard'}: what was made is removed")
-        finally:
-            left = remove_all(trial)
-    print(f"{failed} failed, {left} left behind")
-    return 130 if stopped else int(bool(failed or left))
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except UserError as error:
-        sys.exit(f"make test-engine: {error}")

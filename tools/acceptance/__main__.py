@@ -1,0 +1,126 @@
+"""Tries this release on an engine, by its address, with objects of its own that are removed at the end.
+
+`make test-engine URL=https://ENGINE/ovirt-engine/api USER=admin@internal` (docs/acceptance.md). It runs our
+commands as an administrator does, and changes nothing whose name does not begin with its prefix, but for the
+host that `--maintenance` names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import ovirtsdk4
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import connect
+from ovirt_service.arguments import Parser
+from ovirt_service.errors import UserError
+from tools.acceptance.steps import KINDS, STEPS, log_in, read_state
+from tools.acceptance.trial import Failed, Skipped, Trial
+
+
+def announce(options: argparse.Namespace) -> None:
+    print(f"On {options.url}, as {options.user}, this:")
+    for name, what, _ in STEPS:
+        print(f"  {name}: {what}")
+    print(f"All that it makes has a name that begins with {options.prefix}, and is removed at the end,")
+    print("also when it is stopped.")
+
+
+def remove_all(trial: Trial) -> int:
+    """Remove what was made, the latest first; what fails is named."""
+    left = 0
+    while trial.undo:
+        name, undo = trial.undo.pop()
+        try:
+            undo()
+        except (UserError, ovirtsdk4.Error, Failed) as error:
+            left += 1
+            print(f"NOT REMOVED: {name}: {error}")
+    return left
+
+
+def attempt(trial: Trial) -> int:
+    """Take all steps; how many failed."""
+    failed = 0
+    for name, _, step in STEPS:
+        try:
+            print(f"passed   {name}: {step(trial)}", flush=True)
+        except Skipped as reason:
+            print(f"skipped  {name}: {reason}", flush=True)
+        except (Failed, UserError, ovirtsdk4.Error, subprocess.TimeoutExpired) as error:
+            failed += 1
+            print(f"FAILED   {name}: {error}", flush=True)
+            if step in (log_in, read_state):
+                break
+    return failed
+
+
+def _stop_here(number: int, frame: object) -> None:
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(one, signal.SIG_IGN)  # what was made is removed first
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def parsed(words: list[str] | None) -> argparse.Namespace:
+    parser = Parser(prog="make test-engine", description=__doc__)
+    parser.add_argument("--url", required=True, help="the API's address; it ends in /ovirt-engine/api")
+    parser.add_argument("--user", required=True, help="who tries, as admin@internal: a SuperUser")
+    parser.add_argument("--password-file", metavar="FILE", help="else $OVIRT_PASSWORD, else it is asked for")
+    parser.add_argument("--ca-file", metavar="FILE", help="the CA that signed the engine's certificate")
+    parser.add_argument("--insecure", action="store_true", help="do not check the engine's certificate")
+    parser.add_argument("--cluster", help="where VMs are started; else the first one with a host that is up")
+    parser.add_argument("--vm", nargs="+", help="two VMs that may be started, stopped and migrated")
+    parser.add_argument("--maintenance", metavar="HOST", help="a host that may be put into maintenance")
+    for kind, what in KINDS.items():
+        text = f"a user {what}, and a file with the password"
+        parser.add_argument(f"--{kind}", metavar="USER:FILE", help=text)
+    parser.add_argument("--prefix", default="placement-trial-", help="what names of what it makes begin with")
+    parser.add_argument("--yes", action="store_true", help="do not ask before it begins")
+    return parser.parse_args(words)
+
+
+def main(words: list[str] | None = None) -> int:
+    """Exit status: 0 if no step failed and nothing is left, else 1; 2 if it did not begin; 130 if stopped."""
+    options = parsed(words)
+    announce(options)
+    if not options.yes and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
+        return 2
+    if not options.password_file and not os.environ.get("OVIRT_PASSWORD"):
+        os.environ["OVIRT_PASSWORD"] = getpass.getpass(f"Password of {options.user}: ")
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _stop_here)
+    settings = EngineSettings(
+        url=options.url,
+        username=options.user,
+        password_file=Path(options.password_file) if options.password_file else None,
+        ca_file=Path(options.ca_file) if options.ca_file else None,
+        insecure=options.insecure,
+    )
+    stopped, failed = False, 0
+    with tempfile.TemporaryDirectory() as folder, connect(settings) as connection:
+        trial = Trial(connection, options, Path(folder))
+        left = 0
+        try:
+            failed = attempt(trial)
+        except KeyboardInterrupt as reason:
+            stopped = True
+            print(f"stopped by {reason or 'the keyboard'}: what was made is removed")
+        finally:
+            left = remove_all(trial)
+    print(f"{failed} failed, {left} left behind")
+    return 130 if stopped else int(bool(failed or left))
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except UserError as error:
+        sys.exit(f"make test-engine: {error}")
