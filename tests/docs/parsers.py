@@ -9,6 +9,7 @@ from ovirt_enforcer.cli import main as enforcer
 from ovirt_placement.cli import main as placement
 from ovirt_placement_web import cli as web
 from ovirt_scheduler_proxy import cli as proxy
+from ovirt_simulator import cli as simulator
 
 PARSERS: dict[str, argparse.ArgumentParser] = {
     module.COMMAND: module._parser() for module in (placement, enforcer, web, proxy, simulator)

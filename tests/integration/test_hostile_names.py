@@ -18,7 +18,7 @@ import ovirt_enforcer.cli.main
 import ovirt_placement.cli.main
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_scheduler_proxy import cli as proxy
-from ovirt_simulator import cli
+from ovirt_simulator import cli as simulator
 from tests.builders import APART, TOGETHER, cluster, group, host, label, snapshot, vm
 from tests.enforcer.actions import bench as benches
 from tests.enforcer.actions.bench import Bench
@@ -34,7 +34,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "ovirt-placement": ovirt_placement.cli.main.main,
     "ovirt-enforcer": ovirt_enforcer.cli.main.main,
     "ovirt-scheduler-proxy": proxy.main,
-    "ovirt-simulator": cli.main,
+    "ovirt-simulator": simulator.main,
 }
 
 #: Those that answer for a state file, and those that need an engine or a store; all but the services.

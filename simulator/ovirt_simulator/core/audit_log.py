@@ -148,9 +148,14 @@ class AuditLog:
         return event
 
     def visible(self) -> tuple[Event, ...]:
-        """What a list shows now: newest id first."""
+        """What a list shows now: newest id first, without dismissed events."""
         now = self._timeline.now
-        return tuple(event for event in reversed(self._events.values()) if event.visible <= now)
+        return tuple(
+            event for event in reversed(self._events.values()) if event.visible <= now and not event.dismissed
+        )
+
+    def dismiss(self, event_id: int) -> None:
+        self._events[event_id] = replace(self._events[event_id], dismissed=True)
 
     def find_external(self, origin: str, custom_id: int) -> Event | None:
         """Find the external event with this origin and custom id."""

@@ -207,6 +207,8 @@ class Event(Record, frozen=True):
     custom_id: int = -1
     custom_data: str | None = None
     flood_rate: int = 0
+    #: Lists leave it out; its custom id is taken all the same.
+    dismissed: bool = False
     user: Reference | None = None
     vm: Reference | None = None
     host: Reference | None = None

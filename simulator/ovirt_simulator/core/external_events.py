@@ -109,6 +109,11 @@ class EventCommands(Commands):
             "data_center": _reference(self._state.data_centers, event.data_center),
         }
 
+    @locked
+    def remove(self, event_id: str, *, caller: Caller = ADMIN) -> None:
+        """Dismiss an event that shows; no event reports it."""
+        self._backend.audit_log.dismiss(int(event_id))
+
     def _check(self, event: ExternalEvent) -> None:
         if event.origin.lower() == "ovirt":
             raise rejections.bad_parameters(

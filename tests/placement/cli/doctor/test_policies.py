@@ -92,7 +92,7 @@ def test_event_reports_the_engine_once_a_day(starting: Starting) -> None:
         assert text.startswith("cluster blue: soft rules of the groups near mean nothing")
         (event,) = (event for event in live.engine.queries.events() if event.origin == "ovirt-placement")
         findings(live, "--event")
-        live.engine.events.remove(event.id)
+        live.engine.events.remove(str(event.id))
         findings(live, "--event")  # nor again after it was dismissed
         assert reported(live.engine) == []
         live.engine.advance(24 * 3600)
