@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
@@ -79,8 +79,8 @@ class Subcommand(NamedTuple):
     module: str
     #: Its line in the help of the command.
     summary: str
-    #: The function of the module that adds it, called with what subcommands are added to, and the summary.
-    add: str = "add_parser"
+    #: What adds it, or its name in the module; called with what subcommands are added to, and the summary.
+    add: str | Callable[[argparse._SubParsersAction[argparse.ArgumentParser], str], object] = "add_parser"
 
 
 def add_subcommands(
@@ -96,7 +96,8 @@ def add_subcommands(
     first = next((word for word in given or () if not word.startswith("-")), "")
     if given is None or first in known:
         for each in known.values() if given is None else (known[first],):
-            getattr(import_module(each.module), each.add)(subparsers, each.summary)
+            add = getattr(import_module(each.module), each.add) if isinstance(each.add, str) else each.add
+            add(subparsers, each.summary)
     else:
         for name, each in known.items():
             subparsers.add_parser(name, help=each.summary)

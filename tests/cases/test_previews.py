@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.groups.foreseen import foreseen
 from ovirt_placement.answers.placement import where
-from ovirt_placement.answers.what_if import lines, measures
+from ovirt_placement.answers.preview import changed_groups, preview
+from ovirt_placement.answers.what_if import WhatIfDocument, lines, measures
 from ovirt_placement.forecast.outlook import find_barred
-from ovirt_placement.model import AffinityGroup, SchedulingPolicy, state_file
+from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot, state_file
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.memory import Believed, believed
@@ -49,9 +49,14 @@ def test_a_vm_that_is_down_and_could_start_nowhere_any_more_is_named() -> None:
         vm_labels=(),
         host_labels=(),
     )
-    found = foreseen(before, [], [apart], [], repair=frozenset({Repair.HARD}), deadline=NEVER)
+    found = _previewed(before, apart)
     assert "  db-2, which is down, could start on no host any more" in list(lines(found))
     assert measures(found)["unplaced"] == 1
+
+
+def _previewed(state: Snapshot, group: AffinityGroup) -> WhatIfDocument:
+    change = changed_groups(state, (), [group])
+    return preview(state, change, repair=frozenset({Repair.HARD}), deadline=NEVER)
 
 
 def test_what_there_was_no_time_for_is_not_called_startable() -> None:
@@ -85,7 +90,8 @@ def test_where_ranks_by_no_unit_that_the_policy_is_known_to_lack() -> None:
 def test_a_preview_says_what_the_engine_has_not_counted_yet() -> None:
     parts = host("h1", memory_uncounted=True), host("h2"), vm("a", "h1"), vm("b", "h1")
     apart = group("g", APART, "a b")
-    found = foreseen(snapshot(*parts), [], [apart], [], repair=frozenset({Repair.HARD}), deadline=NEVER)
+    state = snapshot(*parts)
+    found = _previewed(state, apart)
     (line,) = (one for one in lines(found) if "foreseen" in one)
     assert line.startswith(
         "  not known yet, and no migrations are foreseen: the engine has not counted the memory"

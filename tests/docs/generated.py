@@ -7,7 +7,15 @@ from functools import partial
 from pathlib import Path
 
 from release import changelog
-from tests.docs import command_pages, configuration_page, dashboards, events_page, json_schema, metrics_page
+from tests.docs import (
+    ansible_modules,
+    command_pages,
+    configuration_page,
+    dashboards,
+    events_page,
+    json_schema,
+    metrics_page,
+)
 from tests.paths import CHECKOUT
 
 PACKAGING = CHECKOUT / "packaging"
@@ -31,6 +39,10 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     **{
         PACKAGING / "monitoring" / "dashboards" / name: partial(str, text)
         for name, text in dashboards.dashboards().items()
+    },
+    **{
+        PACKAGING / "ansible" / "plugins" / "modules" / f"{name}.py": partial(str, text)
+        for name, text in ansible_modules.modules().items()
     },
     **{folder_of(name) / "man" / f"{name}.1": partial(command_pages.man_page, name) for name in COMMANDS},
     **{

@@ -12,7 +12,7 @@ from ovirt_enforcer.cli.history import PlanDecided, UserActionDone
 from ovirt_enforcer.history import WhyNot
 from ovirt_enforcer.plans import PlansBack, RoomFound
 from ovirt_enforcer.policy_simulation.simulation import Simulations
-from ovirt_placement.answers import catalogue
+from ovirt_placement.answers import question
 from ovirt_placement.answers.plans.maintenance import MaintenancePlans
 from ovirt_placement.answers.plans.plan import Plans
 from ovirt_placement.store.approvals import WaitingPlan
@@ -39,9 +39,9 @@ OTHERS = (
 
 
 def schema() -> dict[str, Any]:
-    """As `catalogue.schema`, with the lists that the enforcer prints."""
-    found = catalogue.schema(OTHERS)
-    for kind in _records((*catalogue.DOCUMENTS, *OTHERS)):
+    """As `question.schema`, with the lists that the enforcer prints."""
+    found = question.schema(OTHERS)
+    for kind in _records((*question.documents(), *OTHERS)):
         _describe(found["$defs"].get(kind.__name__, {}), kind)
     found["title"] = "What ovirt-placement, ovirt-enforcer and ovirt-scheduler-proxy print with --json"
     found["$defs"] |= {

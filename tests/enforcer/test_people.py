@@ -271,9 +271,9 @@ def test_the_enforcer_writes_them_to_its_log_and_to_the_audit_log_once(file: Pat
 def test_the_person_is_the_one_who_logged_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, sudo: str, name: str
 ) -> None:
-    from ovirt_placement.cli import login
+    from ovirt_placement.cli import changing
 
     (tmp_path / "loginuid").write_text(kernel)
-    monkeypatch.setattr(login, "_LOGIN", tmp_path / "loginuid")
+    monkeypatch.setattr(changing, "_LOGIN", tmp_path / "loginuid")
     monkeypatch.setenv("SUDO_USER", sudo)
-    assert login.login_name() == name
+    assert changing.login_name() == name

@@ -32,6 +32,13 @@ except SystemExit:
     pass
 sys.stderr.write("\\n" + " ".join(sys.modules))
 """
+#: Where each of these questions stands.
+ANSWERS = {
+    "status": "answers.status.health",
+    "why": "answers.placement",
+    "violations": "answers.violations",
+    "conflicts": "answers.conflicts",
+}
 #: What engines, stores, plans, the page and the proxy need.
 HEAVY = {
     "prometheus_client", "ovirtsdk4", "sqlalchemy", "ortools", "numpy", "pandas", "requests",
@@ -73,10 +80,11 @@ def test_a_subcommand_is_chosen_after_options_as_well(capsys: pytest.CaptureFixt
     assert "--fail-if-refused" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["status", "why", "violations", "conflicts"])
+@pytest.mark.parametrize("command", ANSWERS)
 def test_a_question_loads_no_other_and_no_database(command: str) -> None:
     found = loaded("ovirt-placement", command, "--help")
-    assert f"ovirt_placement.cli.{command}" in found
+    assert f"ovirt_placement.{ANSWERS[command]}" in found
+    assert f"ovirt_placement.{ANSWERS[command]}" in found
     assert "ovirt_placement.cli.snapshot" not in found
     assert not {"ovirtsdk4", "sqlalchemy", "ortools"} & found
 

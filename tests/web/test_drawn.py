@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.answers.placement import violations
+from ovirt_placement.answers.violations import violations
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.model import Pending, Snapshot
 from ovirt_placement_web.cluster_map import Drawn, cluster_map

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.user_tokens import NoRole, Refused
-from ovirt_placement_web.api_questions import QUESTIONS, Problem, Question
+from ovirt_placement_web.api_questions import Problem, Question, addresses
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import counted_address
 from ovirt_placement_web.openapi import description
@@ -21,7 +21,7 @@ from ovirt_service.errors import UserError
 
 
 def routes() -> list[BaseRoute]:
-    return [*(Route(one.path, _endpoint(one)) for one in QUESTIONS), Route("/openapi.json", _described)]
+    return [*(Route(one.path, _endpoint(one)) for one in addresses()), Route("/openapi.json", _described)]
 
 
 def _endpoint(question: Question) -> Callable[[Request], Awaitable[Response]]:

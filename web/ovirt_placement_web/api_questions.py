@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 from starlette.requests import Request
 
-from ovirt_placement.answers.conflicts import ConflictsDocument
+from ovirt_placement.answers import question as questions
 from ovirt_placement.answers.doctor.examination import DoctorDocument
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.groups.listing import GroupsListDocument
 from ovirt_placement.answers.ha_check import HaCheckDocument, all_together
-from ovirt_placement.answers.keys.compiled import KeysOfHostDocument, KeysOfVmDocument
 from ovirt_placement.answers.keys.listing import KeysListDocument
-from ovirt_placement.answers.placement import ViolationsDocument, WhereDocument, WhyDocument
 from ovirt_placement.answers.status.health import StatusDocument
 from ovirt_placement.model import Cluster
 from ovirt_placement_web.bounds import Refusal
@@ -97,9 +94,36 @@ def _doctor(site: Site, request: Request, view: View) -> DoctorDocument:
     return site.questions.examined[0]
 
 
-_CLUSTER = {"cluster": "only this cluster, by name or id"}
+def _words(question: questions.Question) -> dict[str, tuple[str, str]]:
+    """By key of the query, the parameter that names something by it, and what it means."""
+    return {
+        (parameter.option or f"--{name}")[2:]: (name, parameter.help or "")
+        for name, (parameter, _, _) in question.parameters.items()
+        if parameter.names is not None and not parameter.positional
+    }
 
-QUESTIONS: tuple[Question, ...] = (
+
+def _address(question: questions.Question, route: questions.Route) -> Question:
+    """An address that a question declares: `{name}` in it is its positional parameter."""
+    keys = _words(question)
+    subject = next((name for name, (one, _, _) in question.parameters.items() if one.positional), "")
+
+    def ask(site: Site, request: Request, view: View) -> msgspec.Struct:
+        words = {name: request.query_params.get(key) for key, (name, _) in keys.items()}
+        try:
+            if route.names is not None:
+                route.names.find(request.path_params["name"], view.snapshot, {})
+            words |= {subject: request.path_params.get("name")}
+            arguments = question.arguments(words, view.snapshot)
+        except UserError as error:
+            raise Refusal(404, str(error)) from None
+        return site.questions.answer(view, question, words, arguments)
+
+    answer = route.answer or get_type_hints(question.ask)["return"]
+    return Question(route.path, route.summary, answer, ask, {key: text for key, (_, text) in keys.items()})
+
+
+_OWN: tuple[Question, ...] = (
     Question(
         "/status",
         "the health in one word, and what it is made of",
@@ -108,64 +132,16 @@ QUESTIONS: tuple[Question, ...] = (
         {},
     ),
     Question(
-        "/violations",
-        "the rules that running VMs violate",
-        ViolationsDocument,
-        lambda site, request, view: site.questions.violations(view, cluster_asked(request, view)),
-        _CLUSTER,
-    ),
-    Question(
-        "/conflicts",
-        "groups and placement rules that cannot be satisfied together",
-        ConflictsDocument,
-        lambda site, request, view: site.questions.conflicts(view, cluster_asked(request, view)),
-        _CLUSTER,
-    ),
-    Question(
-        "/groups",
-        "affinity groups, and how they stand",
-        GroupsListDocument,
-        lambda site, request, view: site.questions.groups(view, cluster_asked(request, view)),
-        _CLUSTER,
-    ),
-    Question(
         "/ha-check",
         "whether highly available VMs survive failing hosts",
         HaCheckDocument,
         _ha_check,
-        {**_CLUSTER, "hosts": "only the failure of all these together, by name or id, with commas"},
+        {
+            "cluster": "only this cluster, by name or id",
+            "hosts": "only the failure of all these together, by name or id, with commas",
+        },
         required=("cluster",),
         dear=True,
-    ),
-    Question(
-        "/vms/{name}/why",
-        "which hosts may take a VM, and why not the others",
-        WhyDocument,
-        lambda site, request, view: site.questions.why(view, _found(request, "VM", view.snapshot.vms)),
-        {},
-    ),
-    Question(
-        "/vms/{name}/where",
-        "the hosts that may take a VM, from best to worst",
-        WhereDocument,
-        lambda site, request, view: site.questions.where(view, _found(request, "VM", view.snapshot.vms)),
-        {},
-    ),
-    Question(
-        "/vms/{name}/keys",
-        "the placement keys that have a say about a VM",
-        KeysOfVmDocument,
-        lambda site, request, view: site.questions.keys_of_vm(view, _found(request, "VM", view.snapshot.vms)),
-        {},
-    ),
-    Question(
-        "/hosts/{name}/keys",
-        "the placement keys of a host",
-        KeysOfHostDocument,
-        lambda site, request, view: site.questions.keys_of_host(
-            view, _found(request, "host", view.snapshot.hosts)
-        ),
-        {},
     ),
     Question(
         "/clusters/{name}/map",
@@ -194,3 +170,8 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question("/doctor", "what was not right when it was last examined", DoctorDocument, _doctor, {}),
 )
+
+
+def addresses() -> tuple[Question, ...]:
+    """What the page alone answers, or remembers for long, and what questions declare."""
+    return (*_OWN, *(_address(one, route) for one in questions.questions() for route in one.routes))

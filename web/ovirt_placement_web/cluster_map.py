@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.placement import ViolationsDocument
+from ovirt_placement.answers.violations import ViolationsDocument
 from ovirt_placement.lookups.differences import differing_in_pending, exchanged_vms, same_members
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.names import Named

@@ -10,6 +10,7 @@ from ovirt_placement.answers.keys import listing
 from ovirt_placement.answers.keys.compiled import key_levels
 from ovirt_placement.answers.keys.key import written, written_weight
 from ovirt_placement.answers.keys.listing import SetKey
+from ovirt_placement.answers.question import Table
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.placement_keys import NODE, SETTABLE
 from ovirt_placement.store.keys import KeyStore
@@ -45,9 +46,10 @@ def keys(site: Site, request: Request, view: View) -> Shown:
         error = str(failure)
     listed = () if answer is None else answer.keys
     may = _may(site, request, view)
+    table = listing.keys_table(answer) if answer else Table((), ())
     return "keys.html", {
-        "headers": listing.key_headers(answer) if answer else (),
-        "rows": list(zip(listing.key_rows(answer) if answer else (), map(_address, listed), strict=True)),
+        "headers": table.headers,
+        "rows": list(zip(table.rows, map(_address, listed), strict=True)),
         "error": error,
         "editable": [one for one in view.snapshot.clusters if one.id in may],
         "cluster_of": _cluster_of(view.snapshot, listed),

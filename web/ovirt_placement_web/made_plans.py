@@ -22,11 +22,10 @@ from ovirt_enforcer.plans import (
 from ovirt_enforcer.processes import in_process, planned_in_process, preload
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
-from ovirt_placement.answers.groups import foreseen as of_groups
-from ovirt_placement.answers.keys import foreseen as of_keys
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.reading import Document
+from ovirt_placement.answers.preview import changed_groups, changed_keys, preview
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.config import Config
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
@@ -102,14 +101,16 @@ class MadePlans:
         """What would come of changing groups, if what is configured is repaired. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
         repair = plan_options(settings).repair
-        change = (gone, meant, conflicts)
-        return in_process(of_groups.foreseen, snapshot, *change, repair=repair, seconds=_MOST_SECONDS)
+        change = changed_groups(snapshot, gone, meant, conflicts)
+        return in_process(preview, snapshot, change, repair=repair, seconds=_MOST_SECONDS)
 
     def keys_foreseen(self, snapshot: Snapshot, change: keys.KeyChange) -> WhatIfDocument:
         """What would come of changing placement keys, likewise. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
         repair = plan_options(settings).repair
-        return in_process(of_keys.foreseen, snapshot, change, (), repair=repair, seconds=_MOST_SECONDS)
+        return in_process(
+            preview, snapshot, changed_keys(snapshot, change), repair=repair, seconds=_MOST_SECONDS
+        )
 
     def maintenance(self, hosts: Sequence[str], stopped: Collection[str], back: Return) -> ClusterMaintenance:
         """What a rolling maintenance of hosts of one cluster would be now. Raises `UserError`."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement_web.api_questions import QUESTIONS, Problem, Question
+from ovirt_placement_web.api_questions import Problem, Question, addresses
 
 _REFUSALS = {
     "400": "a parameter is wrong",
@@ -24,7 +24,8 @@ _NUMBER = {"type": "integer", "minimum": 0, "maximum": 10**16 - 1}
 
 def description(root: str) -> dict[str, Any]:
     """The OpenAPI document; `root` is where the page is."""
-    types = [one.answer for one in QUESTIONS]
+    asked = addresses()
+    types = [one.answer for one in asked]
     _, components = msgspec.json.schema_components(
         [*types, Problem], ref_template="#/components/schemas/{name}"
     )
@@ -40,7 +41,7 @@ def description(root: str) -> dict[str, Any]:
         },
         "servers": [{"url": f"{root}/api/v1"}],
         "security": [{"engine": []}],
-        "paths": {one.path: {"get": _operation(one)} for one in QUESTIONS},
+        "paths": {one.path: {"get": _operation(one)} for one in asked},
         "components": {
             "schemas": components,
             "securitySchemes": {"engine": {"type": "http", "scheme": "bearer"}},

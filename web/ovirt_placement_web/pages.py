@@ -152,8 +152,7 @@ def vm(site: Site, request: Request, view: View) -> Shown:
         ],
         "groups": questions.groups(view, vm=one.id).groups,
         "violations": questions.violations(view, vm=one.id).violations,
-        "keys_headers": compiled.VM_HEADERS,
-        "keys": compiled.vm_rows(keys),
+        "keys": compiled.vm_table(keys),
         "keys_ignored": list(compiled.ignored_lines(keys)),
         "coming_to": [host_of(view.snapshot, each) for each in view.snapshot.pending_hosts.get(one.id, ())],
         "restart": [] if why.restart is None else _restart(one.name, why.restart),
@@ -172,8 +171,7 @@ def host(site: Site, request: Request, view: View) -> Shown:
         "vms": sorted(view.snapshot.vms_of_host.get(one.id, ()), key=lambda vm: vm.name),
         "groups": site.questions.groups(view, host=one.id).groups,
         "violations": site.questions.violations(view, host=one.id).violations,
-        "keys_headers": compiled.HOST_HEADERS,
-        "keys": compiled.host_rows(keys),
+        "keys": compiled.host_table(keys),
         "ratios": compiled.ratios_text(keys),
     }
 

@@ -17,9 +17,10 @@ from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, Momen
 from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, last_decisions
 from ovirt_placement.answers.decisions.record import record_of
 from ovirt_placement.answers.doctor.examination import DoctorDocument, doctor
-from ovirt_placement.answers.document import dated
+from ovirt_placement.answers.document import Document, dated
 from ovirt_placement.answers.groups.listing import GroupsListDocument, groups_list
 from ovirt_placement.answers.ha_check import Domains, HaCheckDocument, ha_check
+from ovirt_placement.answers.keys.change import StateWithKeys
 from ovirt_placement.answers.keys.compiled import (
     KeysOfHostDocument,
     KeysOfVmDocument,
@@ -28,18 +29,18 @@ from ovirt_placement.answers.keys.compiled import (
 )
 from ovirt_placement.answers.keys.listing import KeysListDocument, keys_list
 from ovirt_placement.answers.placement import (
-    ViolationsDocument,
     WhereDocument,
     WhyDocument,
-    violations,
     where,
     why,
 )
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
 from ovirt_placement.answers.plans.reading import leads_to
+from ovirt_placement.answers.question import Question, Reads
 from ovirt_placement.answers.status.enforcement import EnforcementRecord, enforcement
 from ovirt_placement.answers.status.health import StatusDocument, status
 from ovirt_placement.answers.status.proxy import of_machine
+from ovirt_placement.answers.violations import ViolationsDocument, violations
 from ovirt_placement.answers.what_if import WhatIfDocument, what_if
 from ovirt_placement.config import Config, reread
 from ovirt_placement.engine.connection.client import connect
@@ -127,6 +128,15 @@ class Questions:
             return status(view.parts, view.snapshot.clusters, mistakes, enforcer, proxy, names)
 
         return self._remembered.ask(view.number, "status", ask, _BRIEF_SECONDS)
+
+    def answer(
+        self, view: View, asked: Question, words: Mapping[str, str | None], arguments: Mapping[str, Any]
+    ) -> Document:
+        """What the library answers to a question with these words, which mean these arguments."""
+        keyed = asked.reads is Reads.KEYS
+        state = StateWithKeys(view.snapshot, {}) if keyed else view.snapshot
+        key = asked.name, *sorted((name, word) for name, word in words.items() if word is not None)
+        return self._ask(view, key, lambda: asked.ask(state, **arguments))
 
     def violations(
         self,
@@ -239,7 +249,7 @@ class Questions:
         def ask() -> KeysListDocument:
             nothing: tuple[SetKey, ...] = ()
             every = stored(KeyStore, self._config, KeyStore.all_keys, nothing)
-            return keys_list(view.snapshot, {KeyPlace.of(one.key): one for one in every})
+            return keys_list(StateWithKeys(view.snapshot, {KeyPlace.of(one.key): one for one in every}))
 
         return self._remembered.ask(view.number, "keys", ask, _BRIEF_SECONDS)
 

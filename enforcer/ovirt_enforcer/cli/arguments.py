@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from ovirt_enforcer.plans import Asked
 from ovirt_placement import config as configuration
-from ovirt_placement.cli import question
-from ovirt_placement.cli.question import PATIENCE_SECONDS
+from ovirt_placement.cli import asking
+from ovirt_placement.cli.asking import PATIENCE_SECONDS
 from ovirt_placement.model import state_file
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
@@ -18,8 +18,8 @@ _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def add_state(parser: argparse.ArgumentParser) -> None:
-    question.add_state(parser)
-    parser.set_defaults(stale=False, timeout=question.PATIENCE_SECONDS)
+    asking.add_state(parser)
+    parser.set_defaults(stale=False, timeout=asking.PATIENCE_SECONDS)
 
 
 def add_repair(parser: argparse.ArgumentParser) -> None:

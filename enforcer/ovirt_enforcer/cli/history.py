@@ -37,8 +37,8 @@ from ovirt_placement.answers.status import history
 from ovirt_placement.answers.status.enforcement import not_led
 from ovirt_placement.answers.status.history import named_cluster_of
 from ovirt_placement.cli.arguments import add_command, add_config, add_json
-from ovirt_placement.cli.question import PATIENCE_SECONDS, show, show_json
-from ovirt_placement.cli.store import opened, stored
+from ovirt_placement.cli.asking import PATIENCE_SECONDS, show, show_json
+from ovirt_placement.cli.changing import opened, stored
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record

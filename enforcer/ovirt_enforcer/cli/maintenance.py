@@ -39,9 +39,8 @@ from ovirt_placement.answers.plans.maintenance import (
     maintenance_text,
 )
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json, positive
-from ovirt_placement.cli.login import login_name
-from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
-from ovirt_placement.cli.store import opened, stored
+from ovirt_placement.cli.asking import PATIENCE_SECONDS, show_json
+from ovirt_placement.cli.changing import login_name, opened, stored
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions

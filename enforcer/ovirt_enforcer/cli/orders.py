@@ -19,9 +19,8 @@ from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.answers.plans.text import step_text, text
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
-from ovirt_placement.cli.login import login_name
-from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
-from ovirt_placement.cli.store import opened, stored
+from ovirt_placement.cli.asking import PATIENCE_SECONDS, show_json
+from ovirt_placement.cli.changing import login_name, opened, stored
 from ovirt_placement.config import Config
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan

@@ -13,9 +13,8 @@ from ovirt_placement import inventory
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.orders import PausesChangeDocument
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
-from ovirt_placement.cli.login import login_name
-from ovirt_placement.cli.question import show, show_json
-from ovirt_placement.cli.store import opened, stored
+from ovirt_placement.cli.asking import show, show_json
+from ovirt_placement.cli.changing import login_name, opened, stored
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Pause, PauseStore
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken

@@ -16,7 +16,7 @@ from ovirt_placement.answers.plans.plan import plans_record
 from ovirt_placement.answers.plans.text import steps_text
 from ovirt_placement.answers.plans.text import text as plan_text
 from ovirt_placement.cli.arguments import add_command, add_config, add_json
-from ovirt_placement.cli.question import add_cluster, clusters_of, read_state, show_json
+from ovirt_placement.cli.asking import add_cluster, clusters_of, read_state, show_json
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.planning.assignment import catalogue

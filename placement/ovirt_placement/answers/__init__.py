@@ -1,1 +1,23 @@
 """Answers to what administrators ask: data in, data out. Commands print them; pages may render them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+#: Where a question stands in the source: its name and its summary are literals, so that a list of all
+#: questions needs none of their modules, which take long to load.
+_DECLARED = re.compile(r'^@question\(\s*"([a-z -]+)",\s*"([^"\n]+)",', re.MULTILINE)
+
+
+@cache
+def summaries() -> Mapping[str, tuple[str, str]]:
+    """Of each question, by its name, the summary and the module."""
+    found = {}
+    for folder in map(Path, __path__):
+        for file in folder.rglob("*.py"):
+            for name, summary in _DECLARED.findall(file.read_text(encoding="utf-8")):
+                found[name] = summary, ".".join((__name__, *file.relative_to(folder).with_suffix("").parts))
+    return found

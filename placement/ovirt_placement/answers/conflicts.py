@@ -5,10 +5,22 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document, listed
+from ovirt_placement.answers.question import (
+    SOME_CLUSTERS,
+    VMS,
+    Names,
+    Parameter,
+    Route,
+    Shown,
+    Table,
+    question,
+)
+from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.names import Named, NamedGroup, named_groups, named_hosts, named_vms
 from ovirt_placement.model.record import Record
@@ -184,8 +196,6 @@ def remark(one: ContradictionFound) -> str:
 # -- Affinity groups that ask for opposite things, and hard rules that cannot all be satisfied together.
 
 
-CONFLICT_HEADERS = ("cluster", "conflict", "rules", "VMs", "hosts", "savable")
-
 _UNKNOWN = "not known whether they can be satisfied together"
 
 #: What a conflict of each type is, in words.
@@ -252,8 +262,39 @@ class ConflictsDocument(Document, frozen=True, kw_only=True, tag="conflicts"):
         return all(one.feasible is True and not one.conflicts and not one.unreserved for one in self.clusters)
 
 
+_GROUPS_AND_RULES = Names(
+    "affinity group or placement rule",
+    lambda snapshot, _: named_groups([*snapshot.group_by_id, *snapshot.rule_by_id], snapshot),
+)
+
+
+@question(
+    "conflicts",
+    "affinity groups and placement rules that cannot be satisfied together",
+    """\
+List conflicts among affinity groups, and test whether all hard groups, placement rules and placement keys
+of a cluster can be satisfied together; if not, name the smallest set that cannot. See docs/rules.md.
+The exit status is 1 if there is any conflict, or if the test could not be finished.
+""",
+    examples="""\
+  ovirt-placement conflicts --group web-apart
+""",
+    text=lambda answer, shown: _conflicts_text(answer, shown),
+    status=lambda answer, _: int(not answer.sound),
+    measured=Measured.NOTHING,
+    routes=(Route("/conflicts", "groups and placement rules that cannot be satisfied together"),),
+)
 def conflicts(
-    snapshot: Snapshot, clusters: Iterable[Cluster], *, vm: str | None = None, group: str | None = None
+    snapshot: Snapshot,
+    clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS],
+    *,
+    vm: Annotated[str | None, Parameter(help="only of this VM", metavar="VM", names=VMS)] = None,
+    group: Annotated[
+        str | None,
+        Parameter(
+            help="only of this affinity group or placement rule", metavar="GROUP", names=_GROUPS_AND_RULES
+        ),
+    ] = None,
 ) -> ConflictsDocument:
     """What is wrong in these clusters, or of it what concerns a VM and a group of these ids.
 
@@ -324,7 +365,16 @@ def _ids(named: Iterable[Named]) -> list[str]:
 # -- in words
 
 
-def conflict_rows(answer: ConflictsDocument) -> list[tuple[str, ...]]:
+def _conflicts_text(answer: ConflictsDocument, shown: Shown) -> Iterator[str | Table]:
+    if found := _conflict_rows(answer):
+        yield Table(found, ("cluster", "conflict", "rules", "VMs", "hosts", "savable"))
+    elif about := shown.words.get("vm") or shown.words.get("group"):
+        yield f"No conflict concerns {about}."
+    else:
+        yield "No affinity groups clash, and all hard rules can be satisfied together."
+
+
+def _conflict_rows(answer: ConflictsDocument) -> list[tuple[str, ...]]:
     """In words: cluster, conflict, groups, VMs, hosts, and whether the engine would save the groups."""
     return [(one.cluster.name, *row) for one in answer.clusters for row in _rows(one)]
 

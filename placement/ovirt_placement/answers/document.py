@@ -219,13 +219,6 @@ def find(word: str, wanted: str, items: Iterable[Item], snapshot: Snapshot | Non
     return found[0]
 
 
-def find_id(
-    word: str | None, wanted: str, items: Iterable[Item], snapshot: Snapshot | None = None
-) -> str | None:
-    """The id of what a word means; None without a word. Raises what `find` raises."""
-    return None if word is None else find(word, wanted, items, snapshot).id
-
-
 # -- How old an answer may be: what is known of the engine, of old if need be, and the date of an answer.
 
 

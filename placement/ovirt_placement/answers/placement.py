@@ -1,20 +1,32 @@
-"""Where a VM may run and why not elsewhere, when it restarts, and which rules running VMs violate."""
+"""Where a VM may run and why not elsewhere, from best to worst, and when it restarts."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Annotated
 
-from msgspec.structs import replace
-
-from ovirt_placement.answers.document import Document, Said, listed, said
-from ovirt_placement.answers.keys.key import HostKeys, host_keys
+from ovirt_placement.answers.document import Document, Said, listed, said, unit_names
+from ovirt_placement.answers.keys.key import KEY_UNITS, SCORE_HEADERS, HostKeys, host_keys, score_cells
+from ovirt_placement.answers.question import (
+    THE_VM,
+    VMS,
+    Folded,
+    Names,
+    Parameter,
+    Route,
+    Shown,
+    Table,
+    question,
+    too_many,
+)
+from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.names import (
     Named,
     NamedGroup,
     named_cluster,
     named_group,
-    named_groups,
     named_host,
     named_vm,
     named_vms,
@@ -23,14 +35,13 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.failover.restart_order import restart_order
 from ovirt_placement.rules.listed import LISTED, NO_UNITS, those_in_force
-from ovirt_placement.rules.placement_rules.in_force import is_in_force, not_known_yet
+from ovirt_placement.rules.placement_rules.in_force import is_in_force
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.rules.placement_rules.restart_after import KIND
 from ovirt_placement.rules.placement_rules.restart_order import not_waiting, restart_orders
 from ovirt_placement.rules.rule import UnitKind
 from ovirt_placement.rules.scheduling.judging import HostJudgement, judge
 from ovirt_placement.rules.scheduling.ranking import Ranked, order
-from ovirt_placement.rules.violations import Violation, find_violations
 
 # -- When a VM restarts after a failure: by the engine's priority, and by rules that it does not know.
 
@@ -174,7 +185,66 @@ class WhyDocument(Document, frozen=True, kw_only=True, tag="why"):
     restart: Restart | None
 
 
-def why(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str] = NO_UNITS) -> WhyDocument:
+_ITS_HOSTS = Names(
+    "host of its cluster", lambda snapshot, found: snapshot.hosts_of_cluster.get(found["vm"].cluster, ())
+)
+_Also = Annotated[
+    Collection[str],
+    Parameter(
+        help="apply placement keys even if the cluster's policy lacks their units",
+        option="--placement-keys",
+        given=KEY_UNITS,
+    ),
+]
+
+
+@question(
+    "why",
+    "which hosts may take a VM, and why not the others",
+    """\
+Show for each host of the VM's cluster whether it may take the VM now, and why not, by the engine's filters
+and by ours (docs/rules.md). With --last, --at or --refused, show what the scheduler proxy decided in the
+past, from its record and the engine's events (docs/proxy.md).
+""",
+    examples="""\
+  ovirt-placement why web1                  # every host of its cluster
+  ovirt-placement why web1 --fail-if-refused   # for a script
+  ovirt-placement why web1 --at 02:13       # why it did not start last night
+  ovirt-placement why --refused --since 1d  # all that was refused since yesterday
+""",
+    text=lambda answer, shown: _why_text(answer, shown),
+    status=lambda answer, shown: int(
+        bool(shown.words.get("fail_if_refused")) and not any(one.accepted for one in answer.hosts)
+    ),
+    options={"fail_if_refused": Parameter(help="exit with status 1 if no host accepts the VM", given=True)},
+    # Filters ask for what their units read; placement keys, where no policy says so, for all.
+    measured=lambda words: Measured.FOR_RESERVATION if words.get("also") else Measured.FOR_UNITS,
+    routes=(Route("/vms/{name}/why", "which hosts may take a VM, and why not the others"),),
+)
+def why(
+    snapshot: Snapshot,
+    vm: Annotated[
+        Vm,
+        Parameter(
+            help="by name or id; with --refused, else all",
+            metavar="VM",
+            names=VMS,
+            positional=True,
+            argument={"nargs": "?"},
+        ),
+    ],
+    hosts: Annotated[
+        Sequence[Host],
+        Parameter(
+            help="only this host, by name or id",
+            metavar="HOST",
+            names=_ITS_HOSTS,
+            every=True,
+            positional=True,
+        ),
+    ],
+    also: _Also = NO_UNITS,
+) -> WhyDocument:
     """What all filters that count in the VM's cluster, and those named in `also`, say of each host."""
     judged = judge(snapshot, vm, hosts, also)
     answers = tuple(judged_host(host, snapshot) for host in judged.hosts)
@@ -197,6 +267,32 @@ def judged_host(found: HostJudgement, snapshot: Snapshot) -> JudgedHost:
         reasons=tuple(said(reason, snapshot, rules) for reason, rules in found.reasons),
         placement_keys=None if found.keys is None else host_keys(found.keys),
     )
+
+
+def _why_text(answer: WhyDocument, shown: Shown) -> Iterator[str | Table]:
+    keyed = any(one.placement_keys for one in answer.hosts)
+    headers = ("host", "verdict", "why", "by", *(SCORE_HEADERS if keyed else ()))
+    if shown.whole or not too_many(answer.hosts):
+        yield Table([_judged_row(host) for host in answer.hosts], headers, whole=True)
+    else:  # of many hosts, the refused ones, and how many may take the VM
+        accepted = [one.host.name for one in answer.hosts if one.accepted]
+        if refused := [_judged_row(one) for one in answer.hosts if not one.accepted]:
+            yield Table(refused, headers)
+            yield ""
+        names = f": {listed(accepted)} (--all lists all)" if accepted else ""
+        yield f"{len(accepted)} of {len(answer.hosts)} hosts may take VM {answer.vm.name}{names}"
+    yield from (f"\n{note.sentence}" for note in answer.notes)
+    yield from (f"\n{not_asked_text(one, answer.cluster.name)}" for one in answer.not_asked)
+    if shown.words.get("hosts") is None and answer.restart is not None:
+        yield f"\n{restart_text(answer.vm.name, answer.restart)}"
+        yield from (after_text(answer.vm.name, after) for after in answer.restart.after)
+
+
+def _judged_row(host: JudgedHost) -> tuple[str, ...]:
+    why_so = "\n".join(reason.sentence for reason in host.reasons)
+    whose = "\n".join(unit_names(reason.by) for reason in host.reasons)
+    keys = score_cells(host.placement_keys) if host.placement_keys else ()
+    return host.host.name, "accepted" if host.accepted else "refused", why_so, whose, *keys
 
 
 def not_asked_text(one: NotAsked, cluster: str) -> str:
@@ -256,7 +352,21 @@ class WhereDocument(Document, frozen=True, kw_only=True, tag="where"):
     refused: tuple[JudgedHost, ...]
 
 
-def where(snapshot: Snapshot, vm: Vm, also: Collection[str] = NO_UNITS) -> WhereDocument:
+@question(
+    "where",
+    "hosts for a VM, from best to worst",
+    """\
+List the hosts that accept a VM, from best to worst by our weights: the rank by each weight (0 is best) and
+the points with the policy's factors. The engine's own weights and other sites' units are not included.
+Refused hosts follow.
+""",
+    examples="""\
+  ovirt-placement where web1 --all
+""",
+    text=lambda answer, shown: _where_text(answer, shown),
+    routes=(Route("/vms/{name}/where", "the hosts that may take a VM, from best to worst"),),
+)
+def where(snapshot: Snapshot, vm: Annotated[Vm, THE_VM], also: _Also = NO_UNITS) -> WhereDocument:
     """The hosts of a VM's cluster in order; the units of placement keys count if named in `also`, too."""
     found = order(snapshot, vm, also)
     return WhereDocument(
@@ -277,123 +387,43 @@ def _ranked(one: Ranked, snapshot: Snapshot) -> RankedHost:
     return RankedHost(named_host(one.host, snapshot), one.points, tuple(weights), keys)
 
 
-# -- Which affinity groups the running VMs violate.
+def _where_text(answer: WhereDocument, shown: Shown) -> Iterator[str | Table]:
+    """A column for each weight; those that rank no host behind another are named below, unless all are."""
+    if answer.hosts:
+        units = [weight.unit for weight in answer.hosts[0].weights]
+        ranking = [
+            unit for at, unit in enumerate(units) if any(host.weights[at].rank for host in answer.hosts)
+        ]
+        columns = units if shown.whole else ranking or units
+        keyed = any(one.placement_keys for one in answer.hosts)
+        headers = ("host", "points", *columns, "why", *(SCORE_HEADERS if keyed else ()))
+        yield Table([_ranked_row(host, columns) for host in answer.hosts], headers)
+        if left_out := [unit for unit in units if unit not in columns]:
+            yield Folded("")
+            yield Folded(f"0 for every host (--all shows them): {', '.join(left_out)}")
+    else:
+        has = "may take it" if answer.refused else "is there"
+        yield f"VM {answer.vm.name} of cluster {answer.cluster.name}: no host {has}."
+    yield from _refused_text(answer.refused, whole=shown.whole)
 
 
-VIOLATION_HEADERS = ("cluster", "rule", "violated", "members")
+def _ranked_row(host: RankedHost, units: Collection[str]) -> tuple[object, ...]:
+    reasons = (reason.sentence for weight in host.weights for reason in weight.reasons)
+    ranks = (weight.rank for weight in host.weights if weight.unit in units)
+    keys = score_cells(host.placement_keys) if host.placement_keys else ()
+    return host.host.name, host.points, *ranks, "\n".join(dict.fromkeys(reasons)), *keys
 
 
-class VmPlace(Record, frozen=True, omit_defaults=False):
-    """A running VM and its host."""
-
-    vm: Named
-    host: Named
-    host_up: bool
-
-
-class ViolatedConstraint(Record, frozen=True, omit_defaults=False):
-    """A rule that running VMs violate."""
-
-    #: The half of an affinity group that asks for it: `vm_affinity` or `host_affinity`.
-    kind: str
-    sentence: str
-    cluster: Named
-    #: What it asks of its VMs: "together", "apart", "on its hosts" or "off its hosts".
-    asks: str
-    positive: bool
-    hard: bool
-    priority: float
-    #: The affinity groups, or the legacy label, that ask for it together.
-    groups: tuple[NamedGroup, ...]
-    #: Of them, those that are violated taken alone.
-    violated: tuple[NamedGroup, ...]
-    #: Every running member.
-    locations: tuple[VmPlace, ...]
-    #: Members that stand wrong.
-    offenders: tuple[Named, ...]
-
-
-class ViolationsDocument(Document, frozen=True, kw_only=True, tag="violations"):
-    """The rules that running VMs violate."""
-
-    clusters: tuple[Named, ...]
-    violations: tuple[ViolatedConstraint, ...]
-    #: Rules of which it is not known yet whether they are violated, in a sentence each.
-    unknown: tuple[str, ...]
-
-
-def violations(
-    snapshot: Snapshot,
-    clusters: Iterable[Cluster],
-    *,
-    vm: str | None = None,
-    host: str | None = None,
-    group: str | None = None,
-) -> ViolationsDocument:
-    """The violated rules of these clusters, or of them those with a VM, a host or a group of this id."""
-    clusters = tuple(clusters)
-    return ViolationsDocument(
-        clusters=tuple(Named(cluster.id, cluster.name) for cluster in clusters),
-        violations=tuple(
-            _violated(violation, cluster.id, snapshot)
-            for cluster in clusters
-            for violation in find_violations(snapshot, cluster.id)
-            if (vm is None or vm in violation.constraint.vms)
-            and (host is None or any(at.host == host for at in violation.locations))
-            and (group is None or group in violation.groups)
-        ),
-        unknown=tuple(why for cluster in clusters for why in not_known_yet(snapshot, cluster.id)),
-    )
-
-
-def _violated(violation: Violation, cluster: str, snapshot: Snapshot) -> ViolatedConstraint:
-    constraint = violation.constraint
-    found = ViolatedConstraint(
-        kind=constraint.family,
-        sentence="",
-        cluster=named_cluster(cluster, snapshot),
-        asks=constraint.asks,
-        positive=constraint.positive,
-        hard=constraint.hard,
-        priority=constraint.priority,
-        groups=named_groups(constraint.groups, snapshot),
-        violated=named_groups(violation.violated, snapshot),
-        locations=tuple(
-            VmPlace(named_vm(at.vm, snapshot), named_host(at.host, snapshot), at.host_up)
-            for at in violation.locations
-        ),
-        offenders=named_vms(violation.offenders, snapshot),
-    )
-    return replace(found, sentence=_sentence(found))
-
-
-# -- in words
-
-
-def violation_rows(answer: ViolationsDocument) -> list[tuple[str, ...]]:
-    """In words: the cluster, what a rule asks, the groups that ask it, where its members are."""
-    return [
-        (one.cluster.name, _asked(one), "\n".join(_titles(one)), "\n".join(_places(one)))
-        for one in answer.violations
-    ]
-
-
-def _sentence(found: ViolatedConstraint) -> str:
-    """A violated rule in one line; VMs that stand wrong have a *."""
-    return f"{', '.join(_titles(found))} asks for its VMs {_asked(found)}: {', '.join(_places(found))}"
-
-
-def _asked(found: ViolatedConstraint) -> str:
-    return f"{found.asks} ({'hard' if found.hard else f'soft, priority {found.priority:g}'})"
-
-
-def _titles(found: ViolatedConstraint) -> Iterator[str]:
-    return (group.title for group in found.groups)
-
-
-def _places(found: ViolatedConstraint) -> Iterator[str]:
-    """Those that stand wrong come first: of many members, a table shows only some."""
-    wrong = {vm.id for vm in found.offenders}
-    for at in sorted(found.locations, key=lambda at: at.vm.id not in wrong):
-        mark = " *" if at.vm.id in wrong else ""
-        yield f"{at.vm.name} on {at.host.name}{'' if at.host_up else ' (not up)'}{mark}"
+def _refused_text(refused: Sequence[JudgedHost], *, whole: bool) -> Iterator[str]:
+    """Whose verdict keeps the VM off each other host; of many, how many by whom."""
+    if refused:
+        yield ""
+    by_units: defaultdict[str, list[str]] = defaultdict(list)
+    for host in refused:
+        by = dict.fromkeys(unit for reason in host.reasons if reason.veto for unit in reason.by)
+        by_units[unit_names(by)].append(host.host.name)
+    for units, names in by_units.items():
+        if too_many(refused) and not whole and len(names) > 1:
+            yield f"{len(names)} hosts are refused by {units}"
+        else:
+            yield from (f"{name} is refused by {units}" for name in names)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import NEEDS_PLANNER, ContradictionFound, judge_rules, sentence
 from ovirt_placement.answers.document import ChangeDocument, Document, listed, utc_text
+from ovirt_placement.answers.question import (
+    Parameter,
+    Reads,
+    Table,
+    question,
+)
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.names import (
     Named,
@@ -36,7 +43,8 @@ from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
 
 if TYPE_CHECKING:
     from ovirt_placement.store.placement_rules import RuleChange, SetRule
-
+from ovirt_service.decoding import nearest
+from ovirt_service.errors import UserError
 
 # -- A placement rule as data: what it asks of whom, and how things stand.
 
@@ -131,10 +139,6 @@ def strength(rule: PlacementRule) -> str:
 # -- The placement rules, who changed each last, and whether it is satisfied.
 
 
-HEADERS = ("rule", "cluster", "asks", "VMs", "strength", "state")
-_AUTHORS = ("changed by", "changed at")
-
-
 class ListedRule(Record, frozen=True, omit_defaults=False):
     """A rule, and who changed it last and when (seconds since the epoch); null where nobody knows."""
 
@@ -154,10 +158,53 @@ class RulesListDocument(Document, frozen=True, kw_only=True, tag="rules_list"):
         return not any(one.record.problems for one in self.rules)
 
 
-def rules_list(
-    snapshot: Snapshot, authors: Mapping[str, SetRule], names: tuple[str, ...] = ()
+class StateWithRules(NamedTuple):
+    """A state with its placement rules."""
+
+    snapshot: Snapshot
+    #: Who changed each rule, by its name, where the store knows.
+    authors: Mapping[str, SetRule]
+
+
+@question(
+    "rules list",
+    "the rules that stand",
+    """\
+List the placement rules: whether each is satisfied, and who changed it last and when.
+""",
+    examples="""\
+  ovirt-placement rules list
+""",
+    text=lambda answer, _: _list_text(answer),
+    reads=Reads.RULES,
+)
+def rules_list(state: StateWithRules) -> RulesListDocument:
+    """All rules of a state."""
+    return rules_show(state, ())
+
+
+@question(
+    "rules show",
+    "rules with all that is known",
+    """\
+Show rules with their VMs, hosts, failure domains, and the VMs that violate them.
+""",
+    examples="""\
+  ovirt-placement rules show web
+""",
+    text=lambda answer, shown: _rule_lines(answer, whole=shown.whole),
+    reads=Reads.RULES,
+)
+def rules_show(
+    state: StateWithRules,
+    names: Annotated[Sequence[str], Parameter(metavar="NAME", positional=True, argument={"nargs": "*"})],
 ) -> RulesListDocument:
-    """All rules of a state, or those of these names; `authors` by name, where the store knows."""
+    """The rules of these names, or all. Raises `UserError` for one that is not there."""
+    snapshot, authors = state
+    known = [rule.name for rule in snapshot.placement_rules]
+    for name in names:
+        if name not in known:
+            raise UserError(f'no placement rule "{name}"{nearest(name, known)}')
     return RulesListDocument(
         rules=tuple(
             _listed(rule_record(found, snapshot), authors.get(found.rule.name))
@@ -176,26 +223,27 @@ def _listed(record: RuleRecord, author: SetRule | None) -> ListedRule:
 # -- in words
 
 
-def headers(answer: RulesListDocument) -> tuple[str, ...]:
-    """Who changed the rules stands there where it is known."""
-    return (*HEADERS, *_AUTHORS) if _authored(answer) else HEADERS
-
-
-def rows(answer: RulesListDocument) -> list[tuple[str, ...]]:
+def _list_text(answer: RulesListDocument) -> Iterator[str | Table]:
     """In words: the rule, its cluster, what it asks, of how many VMs, how strongly, and how it stands."""
-    authored = _authored(answer)
-    return [
+    authored = any(one.changed_at is not None for one in answer.rules)
+    rows = [
         (
             one.record.rule.name,
             one.record.cluster.name if one.record.cluster else one.record.rule.cluster,
             asked(one.record.rule),
             _count(one.record),
             strength(one.record.rule),
-            state(one.record),
+            state_text(one.record),
             *((one.changed_by or "", utc_text(one.changed_at or 0)) if authored else ()),
         )
         for one in answer.rules
     ]
+    authors = ("changed by", "changed at") if authored else ()
+    yield (
+        Table(rows, ("rule", "cluster", "asks", "VMs", "strength", "state", *authors))
+        if rows
+        else "No placement rules."
+    )
 
 
 def _count(record: RuleRecord) -> str:
@@ -204,13 +252,13 @@ def _count(record: RuleRecord) -> str:
     return str(len(record.vms) + len(record.other_vms)) if words else "all"
 
 
-def state(record: RuleRecord) -> str:
+def state_text(record: RuleRecord) -> str:
     """Whether it is satisfied, and what is wrong with it."""
     standing = {None: "not in force", True: "satisfied", False: "violated"}[record.satisfied]
     return "\n".join((standing, *record.problems))
 
 
-def rule_lines(answer: RulesListDocument, *, whole: bool = False) -> Iterator[str]:
+def _rule_lines(answer: RulesListDocument, *, whole: bool = False) -> Iterator[str]:
     """One rule after the other, with all that is known of each."""
     for one in answer.rules:
         record = one.record
@@ -229,14 +277,10 @@ def rule_lines(answer: RulesListDocument, *, whole: bool = False) -> Iterator[st
         for domain in record.domains:
             hosts = listed([each.name for each in domain.hosts], whole=whole)
             yield f"  domain {domain.name} ({hosts}): {domain.running} of the VMs"
-        yield f"  {state(record).replace(chr(10), f'{chr(10)}  ')}"
+        yield f"  {state_text(record).replace(chr(10), f'{chr(10)}  ')}"
         if record.offenders:
             who = "may restart too early" if record.rule.kind == restart_after.KIND.name else "breaking it"
             yield f"  {who}: {listed([each.name for each in record.offenders], whole=whole)}"
-
-
-def _authored(answer: RulesListDocument) -> bool:
-    return any(one.changed_at is not None for one in answer.rules)
 
 
 # -- What is wrong with placement rules: by themselves, with whom they name, and with one another.
@@ -282,6 +326,33 @@ def rules_check(snapshot: Snapshot) -> RulesCheckDocument:
             why for cluster in snapshot.clusters for why in not_known_yet(snapshot, cluster.id)
         ),
     )
+
+
+@question(
+    "rules check",
+    "what is wrong with rules",
+    """\
+List mistakes of the rules, or of those of a file: missing fields, names that match nothing, rules that no
+placement can satisfy. The exit status is 1 if there is any.
+""",
+    examples="""\
+  ovirt-placement rules check rules.yaml      # before they are applied
+""",
+    text=lambda answer, _: check_lines(answer),
+    status=lambda answer, _: int(not answer.sound),
+    options={
+        "file": Parameter(
+            help="check the rules of this file",
+            metavar="FILE",
+            positional=True,
+            argument={"type": Path, "nargs": "?"},
+        )
+    },
+    reads=Reads.RULES,
+)
+def rules_check_of(state: StateWithRules) -> RulesCheckDocument:
+    """What is wrong with the rules of a state, by themselves and together."""
+    return rules_check_together(state.snapshot)
 
 
 def rules_check_together(snapshot: Snapshot) -> RulesCheckDocument:

@@ -6,48 +6,67 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 
+from ovirt_placement.answers import summaries
 from ovirt_placement.cli.arguments import become_services_user
 from ovirt_service import entry
 from ovirt_service.arguments import Parser, Subcommand, add_subcommands, add_version
 from ovirt_service.log_lines import log_to_stderr
 from ovirt_service.screen import answering
 
-#: The subcommands, with what the help says of each.
-_SUBCOMMANDS = {
+#: The subcommands that are no questions, with what the help says of each.
+_COMMANDS = {
     "snapshot": Subcommand("ovirt_placement.cli.snapshot", "print a live engine's state file"),
     "inventory": Subcommand(
         "ovirt_placement.cli.inventory", "follow the engine for all readers of this machine"
     ),
     "status": Subcommand("ovirt_placement.cli.status", "the health of clusters, rules and enforcer"),
-    "why": Subcommand("ovirt_placement.cli.why", "which hosts may take a VM, and why not the others"),
-    "where": Subcommand("ovirt_placement.cli.where", "hosts for a VM, from best to worst"),
-    "violations": Subcommand(
-        "ovirt_placement.cli.violations", "affinity groups that the running VMs violate"
-    ),
-    "conflicts": Subcommand(
-        "ovirt_placement.cli.conflicts",
-        "affinity groups and placement rules that cannot be satisfied together",
-    ),
-    "ha-check": Subcommand(
-        "ovirt_placement.cli.ha_check", "whether highly available VMs survive failing hosts"
-    ),
+    "why": Subcommand("ovirt_placement.cli.past", "which hosts may take a VM, and why not the others"),
     "what-if": Subcommand(
         "ovirt_placement.cli.what_if", "predict the effect of maintenance, failures, new hosts and new VMs"
     ),
-    "keys": Subcommand("ovirt_placement.cli.keys.command", "placement keys, and how they place a VM"),
+    "keys": Subcommand("ovirt_placement.cli.keys", "placement keys, and how they place a VM"),
     "groups": Subcommand(
         "ovirt_placement.cli.groups.command", "list affinity groups, add, edit and remove them; what VMs lost"
     ),
-    "rules": Subcommand(
-        "ovirt_placement.cli.rules.command", "placement rules: what no affinity group can ask"
-    ),
-    "setup": Subcommand(
-        "ovirt_placement.cli.setup.command", "a scheduling policy with our units, in the engine"
-    ),
+    "rules": Subcommand("ovirt_placement.cli.rules", "placement rules: what no affinity group can ask"),
+    "setup": Subcommand("ovirt_placement.cli.setup", "a scheduling policy with our units, in the engine"),
     "store": Subcommand("ovirt_placement.cli.store_command", "make the store again, back it up, restore it"),
-    "doctor": Subcommand("ovirt_placement.cli.doctor.command", "what is not right, and what to do about it"),
 }
+#: Where questions stand among them; others, which have no action of a command, come last.
+_ORDER = (
+    "snapshot",
+    "inventory",
+    "status",
+    "why",
+    "where",
+    "violations",
+    "conflicts",
+    "ha-check",
+    *_COMMANDS,
+    "doctor",
+)
+
+
+def _subcommands() -> dict[str, Subcommand]:
+    """All of them, with the line of each; none of their modules is loaded for it."""
+    asking = {
+        name: Subcommand("", summary, partial(_add_question, name))
+        for name, (summary, _) in summaries().items()
+        if " " not in name
+    }
+    known = {**asking, **_COMMANDS}
+    return {name: known[name] for name in dict.fromkeys((*_ORDER, *sorted(known)))}
+
+
+def _add_question(
+    name: str, subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
+) -> None:
+    from ovirt_placement.cli.asking import add_question_command
+
+    add_question_command(subparsers, name, summary)
+
 
 COMMAND = "ovirt-placement"
 
@@ -73,5 +92,5 @@ def _parser(given: Sequence[str] | None = None) -> argparse.ArgumentParser:
         description="What is true of an oVirt engine's placement of VMs, and what is allowed.",
     )
     add_version(parser)
-    add_subcommands(parser, _SUBCOMMANDS, given)
+    add_subcommands(parser, _subcommands(), given)
     return parser

@@ -10,7 +10,7 @@ from pathlib import Path
 from ovirt_placement import config
 from ovirt_placement.answers.keys.change import read_records
 from ovirt_placement.cli.arguments import add_command, add_config
-from ovirt_placement.cli.keys.state import opened_store
+from ovirt_placement.cli.keys import opened_store
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_service.errors import UserError

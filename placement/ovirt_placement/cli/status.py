@@ -20,7 +20,7 @@ from ovirt_placement.answers.status.health import (
 )
 from ovirt_placement.answers.status.proxy import of_machine
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, seconds, show, show_json
+from ovirt_placement.cli.asking import add_cluster, add_question, clusters_of, seconds, show, show_json
 
 DESCRIPTION = """\
 Show the health in one word with its reasons: rules, HA reservation, enforcer, and how old the state is.

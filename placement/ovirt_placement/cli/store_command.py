@@ -10,8 +10,8 @@ from pathlib import Path
 from ovirt_placement import config
 from ovirt_placement.answers.orders import StoreChangeDocument, StoreContent
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
-from ovirt_placement.cli.login import login_name
-from ovirt_placement.cli.question import show_json
+from ovirt_placement.cli.asking import show_json
+from ovirt_placement.cli.changing import login_name
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.store import backup
 from ovirt_placement.store.database import Database, StoreAway, StoreLater, StoreLost, StoreUnmade

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from ovirt_placement.answers.document import find
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.foresight import FAILS, add_fail_if, add_repair, planning, show_foreseen
-from ovirt_placement.cli.question import add_question, read_state
+from ovirt_placement.cli.asking import add_question, read_state
+from ovirt_placement.cli.changing import FAILS, add_fail_if, add_repair, planning, show_foreseen
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.mobility import LEAVABLE
 from ovirt_service.errors import UserError

@@ -19,9 +19,11 @@ from ovirt_placement.answers.conflicts import conflicts
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.listing import groups_list
 from ovirt_placement.answers.ha_check import ha_check
+from ovirt_placement.answers.keys.change import StateWithKeys
 from ovirt_placement.answers.keys.listing import keys_list
-from ovirt_placement.answers.placement import violations, where, why
+from ovirt_placement.answers.placement import where, why
 from ovirt_placement.answers.plans.plan import plans_record
+from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.planner import make_plan
 
@@ -34,7 +36,7 @@ QUESTIONS: Mapping[str, Question] = {
     "conflicts": lambda state, word: conflicts(state, state.clusters),
     "ha-check": lambda state, word: ha_check(state, state.clusters, reserving=False),
     "groups": lambda state, word: groups_list(state, state.clusters),
-    "keys": lambda state, word: keys_list(state, {}),
+    "keys": lambda state, word: keys_list(StateWithKeys(state, {})),
     "plan": lambda state, word: plans_record((make_plan(state, one.id) for one in state.clusters), state),
 }
 

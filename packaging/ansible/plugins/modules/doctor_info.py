@@ -4,19 +4,22 @@ DOCUMENTATION = r"""
 module: doctor_info
 short_description: say whether all of ovirt-placement works
 description:
-  - Asks C(ovirt-placement doctor) for its findings.
+  - "Asks C(ovirt-placement doctor): what is not right, and what to do about it."
 version_added: "1.0.0"
-options: {}
+options:
+  proxy:
+    description: >-
+      The scheduler proxy's address; else as configured on this machine.
+    type: str
 extends_documentation_fragment:
   - ovirt_placement.core.command
   - ovirt_placement.core.command.asking
 """
 
 EXAMPLES = r"""
-- name: Ask whether all works
+- name: Say whether all of ovirt-placement works
   ovirt_placement.core.doctor_info:
   register: found
-  failed_when: not found.ok
 """
 
 RETURN = r"""
@@ -34,7 +37,12 @@ from ansible_collections.ovirt_placement.core.plugins.module_utils.command impor
 
 
 def main():
-    answer("ovirt-placement", "doctor", (0, 1))
+    answer(
+        "ovirt-placement",
+        "doctor",
+        (0, 1),
+        proxy={"type": "str"},
+    )
 
 
 if __name__ == "__main__":

@@ -4,11 +4,24 @@ DOCUMENTATION = r"""
 module: violations_info
 short_description: list violated rules
 description:
-  - Asks C(ovirt-placement violations) which rules running VMs violate.
+  - "Asks C(ovirt-placement violations): affinity groups that the running VMs violate."
 version_added: "1.0.0"
 options:
   cluster:
-    description: Only this cluster, by name or id; else all.
+    description: >-
+      Only this cluster, by name or id; else all.
+    type: str
+  vm:
+    description: >-
+      Only of this VM.
+    type: str
+  host:
+    description: >-
+      Only of VMs on this host.
+    type: str
+  group:
+    description: >-
+      Only of this affinity group.
     type: str
 extends_documentation_fragment:
   - ovirt_placement.core.command
@@ -16,7 +29,7 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Ask which rules are violated
+- name: List violated rules
   ovirt_placement.core.violations_info:
     cluster: blue
   register: found
@@ -37,7 +50,15 @@ from ansible_collections.ovirt_placement.core.plugins.module_utils.command impor
 
 
 def main():
-    answer("ovirt-placement", "violations", (0, 1), cluster={"type": "str"})
+    answer(
+        "ovirt-placement",
+        "violations",
+        (0, 1),
+        cluster={"type": "str"},
+        vm={"type": "str"},
+        host={"type": "str"},
+        group={"type": "str"},
+    )
 
 
 if __name__ == "__main__":

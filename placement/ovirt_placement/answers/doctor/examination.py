@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Annotated
 
 from ovirt_placement.answers.doctor import engine, machine, platform, policies
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.question import Parameter, Reads, question
 from ovirt_placement.answers.status.enforcement import enforcement
 from ovirt_placement.answers.status.proxy import configuration_of, discovery_answered_at, url_of
 from ovirt_placement.config import Config
@@ -246,7 +248,37 @@ class DoctorDocument(Document, frozen=True, kw_only=True, tag="doctor"):
     hints: tuple[str, ...]
 
 
-def doctor(configuration: Config, proxy: str | None = None, *, report: bool = False) -> DoctorDocument:
+@question(
+    "doctor",
+    "what is not right, and what to do about it",
+    """\
+Check the engine, the proxy, the scheduling policies and this machine, and report each problem with its
+remedy. See docs/doctor.md. The exit status is 0 if no problem was found, 1 if one was, 2 if the
+configuration is at fault.
+""",
+    examples="""\
+  ovirt-placement doctor
+""",
+    text=lambda answer, _: _doctor_lines(answer),
+    status=lambda answer, _: int(bool(answer.findings)),
+    reads=Reads.CONFIGURATION,
+    ansible="say whether all of ovirt-placement works",
+)
+def doctor(
+    configuration: Config,
+    proxy: Annotated[
+        str | None,
+        Parameter(help="the scheduler proxy's address; else as configured on this machine", metavar="URL"),
+    ] = None,
+    *,
+    report: Annotated[
+        bool,
+        Parameter(
+            help="report rules without meaning as events of the engine, one a day and cluster",
+            option="--event",
+        ),
+    ] = False,
+) -> DoctorDocument:
     """Examine all; the units of the `proxy` at this URL, too.
 
     With `report`, the engine gets an event for rules that mean nothing. Raises `UserError` if the
@@ -266,7 +298,7 @@ def doctor(configuration: Config, proxy: str | None = None, *, report: bool = Fa
 # -- in words
 
 
-def doctor_lines(answer: DoctorDocument) -> Iterator[str]:
+def _doctor_lines(answer: DoctorDocument) -> Iterator[str]:
     """Each finding with its remedy, what could not be looked at, and hints."""
     for finding in answer.findings:
         yield f"- {finding.sentence}"

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Literal
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.question import (
+    GROUPS,
+    HOSTS,
+    SOME_CLUSTERS,
+    VMS,
+    Parameter,
+    Reads,
+    Route,
+    Shown,
+    Table,
+    question,
+    too_many,
+)
+from ovirt_placement.inventory import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, host_name, named_cluster, named_vms
 from ovirt_placement.model.record import Record
@@ -108,7 +122,10 @@ def _named_member(member: str, known: Vm | Host | None, group: AffinityGroup, sn
 # -- How each affinity group stands: where its members run, and which of its rules that violates.
 
 
-HEADERS = ("group", "cluster", "state", "priority", "VM rule", "VMs", "host rule", "hosts")
+_HEADERS = ("group", "cluster", "state", "priority", "VM rule", "VMs", "host rule", "hosts")
+
+
+State = Literal["violated", "satisfied", "disabled"]
 
 
 class ViolatedRule(Record, frozen=True):
@@ -139,7 +156,7 @@ class ListedGroup(Group, frozen=True, omit_defaults=False, kw_only=True):
     running: tuple[RunningMember, ...]
 
     @property
-    def state(self) -> Literal["violated", "satisfied", "disabled"]:
+    def state(self) -> State:
         """How it stands, in a word."""
         return "violated" if self.violated else "satisfied" if self.enabled else "disabled"
 
@@ -150,14 +167,33 @@ class GroupsListDocument(Document, frozen=True, kw_only=True, tag="groups_list")
     groups: tuple[ListedGroup, ...]
 
 
+@question(
+    "groups list",
+    "affinity groups, their state and members",
+    """\
+List affinity groups, violated ones first, with the hosts of running members. Of many, --all lists each with
+all members.
+""",
+    examples="""\
+  ovirt-placement groups list --cluster blue --violated
+  ovirt-placement groups list --vm web1 --all
+""",
+    text=lambda answer, shown: _groups_text(answer, shown),
+    reads=Reads.GROUPS,
+    measured=Measured.NOTHING,
+    routes=(Route("/groups", "affinity groups, and how they stand"),),
+)
 def groups_list(
     snapshot: Snapshot,
-    clusters: Iterable[Cluster],
+    clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS],
     *,
-    vm: str | None = None,
-    host: str | None = None,
-    group: str | None = None,
-    violated: bool = False,
+    vm: Annotated[str | None, Parameter(help="only groups of this VM", metavar="VM", names=VMS)] = None,
+    host: Annotated[
+        str | None,
+        Parameter(help="only groups that list this host, or have a VM on it", metavar="HOST", names=HOSTS),
+    ] = None,
+    group: Annotated[str | None, Parameter(help="only this group", metavar="GROUP", names=GROUPS)] = None,
+    violated: Annotated[bool, Parameter(help="only violated groups")] = False,
 ) -> GroupsListDocument:
     """The groups of these clusters, or of them those with a VM or a host of this id, or that are violated.
 
@@ -227,7 +263,27 @@ def _running(group: AffinityGroup, snapshot: Snapshot) -> Iterator[RunningMember
 # -- in words
 
 
-def group_rows(groups: Iterable[ListedGroup]) -> list[tuple[str, ...]]:
+def _groups_text(answer: GroupsListDocument, shown: Shown) -> Iterator[str | Table]:
+    """Of many groups how many stand how, and those that are violated first."""
+    groups: Sequence[ListedGroup] = answer.groups
+    if not groups:
+        yield "No affinity group is violated." if shown.words.get("violated") else "No affinity groups."
+        return
+    if not shown.whole and too_many(groups):
+        counts = Counter(one.state for one in groups)
+        states: tuple[State, ...] = ("violated", "satisfied", "disabled")
+        many = ", ".join(f"{counts[word]} {word}" for word in states if counts[word])
+        yield f"{len(groups)} affinity groups: {many}\n"
+        groups = sorted(groups, key=lambda one: not one.violated)
+    # A cluster that is the same for all takes no room from names.
+    left_out = None if len({one.cluster.id for one in groups}) > 1 else _HEADERS.index("cluster")
+    rows = [
+        [cell for at, cell in enumerate(row) if at != left_out] for row in (*_group_rows(groups), _HEADERS)
+    ]
+    yield Table(rows[:-1], rows[-1])
+
+
+def _group_rows(groups: Iterable[ListedGroup]) -> list[tuple[str, ...]]:
     """Each group in words, with its members, and where they run."""
     return [
         (

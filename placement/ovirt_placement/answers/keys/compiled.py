@@ -5,43 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from fractions import Fraction
+from typing import Annotated
 
-from msgspec.structs import asdict
-
-from ovirt_placement.answers.document import Document, Unit, listed, unit_names
-from ovirt_placement.answers.keys import key
+from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.keys.change import StateWithKeys
 from ovirt_placement.answers.keys.key import (
-    HostKeys,
     KeyRecord,
     code_sentence,
     figure,
-    host_keys,
     key_record,
-    score_cells,
-    without_effect,
     written,
     written_weight,
 )
+from ovirt_placement.answers.question import (
+    HOSTS,
+    VMS,
+    Names,
+    Parameter,
+    Reads,
+    Route,
+    Table,
+    question,
+)
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.key_resources import resource_name
-from ovirt_placement.model.names import Named, host_name, named_cluster, named_host, named_hosts
+from ovirt_placement.model.names import Named
 from ovirt_placement.model.placement_keys import strength
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_keys import key_filter
-from ovirt_placement.rules.placement_keys.capacity import Shortage, Source, contention_of_host
+from ovirt_placement.rules.placement_keys.capacity import Source, contention_of_host
 from ovirt_placement.rules.placement_keys.compile import CompiledKey
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource, keys_of, resources
 from ovirt_placement.rules.placement_keys.host_keys import Values
 from ovirt_placement.rules.placement_keys.host_table import keys_of_host as host_table_keys
-from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure
-from ovirt_placement.rules.placement_keys.placing import compiled_keys, decide_vm
+from ovirt_placement.rules.placement_keys.placing import compiled_keys
 from ovirt_placement.rules.placement_keys.settings import settings_of
-from ovirt_placement.rules.scheduling.judging import judge
 
 # -- The compiled placement keys of a VM: where each comes from, and what it hides.
-
-
-VM_HEADERS = ("list", "name", "value", "weight", "from", "hides")
 
 
 class Compiled(Record, frozen=True, omit_defaults=False):
@@ -99,18 +98,11 @@ def _compiled(key: CompiledKey, snapshot: Snapshot) -> Compiled:
 # -- in words
 
 
-def vm_rows(answer: KeysOfVmDocument) -> list[tuple[str, ...]]:
+def vm_table(answer: KeysOfVmDocument) -> Table:
     """The keys of both lists, with the level that each comes from and what it hides there."""
-    return [
-        *(_vm_row("system", key) for key in answer.system.values()),
-        *(_vm_row("customer", key) for key in answer.customer.values()),
-    ]
-
-
-def ignored_lines(answer: KeysOfVmDocument) -> Iterator[str]:
-    """The keys that take no part, and why."""
-    for one in answer.ignored:
-        yield f"ignored: {one.key.place}: {one.key.name}: {one.sentence}"
+    lists = (("system", answer.system), ("customer", answer.customer))
+    rows = [_vm_row(name, key) for name, keys in lists for key in keys.values()]
+    return Table(rows, ("list", "name", "value", "weight", "from", "hides"), whole=True)
 
 
 def _vm_row(keys: str, key: Compiled) -> tuple[str, ...]:
@@ -120,8 +112,6 @@ def _vm_row(keys: str, key: Compiled) -> tuple[str, ...]:
 
 # -- The placement keys of a host: its own, those computed for it, and those that VMs on it brought.
 
-
-HOST_HEADERS = ("list", "name", "value", "times", "")
 
 _SOURCES = {
     Source.HOST: "its own",
@@ -188,16 +178,15 @@ def _values(values: Values) -> Iterator[HostValue]:
 # -- in words
 
 
-def host_rows(answer: KeysOfHostDocument) -> list[tuple[str, ...]]:
+def host_table(answer: KeysOfHostDocument) -> Table:
     """Each value of both lists, and whether VMs that start there take a copy."""
     sticky = {key.name for key in answer.sticky}
-    return [
-        *(
-            ("system", one.name, figure(one.value), str(one.count), "sticky" if one.name in sticky else "")
-            for one in answer.system
-        ),
-        *(("customer", one.name, figure(one.value), str(one.count), "") for one in answer.customer),
+    rows = [
+        (name, one.name, figure(one.value), str(one.count), "sticky" if copied and one.name in sticky else "")
+        for name, values, copied in (("system", answer.system, True), ("customer", answer.customer, False))
+        for one in values
     ]
+    return Table(rows, ("list", "name", "value", "times", ""), whole=True)
 
 
 def ratios_text(answer: KeysOfHostDocument) -> str:
@@ -207,6 +196,53 @@ def ratios_text(answer: KeysOfHostDocument) -> str:
         f"Contention ratios: memory {figure(memory.value)} ({_SOURCES[memory.source]}),"
         f" CPUs {figure(cpu.value)} ({_SOURCES[cpu.source]})"
     )
+
+
+_VM_OR_HOST = Names("VM or host", lambda snapshot, _: (*snapshot.vms, *snapshot.hosts), placed=True)
+
+
+@question(
+    "keys show",
+    "the compiled keys of a VM or host",
+    """\
+Show the compiled keys of a VM, with the level of each and what it hides, or all keys of a host.
+""",
+    examples="""\
+  ovirt-placement keys show web1
+""",
+    text=lambda answer, _: _show_text(answer),
+    reads=Reads.KEYS,
+    routes=(
+        Route("/vms/{name}/keys", "the placement keys that have a say about a VM", VMS, KeysOfVmDocument),
+        Route("/hosts/{name}/keys", "the placement keys of a host", HOSTS, KeysOfHostDocument),
+    ),
+)
+def keys_show(
+    state: StateWithKeys,
+    item: Annotated[
+        Vm | Host, Parameter(help="its name or id", metavar="VM|HOST", names=_VM_OR_HOST, positional=True)
+    ],
+) -> KeysOfVmDocument | KeysOfHostDocument:
+    """The keys of a VM or of a host."""
+    if isinstance(item, Vm):
+        return keys_of_vm(state.snapshot, item)
+    return keys_of_host(state.snapshot, item)
+
+
+def _show_text(answer: KeysOfVmDocument | KeysOfHostDocument) -> Iterator[str | Table]:
+    if isinstance(answer, KeysOfHostDocument):
+        yield host_table(answer)
+        yield f"\n{ratios_text(answer)}"
+        return
+    table = vm_table(answer)
+    yield table if table.rows else f"No keys have a say about VM {answer.vm.name}."
+    yield from (f"\n{line}" for line in ignored_lines(answer))
+
+
+def ignored_lines(answer: KeysOfVmDocument) -> Iterator[str]:
+    """The keys that take no part, and why."""
+    for one in answer.ignored:
+        yield f"ignored: {one.key.place}: {one.key.name}: {one.sentence}"
 
 
 # -- The levels of a VM from the weakest to the strongest, and what becomes of the keys that stand on each.
@@ -272,144 +308,3 @@ def _states(snapshot: Snapshot, vm: Vm) -> list[tuple[PlacementKey, KeyOfLevel]]
             of(mistaken.key, KeyState.IGNORED, because="; ".join(map(code_sentence, mistaken.codes)))
         )
     return found
-
-
-# -- One placement by keys, step by step and host by host.
-
-
-_KEY_FILTER = key_filter.RULE.name
-
-EXPLAIN_HEADERS = ("host", *key.SCORE_HEADERS, "")
-
-_SHORTAGES = {
-    Shortage.NOT_UP: "is not up",
-    Shortage.UNCONTENDED: "{there} MiB not handed out, {need} must fit with some to spare",
-    Shortage.CONTENDED: "{there} MiB physically free, {need} must fit with some to spare",
-}
-_OTHERS = "Other filters refuse every host: keys have nothing to choose from."
-_FAILURES = {
-    KeyFailure.CONSTRAINT: "No host is capable of running it.",
-    KeyFailure.THRESHOLD: "No host's score is above the last threshold, {final}.",
-}
-
-
-class HostPlace(HostKeys, frozen=True, omit_defaults=False, kw_only=True):
-    """A host in one placement: how far it comes by keys, and which other filters refuse it."""
-
-    host: Named
-    refused_by: tuple[Unit, ...]
-
-
-class KeysExplainDocument(Document, frozen=True, kw_only=True, tag="keys_explain"):
-    """One placement by keys, among the hosts that all other filters accept."""
-
-    vm: Named
-    cluster: Named
-    #: Where the VM runs now.
-    host: Named | None
-    #: What the scores have to exceed in each round.
-    thresholds: tuple[float, ...]
-    #: The first round that any host passed.
-    round: int | None
-    #: The hosts that passed it, and of these the best.
-    candidates: tuple[Named, ...]
-    choice: tuple[Named, ...]
-    failed: KeyFailure | None
-    #: Whether its storage binds the VM to a host, so that keys have no say.
-    local_storage: bool
-    sentence: str
-    #: What the policy lacks for keys to count, in a sentence.
-    notes: tuple[str, ...]
-    hosts: tuple[HostPlace, ...]
-
-
-def keys_explain(snapshot: Snapshot, vm: Vm, *, whole: bool = True) -> KeysExplainDocument:
-    """How keys place a VM among the other hosts that all other filters accept.
-
-    Unless `whole`, the sentence names no more hosts than a person reads.
-    """
-    hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
-    asked = tuple(host.id for host in hosts if host.id != vm.host)
-    settings = settings_of(snapshot.cluster_by_id[vm.cluster].scheduling_properties)
-    refused = _refused(snapshot, vm)
-    left = [host for host in asked if host not in refused]
-    every = decide_vm(snapshot, vm, asked, settings)
-    decision = every if every.failed is not None else decide_vm(snapshot, vm, left, settings)
-    others = every.failed is None and not left
-    return KeysExplainDocument(
-        vm=Named(vm.id, vm.name),
-        cluster=named_cluster(vm.cluster, snapshot),
-        host=None if vm.host is None else named_host(vm.host, snapshot),
-        thresholds=tuple(map(float, decision.thresholds)),
-        round=decision.round,
-        candidates=named_hosts(decision.candidates, snapshot),
-        choice=named_hosts(decision.choice, snapshot),
-        failed=decision.failed,
-        local_storage=decision.local_storage,
-        sentence=_OTHERS if others else _outcome(decision, snapshot, whole=whole),
-        notes=tuple(without_effect([snapshot.cluster_by_id[vm.cluster]])),
-        hosts=tuple(_places(every, refused, snapshot)),
-    )
-
-
-def _refused(snapshot: Snapshot, vm: Vm) -> dict[str, tuple[Unit, ...]]:
-    """The hosts of a VM's cluster that other filters than that of keys refuse, each with those filters."""
-    found: dict[str, tuple[Unit, ...]] = {}
-    for host in judge(snapshot, vm, snapshot.hosts_of_cluster.get(vm.cluster, ())).hosts:
-        vetoes = (rule for reason, rules in host.reasons if reason.kind.veto for rule in rules)
-        if others := dict.fromkeys(rule for rule in vetoes if not rule.ours or rule.name != _KEY_FILTER):
-            found[host.host] = tuple(Unit(rule.name, not rule.ours) for rule in others)
-    return found
-
-
-def _places(
-    every: KeyDecision, refused: Mapping[str, tuple[Unit, ...]], snapshot: Snapshot
-) -> Iterator[HostPlace]:
-    for one in every.hosts:
-        yield HostPlace(
-            **asdict(host_keys(one)),
-            host=named_host(one.host, snapshot),
-            refused_by=refused.get(one.host, ()),
-        )
-
-
-def _outcome(decision: KeyDecision, snapshot: Snapshot, *, whole: bool) -> str:
-    """Which hosts are chosen from."""
-    names = listed([host_name(host, snapshot) for host in decision.choice], " or ", whole=whole)
-    if decision.local_storage:
-        return f"Its storage is local, so that keys do not count: {names}."
-    if decision.failed is not None or decision.round is None:
-        return _FAILURES[decision.failed or KeyFailure.CONSTRAINT].format(
-            final=figure(decision.thresholds[-1])
-        )
-    above = figure(decision.thresholds[decision.round - 1])
-    drawn = ", by lot" if len(decision.choice) > 1 else ""
-    return f"Round {decision.round} (above {above}): {names}{drawn}."
-
-
-# -- in words
-
-
-def explain_rows(answer: KeysExplainDocument) -> list[tuple[str, ...]]:
-    """How far each host comes, and whether it is chosen."""
-    choice = {host.id for host in answer.choice}
-    return [_explain_row(one, chosen=one.host.id in choice) for one in answer.hosts]
-
-
-def _explain_row(one: HostPlace, *, chosen: bool) -> tuple[str, ...]:
-    if one.system is None:
-        return one.host.name, "\n".join(_lacking(one)), "", "", "", "", "no room"
-    if one.refused_by:
-        return one.host.name, *score_cells(one), f"refused by {unit_names(one.refused_by)}"
-    return one.host.name, *score_cells(one), "chosen" if chosen else "" if one.round else "refused"
-
-
-def _lacking(one: HostPlace) -> Iterator[str]:
-    figures = {
-        Shortage.NOT_UP: ("", 0),
-        Shortage.UNCONTENDED: (figure(one.uncontended_mb), one.uncontended_need_mb),
-        Shortage.CONTENDED: (str(one.contended_mb), one.contended_need_mb),
-    }
-    for shortage in one.shortages:
-        there, need = figures[shortage]
-        yield _SHORTAGES[shortage].format(there=there, need=need)

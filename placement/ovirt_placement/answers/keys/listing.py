@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Annotated
 
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.keys.change import StateWithKeys
 from ovirt_placement.answers.keys.key import (
     KeyRecord,
     key_fields,
@@ -17,6 +19,12 @@ from ovirt_placement.answers.keys.key import (
     without_effect,
     written,
     written_weight,
+)
+from ovirt_placement.answers.question import (
+    Parameter,
+    Reads,
+    Table,
+    question,
 )
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import LISTED, clusters_of, find_place, gone_keys
@@ -34,8 +42,6 @@ from ovirt_placement.store.keys import KeyPlace
 
 # -- What is wrong with the placement keys that are set.
 
-
-MISTAKE_HEADERS = ("where", "what is wrong")
 
 _GONE = "resource-gone"
 _GONE_SENTENCE = "the engine has no such object any more; keys prune removes it"
@@ -60,8 +66,23 @@ class KeysCheckDocument(Document, frozen=True, kw_only=True, tag="keys_check"):
     notes: tuple[str, ...]
 
 
-def keys_check(snapshot: Snapshot, stored: Iterable[PlacementKey] = ()) -> KeysCheckDocument:
-    """The mistakes of a state, and of the `stored` keys those whose objects are gone."""
+@question(
+    "keys check",
+    "keys that are ignored, and why",
+    """\
+List keys that are ignored, and why: mistakes, hosts that lack a key of their cluster, objects that are gone.
+The exit status is 1 if there is any.
+""",
+    examples="""\
+  ovirt-placement keys check --keys keys.yaml      # before they are imported
+""",
+    text=lambda answer, _: _check_text(answer),
+    status=lambda answer, _: int(bool(answer.mistakes)),
+    reads=Reads.KEYS,
+)
+def keys_check(state: StateWithKeys) -> KeysCheckDocument:
+    """The mistakes of a state, and of the keys that are stored those whose objects are gone."""
+    snapshot, stored = state.snapshot, (one.key for one in state.authors.values())
     mistakes = (_mistake(one, snapshot) for one in find_mistakes(snapshot))
     gone = (_gone(key, snapshot) for key in gone_keys(stored, snapshot, LISTED))
     return KeysCheckDocument(mistakes=(*mistakes, *gone), notes=tuple(_notes(snapshot)))
@@ -95,16 +116,13 @@ def _notes(snapshot: Snapshot) -> Iterator[str]:
 # -- in words
 
 
-def mistake_rows(answer: KeysCheckDocument) -> list[tuple[str, ...]]:
-    """Where something is wrong, and what."""
-    return [(one.where, one.sentence) for one in answer.mistakes]
+def _check_text(answer: KeysCheckDocument) -> Iterator[str | Table]:
+    if answer.mistakes:
+        yield Table([(one.where, one.sentence) for one in answer.mistakes], ("where", "what is wrong"))
+    yield from answer.notes or (() if answer.mistakes else ("No mistakes.",))
 
 
 # -- The placement keys that are set, by whom and when.
-
-
-_HEADERS = ("on", "class", "name", "value", "weight", "kind")
-_AUTHORS = ("set by", "set at")
 
 
 class SetKey(KeyRecord, frozen=True, omit_defaults=False, kw_only=True):
@@ -120,17 +138,37 @@ class KeysListDocument(Document, frozen=True, kw_only=True, tag="keys_list"):
     keys: tuple[SetKey, ...]
 
 
+@question(
+    "keys list",
+    "the keys that are set",
+    """\
+List placement keys: the class (system: the operator's; be: a billing entity's; customer), what each is set
+on, who set it and when.
+""",
+    examples="""\
+  ovirt-placement keys list --on cluster blue
+""",
+    text=lambda answer, _: [keys_table(answer) if answer.keys else "No keys."],
+    reads=Reads.KEYS,
+)
 def keys_list(
-    snapshot: Snapshot,
-    authors: Mapping[KeyPlace, store.SetKey],
+    state: StateWithKeys,
     *,
-    name: str | None = None,
-    on: Sequence[str] | None = None,
+    name: Annotated[str | None, Parameter(help="only keys of this name", metavar="NAME")] = None,
+    on: Annotated[
+        Sequence[str] | None,
+        Parameter(
+            help="only keys of this level, or of this object",
+            metavar=("LEVEL", "RESOURCE"),
+            argument={"nargs": "+"},
+        ),
+    ] = None,
 ) -> KeysListDocument:
     """The keys of a store, also of objects that are gone; without any, those of the state.
 
     Of them, those of this name, and on this level and object. Raises `UserError` if these are not known.
     """
+    snapshot, authors = state
     known = [one.key for one in authors.values()] or snapshot.placement_keys
     wanted = None if on is None else find_place(on, known, snapshot)
     keys = [
@@ -153,15 +191,10 @@ def _set_key(key: PlacementKey, author: store.SetKey | None, snapshot: Snapshot)
 # -- in words
 
 
-def key_headers(answer: KeysListDocument) -> tuple[str, ...]:
+def keys_table(answer: KeysListDocument) -> Table:
     """Who set the keys stands there where it is known."""
-    return (*_HEADERS, *_AUTHORS) if _authored(answer) else _HEADERS
-
-
-def key_rows(answer: KeysListDocument) -> list[tuple[str | None, ...]]:
-    """What each key is set on, whose it is, its name, value and weight."""
-    authored = _authored(answer)
-    return [
+    authored = any(one.set_at is not None for one in answer.keys)
+    rows = [
         (
             one.place,
             one.key_class,
@@ -173,7 +206,5 @@ def key_rows(answer: KeysListDocument) -> list[tuple[str | None, ...]]:
         )
         for one in answer.keys
     ]
-
-
-def _authored(answer: KeysListDocument) -> bool:
-    return any(one.set_at is not None for one in answer.keys)
+    headers = ("on", "class", "name", "value", "weight", "kind", *(("set by", "set at") if authored else ()))
+    return Table(rows, headers)

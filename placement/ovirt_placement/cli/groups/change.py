@@ -1,30 +1,31 @@
-"""Adds, changes and removes an affinity group: reads the engine, judges what is meant, and only then asks."""
+"""Adds, changes and removes an affinity group: reads the engine, judges what is meant, only then asks."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from ovirt_placement import config, inventory
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.groups.change import (
     MEMBERS,
     GroupChangeDocument,
     change_text,
+    differences,
     find_member,
     group_change,
     table_of,
 )
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.answers.groups.listing import described_group
-from ovirt_placement.cli.foresight import stops
-from ovirt_placement.cli.groups.asking import connected, known, read, recorded_change, refuse
-from ovirt_placement.cli.groups.foreseen import foreseen
-from ovirt_placement.cli.question import show_json
+from ovirt_placement.cli.asking import PATIENCE_SECONDS, show_json
+from ovirt_placement.cli.changing import recorded, stops
+from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.model.group_file import stored_priority, stored_text
 from ovirt_service.errors import UserError
@@ -32,7 +33,84 @@ from ovirt_service.legible import unbroken
 from ovirt_service.screen import say
 
 if TYPE_CHECKING:
+    from ovirt_placement.answers.preview import Change
     from ovirt_placement.engine.connection.client import EngineConnection
+
+
+# -- The affinity groups of this moment among what is known of the rest: who has just changed one sees that.
+
+
+def with_groups_of_now(known: Snapshot, connection: EngineConnection) -> Snapshot | None:
+    """Read all affinity groups and labels, and lay them over what is known.
+
+    None if they have members that are not known yet. Raises what `EngineConnection.get` raises.
+    """
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.reading.topology import read_groups
+
+    groups, labels = read_groups(connection)
+    found = consistent(replace(known, affinity_groups=groups, affinity_labels=labels))
+    return found if (found.affinity_groups, found.affinity_labels) == (groups, labels) else None
+
+
+# -- What commands that change affinity groups ask the engine, and how they report.
+
+
+def connected(args: argparse.Namespace) -> EngineConnection:
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.connection.client import connect
+
+    return connect(config.load(args.config).engine)
+
+
+def known_groups(args: argparse.Namespace, connection: EngineConnection) -> Snapshot:
+    """What is known of the engine, with the groups of this moment."""
+    found = inventory.known(
+        config=config.load(args.config), deadline=PATIENCE_SECONDS, measured=inventory.Measured.NOTHING
+    )
+    return with_groups_of_now(found.snapshot, connection) or read_engine(connection)
+
+
+def read_engine(connection: EngineConnection) -> Snapshot:
+    from ovirt_placement.engine.reading.topology import read_snapshot
+
+    return read_snapshot(connection)
+
+
+def refuse(verb: str, name: str, reasons: Sequence[str]) -> None:
+    if reasons:
+        raise UserError(f"the engine would not {verb} {name}: {'; '.join(reasons)}")
+
+
+def recorded_change(
+    args: argparse.Namespace, kind: str, group: AffinityGroup, snapshot: Snapshot
+) -> AbstractContextManager[None]:
+    """Record who asks for a change of a group, and what came of it."""
+    # SQLAlchemy takes long to load: not for `--help`.
+    from ovirt_placement.store.user_actions import UserActionKind
+
+    before = snapshot.group_by_id.get(group.id)
+    details = () if before is None else tuple(differences(before, group, snapshot))
+    cluster = snapshot.cluster_by_id[group.cluster].name
+    name = group.name if before is None else before.name
+    return recorded(args, UserActionKind(kind), name, details, cluster=group.cluster, cluster_name=cluster)
+
+
+def intended(
+    args: argparse.Namespace,
+    gone: Sequence[AffinityGroup] = (),
+    meant: Sequence[AffinityGroup] = (),
+    against: Sequence[str] = (),
+) -> tuple[Snapshot, Change]:
+    """A change by an engine read now with all that rules need: without some groups, with others as meant."""
+    from ovirt_placement.answers.preview import changed_groups  # planning takes long to load
+
+    before = inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)
+    return before, changed_groups(before, gone, meant, against)
+
+
+# -- Adds, changes and removes an affinity group: reads the engine, judges what is meant, and only then asks.
+
 
 _DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
@@ -45,9 +123,7 @@ def add(args: argparse.Namespace) -> int:
     _keep_as_stored(args)
     with connected(args) as connection:
         snapshot, group, judgement = _judged(args, connection, partial(_added, args))
-        if (
-            status := stops(args, lambda: foreseen(args, meant=[group], conflicts=judgement.all))
-        ) is not None:
+        if (status := stops(args, lambda: intended(args, (), [group], judgement.all))) is not None:
             return status
         refuse("add", args.name, (*judgement.refusals, *judgement.unchecked))
         if not args.dry_run:
@@ -65,9 +141,7 @@ def edit(args: argparse.Namespace) -> int:
     with connected(args) as connection:
         snapshot, after, judgement = _judged(args, connection, partial(_edited, args))
         before = snapshot.group_by_id[after.id]
-        if (
-            status := stops(args, lambda: foreseen(args, meant=[after], conflicts=judgement.all))
-        ) is not None:
+        if (status := stops(args, lambda: intended(args, (), [after], judgement.all))) is not None:
             return status
         description = _description(connection, before)
         if args.description is not None and unbroken(args.description) == description.strip():
@@ -85,9 +159,9 @@ def remove(args: argparse.Namespace) -> int:
     from ovirt_placement.engine.writing.affinity_groups import remove_group
 
     with connected(args) as connection:
-        snapshot = known(args, connection)
+        snapshot = known_groups(args, connection)
         group = find(args.group, "affinity group", snapshot.affinity_groups, snapshot)
-        if (status := stops(args, lambda: foreseen(args, gone=[group]))) is not None:
+        if (status := stops(args, lambda: intended(args, [group]))) is not None:
             return status
         was = described_group(group, snapshot, _description(connection, group))
         if not args.dry_run:
@@ -172,13 +246,13 @@ def _judged(
     args: argparse.Namespace, connection: EngineConnection, meant: Callable[[Snapshot], AffinityGroup]
 ) -> _Judged:
     """Judge by what is known; what speaks against a group is believed of nothing older than this moment."""
-    state = known(args, connection)
+    state = known_groups(args, connection)
     with suppress(UserError):
         group = meant(state)
         judgement = judge(state, group)
         if not (judgement.refusals or judgement.unchecked):
             return _Judged(state, group, judgement)
-    snapshot = read(connection)
+    snapshot = read_engine(connection)
     group = meant(snapshot)
     return _Judged(snapshot, group, judge(snapshot, group))
 

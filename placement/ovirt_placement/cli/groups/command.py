@@ -3,19 +3,80 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
+from ovirt_placement.answers.document import find
+from ovirt_placement.answers.groups.change import (
+    LOSS_HEADERS,
+    GroupsForgottenDocument,
+    GroupsLostDocument,
+    groups_lost,
+    loss_rows,
+    losses,
+)
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
-from ovirt_placement.cli.foresight import add_foresight
-from ovirt_placement.cli.groups import apply, change, export, listing, lost
-from ovirt_placement.cli.question import add_cluster, add_question
+from ovirt_placement.cli.asking import add_cluster, add_questions, read_state, show, show_json
+from ovirt_placement.cli.changing import add_foresight, opened
+from ovirt_placement.cli.groups import change, files
+from ovirt_placement.cli.groups.change import connected, with_groups_of_now
+from ovirt_placement.inventory import Measured
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import Named
+from ovirt_placement.store.database import StoreUnmade
+from ovirt_placement.store.memberships import LostMembership, MembershipStore
+from ovirt_service.errors import UserError
+
+# -- `ovirt-placement groups lost`: what VMs were members of before they changed their cluster.
+
+
+def run_lost(args: argparse.Namespace) -> int:
+    if args.dry_run and args.forget is None:
+        raise UserError("--dry-run goes with --forget: without it nothing is changed")
+    with opened(MembershipStore, args, create=False) as store:
+        entries = before = _lost_entries(store)
+        if args.forget is not None:
+            known = {one.vm: Named(one.vm, one.vm_name) for one in entries}
+            vm = find(args.forget, "VM that lost a membership", known.values())
+            if not args.dry_run:
+                store.forget_lost(vm.id)
+            entries = tuple(one for one in entries if one.vm != vm.id)
+    if args.json and args.forget is not None:
+        show_json(_forgotten(args, before, vm.id))
+    else:
+        _show_losses(args, groups_lost(entries))
+    return 0
+
+
+def _forgotten(
+    args: argparse.Namespace, before: Iterable[LostMembership], vm: str
+) -> GroupsForgottenDocument:
+    gone = losses(one for one in before if one.vm == vm)
+    return GroupsForgottenDocument(changed=True, dry_run=args.dry_run, before=gone, after=())
+
+
+def _show_losses(args: argparse.Namespace, answer: GroupsLostDocument) -> None:
+    if args.json:
+        show_json(answer)
+    elif answer.losses:
+        show(loss_rows(answer), LOSS_HEADERS)
+    else:
+        print("Nothing is lost.")
+
+
+def _lost_entries(store: MembershipStore) -> tuple[LostMembership, ...]:
+    """A store that nobody has written to holds nothing."""
+    try:
+        return tuple(store.lost())
+    except StoreUnmade:
+        return ()
+
+
+# -- `ovirt-placement groups`: lists affinity groups, adds, changes and removes them.
+
 
 DESCRIPTION = "Look at the engine's affinity groups and change them. See docs/groups.md."
 
-LIST = """\
-List affinity groups, violated ones first, with the hosts of running members. Of many, --all lists each with
-all members.
-"""
 ADD = """\
 Add an affinity group. What the engine would refuse is refused with the reason.
 """
@@ -40,10 +101,6 @@ List the affinity groups and labels that VMs lost by a change of cluster, as ovi
 An entry goes when the VM is a member of a group or label of that name again, and with --forget.
 """
 
-LIST_EXAMPLES = """\
-  ovirt-placement groups list --cluster blue --violated
-  ovirt-placement groups list --vm web1 --all
-"""
 ADD_EXAMPLES = """\
   ovirt-placement groups add web-apart --cluster blue --vms-rule negative --vms-enforcing --vm web1 --vm web2
 """
@@ -82,11 +139,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         description=DESCRIPTION,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    _add_listing(
-        add_command(
-            actions, "list", "affinity groups, their state and members", LIST, listing.run, LIST_EXAMPLES
-        )
-    )
+    add_questions(actions, _read, "groups list")
     _add_adding(add_command(actions, "add", "add an affinity group", ADD, change.add, ADD_EXAMPLES))
     _add_editing(add_command(actions, "edit", "change an affinity group", EDIT, change.edit, EDIT_EXAMPLES))
     removing = add_command(
@@ -97,7 +150,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
     _add_connection(removing)
     _add_files(actions)
     losing = add_command(
-        actions, "lost", "what VMs lost when they changed their cluster", LOST, lost.run, LOST_EXAMPLES
+        actions, "lost", "what VMs lost when they changed their cluster", LOST, run_lost, LOST_EXAMPLES
     )
     losing.add_argument("--forget", metavar="VM", help="forget what this VM lost")
     _add_connection(losing)
@@ -105,28 +158,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
 
 def _add_files(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     for name, summary, description, run, examples in (
-        ("import", "make groups what a file says", IMPORT, apply.import_groups, IMPORT_EXAMPLES),
-        ("apply", "have the groups of a file, and no others", APPLY, apply.apply, APPLY_EXAMPLES),
+        ("import", "make groups what a file says", IMPORT, files.import_groups, IMPORT_EXAMPLES),
+        ("apply", "have the groups of a file, and no others", APPLY, files.apply, APPLY_EXAMPLES),
     ):
         parser = add_command(actions, name, summary, description, run, examples)
         parser.add_argument("file", metavar="FILE", type=Path)
         add_foresight(parser)
         _add_connection(parser)
     exporting = add_command(
-        actions, "export", "print all groups as YAML", EXPORT, export.run, EXPORT_EXAMPLES
+        actions, "export", "print all groups as YAML", EXPORT, files.export, EXPORT_EXAMPLES
     )
     add_cluster(exporting)
     add_config(exporting)
     add_json(exporting)
-
-
-def _add_listing(parser: argparse.ArgumentParser) -> None:
-    add_cluster(parser)
-    parser.add_argument("--vm", metavar="VM", help="only groups of this VM")
-    parser.add_argument("--host", metavar="HOST", help="only groups that list this host, or have a VM on it")
-    parser.add_argument("--group", metavar="GROUP", help="only this group")
-    parser.add_argument("--violated", action="store_true", help="only violated groups")
-    add_question(parser)
 
 
 def _add_adding(parser: argparse.ArgumentParser) -> None:
@@ -178,3 +222,14 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 def _add_connection(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
     add_change(parser)
+
+
+def _read(args: argparse.Namespace, measured: Measured) -> tuple[Snapshot, Snapshot]:
+    """A live state with the groups of this moment, unless old ones will do."""
+    known = read_state(args, measured=measured)
+    if args.state is not None or args.stale:
+        return known, known
+    with connected(args) as connection:
+        found = with_groups_of_now(known, connection)
+    found = read_state(args, max_age=0.0, measured=measured) if found is None else found
+    return found, found

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.cli.keys import prune
+from ovirt_placement.cli import keys
 from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, StickyCopy, VnicProfile
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import cluster, host, snapshot, vm
@@ -121,7 +121,7 @@ def test_what_is_set_or_recorded_while_prune_reads_the_engine_stays(
     serving: Starting, store: KeyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A VM that was made in between is none that is gone."""
-    read = prune.read_engine
+    read = keys.read_engine
     new = PlacementKey(level="server", resource="v3", key_class="system", name="G", value=1.0, weight=5.0)
 
     def reading(args: Any) -> Snapshot:
@@ -130,7 +130,7 @@ def test_what_is_set_or_recorded_while_prune_reads_the_engine_stays(
         store.begin_runs([Run("v3", 1.0, ())])
         return engine
 
-    monkeypatch.setattr(prune, "read_engine", reading)
+    monkeypatch.setattr(keys, "read_engine", reading)
     with serving(AFTER) as live:
         done = live.data(0, "keys", "prune")
         assert (done["forgotten"], len(done["unset"])) == (["v2"], len(GONE) + 1)

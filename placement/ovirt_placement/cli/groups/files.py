@@ -1,21 +1,21 @@
-"""`ovirt-placement groups import` and `apply`: make affinity groups what a YAML file says."""
+"""`ovirt-placement groups import`, `apply` and `export`: affinity groups as YAML files have them."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from ovirt_placement import config
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.groups.change import MEMBERS, change_lines, find_member, groups_change
+from ovirt_placement.answers.groups.change import MEMBERS, change_lines, find_member, groups_change, table_of
 from ovirt_placement.answers.groups.check import GroupOrder, in_order
 from ovirt_placement.answers.groups.listing import DescribedGroup, described_group
-from ovirt_placement.cli.foresight import stops
-from ovirt_placement.cli.groups.asking import connected, read, recorded_change
-from ovirt_placement.cli.groups.foreseen import foreseen
-from ovirt_placement.cli.question import show_json
+from ovirt_placement.cli.asking import clusters_of, show_json
+from ovirt_placement.cli.changing import stops
+from ovirt_placement.cli.groups.change import connected, intended, read_engine, recorded_change
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, group_file
 from ovirt_placement.model.group_file import GroupEntry, GroupFile, Polarity
 from ovirt_service.errors import UserError
@@ -23,8 +23,11 @@ from ovirt_service.legible import unbroken
 from ovirt_service.screen import say
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.what_if import WhatIfDocument
     from ovirt_placement.engine.connection.client import EngineConnection
+
+
+# -- `ovirt-placement groups import` and `apply`: make affinity groups what a YAML file says.
+
 
 _SENT = ("name", "priority", "vms_rule", "hosts_rule", *MEMBERS)
 
@@ -55,7 +58,7 @@ def apply(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace, *, removing: bool) -> int:
     file = group_file.load(args.file)
     with connected(args) as connection:
-        snapshot = read(connection)
+        snapshot = read_engine(connection)
         clusters = _clusters(file, snapshot)
         descriptions = _descriptions(connection, clusters)
         meant = tuple(_meant(entry, snapshot, descriptions) for entry in file.groups)
@@ -63,11 +66,9 @@ def _run(args: argparse.Namespace, *, removing: bool) -> int:
         changing = [one for one in meant if one.changes]
         order = in_order(snapshot, gone, [one.after for one in changing])
 
-        def look() -> WhatIfDocument:
-            conflicts = (*order.refusals, *order.warnings)
-            return foreseen(args, gone=gone, meant=[one.after for one in changing], conflicts=conflicts)
-
-        if (status := stops(args, look)) is not None:
+        meaning = [one.after for one in changing]
+        against = (*order.refusals, *order.warnings)
+        if (status := stops(args, lambda: intended(args, gone, meaning, against))) is not None:
             return status
         if order.refusals:
             raise UserError(f"the engine would not save, in any order, {'; '.join(order.refusals)}")
@@ -210,3 +211,58 @@ def _report(
         show_json(answer)
     else:
         print("\n".join(change_lines(answer)))
+
+
+# -- `ovirt-placement groups export`: all affinity groups as YAML, as `import` and `apply` read them.
+
+
+def export(args: argparse.Namespace) -> int:
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.connection.client import connect
+    from ovirt_placement.engine.reading.descriptions import read_descriptions
+    from ovirt_placement.engine.reading.topology import read_snapshot
+
+    with connect(config.load(args.config).engine) as connection:
+        snapshot = read_snapshot(connection)
+        entries = []
+        for cluster in clusters_of(args, snapshot):
+            descriptions = read_descriptions(connection, cluster.id)
+            entries += [
+                _entry(group, snapshot, descriptions)
+                for group in snapshot.affinity_groups
+                if group.cluster == cluster.id
+            ]
+    if args.json:
+        show_json(group_file.described(entries))
+    else:
+        print(group_file.dumps(entries), end="")
+    return 0
+
+
+def _entry(group: AffinityGroup, snapshot: Snapshot, descriptions: Mapping[str, str]) -> GroupEntry:
+    return GroupEntry(
+        name=group.name,
+        cluster=snapshot.cluster_by_id[group.cluster].name,
+        description=descriptions.get(group.id) or None,
+        priority=group.priority,
+        vms_rule=_polarity(group.vms_rule),
+        vms_enforcing=group.vms_rule.enforcing,
+        hosts_rule=_polarity(group.hosts_rule),
+        hosts_enforcing=group.hosts_rule.enforcing,
+        **{name: tuple(_words(getattr(group, name), name, snapshot)) for name in MEMBERS},
+    )
+
+
+def _polarity(rule: AffinityRule) -> Polarity:
+    if not rule.enabled:
+        return "disabled"
+    return "positive" if rule.positive else "negative"
+
+
+def _words(ids: tuple[str, ...], name: str, snapshot: Snapshot) -> Iterator[str]:
+    """Names, and ids of what shares its name with another."""
+    table = table_of(name, snapshot)
+    names = [one.name for one in table.values()]
+    for one in ids:
+        known = table.get(one)
+        yield known.name if known is not None and names.count(known.name) == 1 else one

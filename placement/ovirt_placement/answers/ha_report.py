@@ -1,24 +1,33 @@
-"""The answer of `ha-check` as a person reads it: a table of verdicts, and below it causes and remedies."""
+"""The question `ha-check`, and its answer as people read it: verdicts, and below them causes and remedies."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, NamedTuple
 
 from ovirt_placement.answers.document import listed, safe_word
 from ovirt_placement.answers.ha_check import (
+    DEFAULT_STEPS,
     CheckedCluster,
     CheckVerdict,
+    Domains,
     Failing,
     FailingUnit,
     HaCheckDocument,
     LostSet,
     UnplacedRecord,
+    all_together,
+    asked_domains,
+    ha_check,
 )
+from ovirt_placement.answers.ha_check_workers import spreading
+from ovirt_placement.answers.question import CLUSTERS, Folded, Parameter, Reads, Table, question
+from ovirt_placement.config import HaSettings
+from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.amounts import be, counted
 from ovirt_placement.rules.failover.outcomes import Size
-
-HEADERS = ("cluster", "failures", "verdict", "engine's", "failing hosts", "VMs that cannot restart")
+from ovirt_service.errors import UserError
 
 _NOT_WAITING = "the engine goes by priorities alone, and may restart too early: "
 #: The verdict on a cluster.
@@ -28,13 +37,112 @@ _TIGHTEST = 3
 _FEW_HOSTS = 4
 
 
-def rows(answer: HaCheckDocument) -> list[tuple[str, ...]]:
+class StateWithDomains(NamedTuple):
+    """A state, and the settings with its failure domains, which are read where they are asked for."""
+
+    snapshot: Snapshot
+    settings: Callable[[], HaSettings]
+
+
+@question(
+    "ha-check",
+    "whether highly available VMs survive failing hosts",
+    """\
+Show for each cluster with HA reservation, or the one named, whether every highly available VM would restart
+if hosts or failure domains failed, and which failures would not be survived. See docs/ha.md.
+The exit status is 1 unless all are safe.
+""",
+    examples="""\
+  ovirt-placement ha-check --cluster blue --failures 2
+  ovirt-placement ha-check --hosts north,south     # would these two be survived?
+""",
+    text=lambda answer, _: _text(answer),
+    status=lambda answer, _: int(not answer.safe),
+    reads=Reads.DOMAINS,
+    ansible="say whether highly available VMs would restart",
+)
+def check_ha(
+    state: StateWithDomains,
+    *,
+    cluster: Annotated[
+        Cluster | None,
+        Parameter(help="only this cluster, by name or id; else all", metavar="CLUSTER", names=CLUSTERS),
+    ] = None,
+    failures: Annotated[
+        int | None,
+        Parameter(
+            help="how many hosts or domains fail together; else as each cluster is set, else 1", metavar="X"
+        ),
+    ] = None,
+    hosts: Annotated[
+        str | None,
+        Parameter(help="only the failure of these hosts together", metavar="HOST,...", one_of="what"),
+    ] = None,
+    domain: Annotated[
+        Sequence[str] | None,
+        Parameter(
+            help="only this failure domain; repeatable",
+            metavar="DOMAIN",
+            one_of="what",
+            argument={"action": "append"},
+        ),
+    ] = None,
+    domains: Annotated[bool, Parameter(help="all failure domains", one_of="what")] = False,
+    steps: Annotated[
+        int,
+        Parameter(
+            help="the limit of work: a step for each set of hosts and for each of its VMs;"
+            f" else {DEFAULT_STEPS}",
+            metavar="N",
+        ),
+    ] = DEFAULT_STEPS,
+    processes: Annotated[
+        int | None,
+        Parameter(help="spread the work over this many processes", metavar="N", one_of="where"),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        Parameter(
+            help="spread the work over the workers of this Dask scheduler, as in tcp://HOST:8786"
+            " (needs the extra `distributed`)",
+            metavar="ADDRESS",
+            one_of="where",
+        ),
+    ] = None,
+) -> HaCheckDocument:
+    """Check the clusters that have HA reservation, or the one named. Raises `UserError`."""
+    snapshot, settings = state
+    failing: Domains | None = None
+    if hosts is not None:
+        if failures is not None:
+            raise UserError("--hosts names all that fails: it takes no --failures")
+        failing = all_together(hosts.split(","), snapshot)
+    elif domain is not None or domains:
+        failing = asked_domains(snapshot, settings(), domain)
+    with spreading(processes, scheduler) as spread:
+        return ha_check(
+            snapshot,
+            snapshot.clusters if cluster is None else (cluster,),
+            failures=failures,
+            steps=steps,
+            domains=failing,
+            chosen=hosts is not None or domain is not None,
+            reserving=cluster is None,
+            spread=spread,
+        )
+
+
+def _text(answer: HaCheckDocument) -> Iterator[str | Table]:
     """Cluster, failures, both verdicts, hosts that must not fail together, VMs that cannot restart then.
 
     Below stand sets that only the engine's own check finds unsafe, and what was not judged with the tightest
     sets that were looked for.
     """
-    return [row for one in answer.clusters for row in _rows(one)]
+    headers = ("cluster", "failures", "verdict", "engine's", "failing hosts", "VMs that cannot restart")
+    yield Table([row for one in answer.clusters for row in _rows(one)], headers)
+    if below := list(notes(answer)):
+        yield ""
+        yield from map(Folded, below)
 
 
 def notes(answer: HaCheckDocument) -> Iterator[str]:

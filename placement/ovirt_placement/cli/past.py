@@ -1,4 +1,4 @@
-"""`ovirt-placement why` about the past: `--last`, `--at` and `--refused` read the proxy's record."""
+"""`ovirt-placement why`: of now, and by the proxy's record of the past with `--last`, `--at`, `--refused`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from ovirt_placement.answers.decisions.decision import (
     last_decisions,
 )
 from ovirt_placement.answers.decisions.record import NoRecord, record_of
+from ovirt_placement.answers.document import find
 from ovirt_placement.cli.arguments import positive
-from ovirt_placement.cli.question import show, show_answer
+from ovirt_placement.cli.asking import add_question_command, read_state, show, show_answer
+from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_service.errors import UserError
 
@@ -29,7 +31,34 @@ _WEEK = "7d"
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def add_past(parser: argparse.ArgumentParser) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = add_question_command(subparsers, "why", summary)
+    _add_past(parser)
+    parser.set_defaults(run=run, ask_now=parser.get_default("run"))
+
+
+def run(args: argparse.Namespace) -> int:
+    past = _is_past(args)
+    if past and args.fail_if_refused:
+        raise UserError("--fail-if-refused is about now: it goes without --last, --at and --refused")
+    if args.vm is None and not args.refused:
+        raise UserError("which VM? why VM, or why --refused for all that were refused")
+    if not past:
+        return int(args.ask_now(args))
+    snapshot = read_state(args, measured=Measured.FOR_UNITS)
+    if args.refused:
+        return _run_refused(args, snapshot, None if args.vm is None else _vm(args, snapshot))
+    vm = _vm(args, snapshot)
+    hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
+    only = None if args.hosts is None else find(args.hosts, "host of its cluster", hosts)
+    return _run_past(args, snapshot, vm, only)
+
+
+def _vm(args: argparse.Namespace, snapshot: Snapshot) -> Vm:
+    return find(args.vm, "VM", snapshot.vms, snapshot)
+
+
+def _add_past(parser: argparse.ArgumentParser) -> None:
     """Add the options that are about the past; one of them at most."""
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
@@ -65,14 +94,14 @@ def add_past(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def asked(args: argparse.Namespace) -> bool:
+def _is_past(args: argparse.Namespace) -> bool:
     """Whether the past is asked about. Raises `UserError` where an option goes without the one it needs."""
     if args.since is not None and not args.refused:
         raise UserError("--since goes with --refused")
     return args.last is not None or args.at is not None or bool(args.refused)
 
 
-def run(args: argparse.Namespace, snapshot: Snapshot, vm: Vm, only: Host | None) -> int:
+def _run_past(args: argparse.Namespace, snapshot: Snapshot, vm: Vm, only: Host | None) -> int:
     """Answer `--last` and `--at`, about one host or all that the engine asked about."""
     record = _record(args)
     if args.at is not None:
@@ -88,7 +117,7 @@ def run(args: argparse.Namespace, snapshot: Snapshot, vm: Vm, only: Host | None)
     return 0
 
 
-def run_refused(args: argparse.Namespace, snapshot: Snapshot, vm: Vm | None) -> int:
+def _run_refused(args: argparse.Namespace, snapshot: Snapshot, vm: Vm | None) -> int:
     """Answer `--refused`; without a record, by the engine's events alone."""
     from ovirt_placement.answers.decisions import refused
 

@@ -1,0 +1,281 @@
+"""What a question is: one function, from whose parameters commands, API, schema and Ansible modules are made.
+
+A file of this package that has functions with `@question` is found by itself: nothing else names them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from importlib import import_module
+from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
+
+import msgspec
+
+from ovirt_placement import answers
+from ovirt_placement.answers import summaries
+from ovirt_placement.answers.document import Document, find
+from ovirt_placement.inventory import Measured
+from ovirt_placement.model import Snapshot
+
+_Function = TypeVar("_Function", bound=Callable[..., Document])
+
+
+class Reads(Enum):
+    """What the first parameter of a question is."""
+
+    #: A `Snapshot`, as it is known.
+    STATE = auto()
+    #: One with the affinity groups of this moment.
+    GROUPS = auto()
+    #: A `KeyState`, with the placement keys that the store has at this moment.
+    KEYS = auto()
+    #: A `RuleState`, with the placement rules that the store has at this moment.
+    RULES = auto()
+    #: A `StateWithDomains`, with the failure domains of the configuration.
+    DOMAINS = auto()
+    #: The configuration alone: it looks by itself.
+    CONFIGURATION = auto()
+
+
+class Names(NamedTuple):
+    """What a word may name."""
+
+    kind: str
+    #: What there is, in a state and for the parameters before this one.
+    known: Callable[[Snapshot, Mapping[str, Any]], Iterable[Any]]
+    #: Whether an error says where those are that share a name.
+    placed: bool = False
+
+    def find(self, word: str, snapshot: Snapshot, found: Mapping[str, Any]) -> Any:
+        """What a word names. Raises `UserError` as `find`."""
+        return find(word, self.kind, self.known(snapshot, found), snapshot if self.placed else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """How people give a parameter of a question; its type and default stand with the function.
+
+    A parameter of type `bool` is a flag, `int` a whole number from 1 on, a tuple takes several words.
+    """
+
+    help: str | None = None
+    metavar: str | tuple[str, ...] | None = None
+    #: What a word of it names; else the word itself is meant.
+    names: Names | None = None
+    #: Whether all that could be named are meant where nothing is, and else a tuple of the one.
+    every: bool = False
+    #: Whether it stands without an option.
+    positional: bool = False
+    option: str | None = None
+    #: Options with the same word here exclude each other.
+    one_of: str | None = None
+    #: The option of all questions that gives it, where it has none of its own.
+    common: str | None = None
+    #: What a flag stands for.
+    given: Any = None
+    #: Of the argument of a command: how a word is read, how many there are, and how often.
+    argument: Mapping[str, Any] = field(default_factory=dict)
+
+    def value(self, word: Any, hint: Any, snapshot: Snapshot | None, found: Mapping[str, Any]) -> Any:
+        """What is meant. Raises `UserError`."""
+        if self.given is not None:
+            return self.given if word else None
+        if self.names is None or snapshot is None:
+            return word
+        if word is None:
+            return tuple(self.names.known(snapshot, found)) if self.every else None
+        one = self.names.find(word, snapshot, found)
+        return (one,) if self.every else one.id if str in getattr(hint, "__args__", ()) else one
+
+
+class Table(NamedTuple):
+    """Rows below headers; of many, a person sees some."""
+
+    rows: Sequence[Sequence[object]]
+    headers: Sequence[str]
+    whole: bool = False
+
+
+class Shown(NamedTuple):
+    """How an answer is shown: whole or as much as a person reads, and the words that were asked with."""
+
+    whole: bool = True
+    words: Mapping[str, Any] = {}
+
+
+class Folded(str):
+    """A line that a terminal folds at words, below an indentation."""
+
+    __slots__ = ()
+
+
+#: Of a longer table, a person sees this many rows.
+MOST_ROWS: Final = 20
+
+
+def too_many(items: Sequence[object]) -> bool:
+    """Whether it is more than a person reads."""
+    return len(items) > MOST_ROWS
+
+
+Text = Callable[[Any, Shown], Iterable["str | Table"]]
+
+
+class Route(NamedTuple):
+    """An address of the API, whose `{name}` names what is asked about."""
+
+    path: str
+    summary: str
+    names: Names | None = None
+    #: The kind of its answer, where the question has several.
+    answer: type[Document] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """All that is known of a question."""
+
+    name: str
+    summary: str
+    description: str
+    examples: str
+    ask: Callable[..., Document]
+    text: Text
+    #: The exit status of a command.
+    status: Callable[[Any, Shown], int]
+    #: Options that concern the exit status alone.
+    options: Mapping[str, Parameter]
+    reads: Reads
+    #: What of the hosts' and VMs' load it needs.
+    measured: Callable[[Mapping[str, Any]], Measured]
+    routes: tuple[Route, ...]
+    #: What a task of Ansible asks by it; None where there is no module for it.
+    ansible: str | None
+
+    @property
+    def parameters(self) -> dict[str, tuple[Parameter, Any, Any]]:
+        """Each with its type and its default."""
+        hints = get_type_hints(self.ask, include_extras=True)
+        defaults = inspect.signature(self.ask).parameters
+        found = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+        return {
+            name: (extras[0], hints[name].__origin__, defaults[name].default)
+            for name, extras in found.items()
+            if extras and isinstance(extras[0], Parameter)
+        }
+
+    def arguments(self, words: Mapping[str, Any], snapshot: Snapshot | None) -> dict[str, Any]:
+        """The arguments of the function, by words that people gave. Raises `UserError`."""
+        found: dict[str, Any] = {}
+        for name, (parameter, hint, _) in self.parameters.items():
+            found[name] = parameter.value(words.get(parameter.common or name), hint, snapshot, found)
+        return {name: value for name, value in found.items() if value is not None}
+
+
+_KNOWN: dict[str, Question] = {}
+
+
+def question(
+    name: str,
+    summary: str,
+    description: str,
+    *,
+    text: Text,
+    examples: str,
+    status: Callable[[Any, Shown], int] = lambda _, __: 0,
+    options: Mapping[str, Parameter] | None = None,
+    reads: Reads = Reads.STATE,
+    measured: Measured | Callable[[Mapping[str, Any]], Measured] = Measured.FOR_RESERVATION,
+    routes: tuple[Route, ...] = (),
+    ansible: str | None = None,
+) -> Callable[[_Function], _Function]:
+    """Make a function a question: the name is its command, the summary its line in lists."""
+
+    def known(function: _Function) -> _Function:
+        _KNOWN[name] = Question(
+            name=name,
+            summary=summary,
+            description=description,
+            examples=examples,
+            ask=function,
+            text=text,
+            status=status,
+            options=options or {},
+            reads=reads,
+            measured=measured
+            if callable(measured) and not isinstance(measured, Measured)
+            else lambda _: measured,
+            routes=routes,
+            ansible=ansible,
+        )
+        return function
+
+    return known
+
+
+def question_named(name: str) -> Question:
+    """Load a question."""
+    import_module(summaries()[name][1])
+    return _KNOWN[name]
+
+
+def questions() -> tuple[Question, ...]:
+    """All of them, by their names."""
+    return tuple(map(question_named, sorted(summaries())))
+
+
+def documents() -> tuple[type[Document], ...]:
+    """Every kind of answer, by its name."""
+    modules = {one.name for one in pkgutil.walk_packages(answers.__path__, f"{answers.__name__}.")}
+    for module in modules:
+        import_module(module)
+    found = {one for one in _kinds(Document) if one.__module__ in modules}
+    return tuple(sorted(found, key=lambda one: str(one.__struct_config__.tag)))
+
+
+def _kinds(of: type[Document]) -> Iterator[type[Document]]:
+    """Those with a name of their own, which is not their class's."""
+    for kind in of.__subclasses__():
+        if kind.__struct_config__.tag != kind.__name__:
+            yield kind
+        yield from _kinds(kind)
+
+
+def schema(others: Iterable[type] = ()) -> dict[str, Any]:
+    """The JSON Schema that every answer meets; its `kind` says which of the definitions.
+
+    It also defines what others print, who have no kinds.
+    """
+    kinds = documents()
+    roots, components = msgspec.json.schema_components((*kinds, *others), ref_template="#/$defs/{name}")
+    for component in components.values():
+        if "description" in component:  # Python 3.13 takes the indentation out of docstrings by itself
+            component["description"] = inspect.cleandoc(component["description"])
+    for kind in kinds:
+        components[kind.__name__]["required"][1:1] = ["version", "as_of", "age_seconds"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Answers of ovirt-placement --json",
+        "oneOf": list(roots[: len(kinds)]),
+        "$defs": components,
+    }
+
+
+CLUSTERS = Names("cluster", lambda snapshot, _: snapshot.clusters)
+VMS = Names("VM", lambda snapshot, _: snapshot.vms, placed=True)
+HOSTS = Names("host", lambda snapshot, _: snapshot.hosts)
+GROUPS = Names("affinity group", lambda snapshot, _: snapshot.affinity_groups, placed=True)
+
+#: The clusters that are asked about.
+SOME_CLUSTERS = Parameter(
+    help="only this cluster, by name or id; else all",
+    metavar="CLUSTER",
+    names=CLUSTERS,
+    every=True,
+    option="--cluster",
+)
+THE_VM = Parameter(help="by name or id", metavar="VM", names=VMS, positional=True)

@@ -1,0 +1,186 @@
+"""Which affinity groups the running VMs violate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+from msgspec.structs import replace
+
+from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.question import (
+    HOSTS,
+    SOME_CLUSTERS,
+    VMS,
+    Names,
+    Parameter,
+    Route,
+    Shown,
+    Table,
+    question,
+)
+from ovirt_placement.inventory import Measured
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.names import (
+    Named,
+    NamedGroup,
+    named_cluster,
+    named_groups,
+    named_host,
+    named_vm,
+    named_vms,
+)
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.placement_rules.in_force import not_known_yet
+from ovirt_placement.rules.violations import Violation, find_violations
+
+
+class VmPlace(Record, frozen=True, omit_defaults=False):
+    """A running VM and its host."""
+
+    vm: Named
+    host: Named
+    host_up: bool
+
+
+class ViolatedConstraint(Record, frozen=True, omit_defaults=False):
+    """A rule that running VMs violate."""
+
+    #: The half of an affinity group that asks for it: `vm_affinity` or `host_affinity`.
+    kind: str
+    sentence: str
+    cluster: Named
+    #: What it asks of its VMs: "together", "apart", "on its hosts" or "off its hosts".
+    asks: str
+    positive: bool
+    hard: bool
+    priority: float
+    #: The affinity groups, or the legacy label, that ask for it together.
+    groups: tuple[NamedGroup, ...]
+    #: Of them, those that are violated taken alone.
+    violated: tuple[NamedGroup, ...]
+    #: Every running member.
+    locations: tuple[VmPlace, ...]
+    #: Members that stand wrong.
+    offenders: tuple[Named, ...]
+
+
+class ViolationsDocument(Document, frozen=True, kw_only=True, tag="violations"):
+    """The rules that running VMs violate."""
+
+    clusters: tuple[Named, ...]
+    violations: tuple[ViolatedConstraint, ...]
+    #: Rules of which it is not known yet whether they are violated, in a sentence each.
+    unknown: tuple[str, ...]
+
+
+_RULES_OF_GROUPS = Names(
+    "affinity group", lambda snapshot, _: (*snapshot.affinity_groups, *snapshot.affinity_labels)
+)
+
+
+@question(
+    "violations",
+    "affinity groups that the running VMs violate",
+    """\
+List the affinity groups that running VMs violate, hard ones first; VMs that violate the rule are marked *.
+The exit status is 1 if there is any.
+""",
+    examples="""\
+  ovirt-placement violations --cluster blue
+  ovirt-placement violations --host north --all    # all that VMs on a host violate
+""",
+    text=lambda answer, shown: _text(answer, shown),
+    status=lambda answer, _: int(bool(answer.violations)),
+    measured=Measured.NOTHING,
+    routes=(Route("/violations", "the rules that running VMs violate"),),
+    ansible="list violated rules",
+)
+def violations(
+    snapshot: Snapshot,
+    clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS],
+    *,
+    vm: Annotated[str | None, Parameter(help="only of this VM", metavar="VM", names=VMS)] = None,
+    host: Annotated[
+        str | None, Parameter(help="only of VMs on this host", metavar="HOST", names=HOSTS)
+    ] = None,
+    group: Annotated[
+        str | None, Parameter(help="only of this affinity group", metavar="GROUP", names=_RULES_OF_GROUPS)
+    ] = None,
+) -> ViolationsDocument:
+    """The violated rules of these clusters, or of them those with a VM, a host or a group of this id."""
+    clusters = tuple(clusters)
+    return ViolationsDocument(
+        clusters=tuple(Named(cluster.id, cluster.name) for cluster in clusters),
+        violations=tuple(
+            _violated(violation, cluster.id, snapshot)
+            for cluster in clusters
+            for violation in find_violations(snapshot, cluster.id)
+            if (vm is None or vm in violation.constraint.vms)
+            and (host is None or any(at.host == host for at in violation.locations))
+            and (group is None or group in violation.groups)
+        ),
+        unknown=tuple(why for cluster in clusters for why in not_known_yet(snapshot, cluster.id)),
+    )
+
+
+def _violated(violation: Violation, cluster: str, snapshot: Snapshot) -> ViolatedConstraint:
+    constraint = violation.constraint
+    found = ViolatedConstraint(
+        kind=constraint.family,
+        sentence="",
+        cluster=named_cluster(cluster, snapshot),
+        asks=constraint.asks,
+        positive=constraint.positive,
+        hard=constraint.hard,
+        priority=constraint.priority,
+        groups=named_groups(constraint.groups, snapshot),
+        violated=named_groups(violation.violated, snapshot),
+        locations=tuple(
+            VmPlace(named_vm(at.vm, snapshot), named_host(at.host, snapshot), at.host_up)
+            for at in violation.locations
+        ),
+        offenders=named_vms(violation.offenders, snapshot),
+    )
+    return replace(found, sentence=_sentence(found))
+
+
+# -- in words
+
+
+def _text(answer: ViolationsDocument, shown: Shown) -> Iterator[str | Table]:
+    if answer.violations:
+        yield Table(_rows(answer), ("cluster", "rule", "violated", "members"))
+    yield from (f"Not known yet: {why}." for why in answer.unknown)
+    if not (answer.violations or answer.unknown):
+        some = any(shown.words.get(word) is not None for word in ("vm", "host", "group"))
+        yield "No running VM violates a rule of this kind." if some else "No running VM violates a rule."
+
+
+def _rows(answer: ViolationsDocument) -> list[tuple[str, ...]]:
+    """In words: the cluster, what a rule asks, the groups that ask it, where its members are."""
+    return [
+        (one.cluster.name, _asked(one), "\n".join(_titles(one)), "\n".join(_places(one)))
+        for one in answer.violations
+    ]
+
+
+def _sentence(found: ViolatedConstraint) -> str:
+    """A violated rule in one line; VMs that stand wrong have a *."""
+    return f"{', '.join(_titles(found))} asks for its VMs {_asked(found)}: {', '.join(_places(found))}"
+
+
+def _asked(found: ViolatedConstraint) -> str:
+    return f"{found.asks} ({'hard' if found.hard else f'soft, priority {found.priority:g}'})"
+
+
+def _titles(found: ViolatedConstraint) -> Iterator[str]:
+    return (group.title for group in found.groups)
+
+
+def _places(found: ViolatedConstraint) -> Iterator[str]:
+    """Those that stand wrong come first: of many members, a table shows only some."""
+    wrong = {vm.id for vm in found.offenders}
+    for at in sorted(found.locations, key=lambda at: at.vm.id not in wrong):
+        mark = " *" if at.vm.id in wrong else ""
+        yield f"{at.vm.name} on {at.host.name}{'' if at.host_up else ' (not up)'}{mark}"

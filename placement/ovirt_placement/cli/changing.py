@@ -1,0 +1,239 @@
+"""What commands that change something share: who asks, the store, what is recorded, and previews."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pwd
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec.structs import replace
+
+from ovirt_placement import config
+from ovirt_placement.cli.asking import show_answer
+from ovirt_placement.store import opening
+from ovirt_placement.store.access import StoreAccess
+from ovirt_service import identity
+from ovirt_service.errors import UserError
+from ovirt_service.legible import unbroken
+from ovirt_service.screen import say
+
+if TYPE_CHECKING:
+    from ovirt_placement.answers.preview import Change
+    from ovirt_placement.answers.what_if import WhatIfDocument
+    from ovirt_placement.model import Snapshot
+    from ovirt_placement.store.user_actions import Act, UserActionKind
+
+
+# -- Who runs a command: the person, not the user that sudo or su made of them.
+
+
+#: What the kernel remembers of the login that a process comes from, through sudo and su; this if of none.
+_LOGIN = Path("/proc/self/loginuid")
+_NONE = 2**32 - 1
+
+
+def login_name() -> str:
+    """The login of the user who runs this; with sudo and su, of the user who called these."""
+    with suppress(OSError, ValueError, KeyError):
+        number = int(_LOGIN.read_text())
+        if number != _NONE:
+            return pwd.getpwuid(number).pw_name
+    # Only root is believed: all others could write there what they like.
+    user = os.environ.get("SUDO_USER") if identity.CALLER == 0 else None
+    try:
+        return unbroken(user) if user else pwd.getpwuid(identity.CALLER).pw_name
+    except KeyError:
+        return f"uid {identity.CALLER}"
+
+
+# -- Opens and reads parts of the store for a command.
+
+
+_Part = TypeVar("_Part", bound=StoreAccess)
+_Answer = TypeVar("_Answer")
+_Nothing = TypeVar("_Nothing")
+
+
+def opened(
+    part: type[_Part], args: argparse.Namespace, *, create: bool = True
+) -> AbstractContextManager[_Part]:
+    """Open it for the engine of the configuration named; without `create`, to read what is there."""
+    return opening.opened(part, config.load(args.config), create=create)
+
+
+def stored(
+    part: type[_Part], args: argparse.Namespace, ask: Callable[[_Part], _Answer], nothing: _Nothing
+) -> _Answer | _Nothing:
+    """What it answers of that engine; `nothing` where there is no store yet."""
+    return opening.stored(part, config.load(args.config), ask, nothing)
+
+
+# -- Records who asks the engine for a change, before it is asked and once it has answered.
+
+
+@contextmanager
+def recorded(
+    args: argparse.Namespace,
+    kind: UserActionKind,
+    subject: str,
+    details: tuple[str, ...] = (),
+    *,
+    cluster: str = "",
+    cluster_name: str = "",
+) -> Iterator[None]:
+    """Record an act that the block is, as begun, and then as done or failed.
+
+    A store that is away, or that this machine has none of, keeps nobody from the act: a line on standard
+    error says that it is not recorded.
+    """
+    # SQLAlchemy takes long to load: not for `--help`.
+    from ovirt_placement.store.user_actions import Act
+
+    act = Act(
+        kind=kind,
+        login=login_name(),
+        engine_user=_engine_user(args),
+        cluster=cluster,
+        cluster_name=cluster_name,
+        subject=subject,
+        details=details,
+    )
+    number = _begin(args, act)
+    try:
+        yield
+    except BaseException as error:  # Ctrl-C as well: what was asked by then stays asked
+        _end(args, number, str(error) or type(error).__name__)
+        raise
+    _end(args, number, None)
+
+
+def _engine_user(args: argparse.Namespace) -> str | None:
+    """The user of the configuration; of a token it is not known whose it is."""
+    from ovirt_placement.engine.connection.user_tokens import given_token
+
+    return None if given_token() else config.load(args.config).engine.username
+
+
+def _begin(args: argparse.Namespace, act: Act) -> int | None:
+    from ovirt_placement.store.user_actions import UserActionStore
+
+    try:
+        with opened(UserActionStore, args) as store:
+            return store.begin(act)
+    except UserError as error:
+        say(f"warning: it is not recorded who does this: {error}")
+        return None
+
+
+def _end(args: argparse.Namespace, number: int | None, error: str | None) -> None:
+    from ovirt_placement.store.user_actions import UserActionStore
+
+    if number is None:
+        return
+    try:
+        with opened(UserActionStore, args) as store:
+            store.end(number, error)
+    except UserError as away:
+        say(f"warning: it is not recorded how this ended: {away}")
+
+
+# -- `--what-if` and `--fail-if` of commands that change something: look before anything is written.
+
+
+#: The exit status where a condition of `--fail-if` holds.
+FAILS = 3
+#: How long migrations are planned.
+_SECONDS = 30.0
+
+
+def add_foresight(parser: argparse.ArgumentParser) -> None:
+    """Add both options, and which rules the enforcer is thought to repair."""
+    parser.add_argument(
+        "--what-if",
+        action="store_true",
+        help="write nothing; show the effect: violations, migrations, survived failures (docs/what-if.md)",
+    )
+    add_fail_if(parser, "write nothing, and exit with status 3, if any of these is true")
+    parser.set_defaults(known_age_seconds=None)  # a change is judged by what is fresh
+    add_repair(parser)
+
+
+def add_fail_if(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument(
+        "--fail-if",
+        type=_conditions,
+        default=(),
+        metavar="violated,moves>5,failures<1",
+        help=f"{text}: violated, conflicts, unplaced, moves, staying, failures",
+    )
+
+
+def add_repair(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--repair",
+        type=_repair,
+        default="hard",
+        metavar="hard,soft",
+        help="the rules whose repair is counted; else hard",
+    )
+
+
+def stops(args: argparse.Namespace, intended: Callable[[], tuple[Snapshot, Change]]) -> int | None:
+    """The exit status, where the command is to write nothing; None where it is to go on.
+
+    What would come of the change is reported if that was asked, or if a condition holds.
+    """
+    if not (args.what_if or args.fail_if):
+        return None
+    from ovirt_placement.answers.preview import preview  # planning takes long to load
+
+    found = preview(*intended(), **planning(args))
+    fails = show_foreseen(args, found, always=args.what_if)
+    if fails:
+        return FAILS
+    return 0 if args.what_if else None
+
+
+def show_foreseen(args: argparse.Namespace, found: WhatIfDocument, *, always: bool = True) -> bool:
+    """Print what would come of a change; whether a condition of `--fail-if` holds."""
+    from ovirt_placement.answers.what_if import lines, measures
+    from ovirt_placement.forecast.changes import holding
+
+    fails = holding(args.fail_if, measures(found))
+    if not (always or fails):
+        return False
+    answer = replace(found, fails=fails)
+    if args.json:
+        show_answer(args, answer)
+    else:
+        print("\n".join(lines(answer)))
+    return bool(fails)
+
+
+def planning(args: argparse.Namespace) -> dict[str, Any]:
+    """How migrations are planned, for `foresee`."""
+    from ovirt_placement.planning.deadline import Deadline
+
+    return {"repair": args.repair, "deadline": Deadline.after(_SECONDS)}
+
+
+def _conditions(text: str) -> Any:
+    from ovirt_placement.forecast.changes import conditions_of
+
+    try:
+        return conditions_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _repair(text: str) -> Any:
+    from ovirt_placement.planning.problem.build_problem import Repair
+
+    try:
+        return frozenset(Repair(word.strip()) for word in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}" is neither hard nor soft nor hard,soft') from None

@@ -1,1 +1,0 @@
-"""`ovirt-placement doctor`."""

@@ -1,0 +1,399 @@
+"""`ovirt-placement keys`: sets placement keys, and shows what is wrong with them and how they place a VM."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ovirt_placement import config
+from ovirt_placement.answers.keys import change
+from ovirt_placement.answers.keys.change import (
+    SETTERS,
+    KeysChangeDocument,
+    StateWithKeys,
+    hosts_of,
+    key_change_lines,
+    keys_change,
+    objections,
+    read_records,
+    to_define,
+    to_set,
+    to_unset,
+    with_details,
+)
+from ovirt_placement.answers.keys.key import key_title
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
+from ovirt_placement.cli.asking import (
+    PATIENCE_SECONDS,
+    add_keys,
+    add_question,
+    add_questions,
+    read_state,
+    show_json,
+)
+from ovirt_placement.cli.changing import add_foresight, login_name, opened, stops
+from ovirt_placement.engine.reading.owners import ALL_DETAILS
+from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory.stored import with_keys
+from ovirt_placement.model import PlacementKey, Snapshot, key_file
+from ovirt_placement.model.key_resources import LISTED_WITH_DEVICES, find_place, gone_keys
+from ovirt_placement.model.placement_keys import NODE, SETTABLE, SYSTEM
+from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
+from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from ovirt_placement.answers.preview import Change
+    from ovirt_placement.engine.connection.client import EngineConnection
+
+
+# -- Where commands about placement keys take them from: a state file, a file of keys, or engine and store.
+
+
+def read_keys(args: argparse.Namespace) -> StateWithKeys:
+    """The state that is asked about; a live one with what the store holds at this moment."""
+    snapshot = read_state(args)
+    authors: tuple[SetKey, ...] = ()
+    if args.state is None:
+        with opened_store(args, create=False) as store:
+            records, authors = read_records(store)
+        snapshot = with_keys(snapshot, records)
+    if args.keys is not None:
+        if args.state is None:  # they may refer to what no key in the store refers to
+            with _connected(args) as connection:
+                snapshot = with_details(connection, snapshot, ALL_DETAILS)
+        keys = key_file.load(args.keys, snapshot)
+        return StateWithKeys(replace(snapshot, placement_keys=keys), {})
+    return StateWithKeys(snapshot, {KeyPlace.of(one.key): one for one in authors})
+
+
+def read_named(args: argparse.Namespace, level: str, *words: str) -> Snapshot:
+    return change.read_named(config.load(args.config), PATIENCE_SECONDS, level, *words)
+
+
+def read_engine(args: argparse.Namespace, levels: Iterable[str] = SETTABLE) -> Snapshot:
+    return change.read_engine(config.load(args.config), levels)
+
+
+def _connected(args: argparse.Namespace) -> EngineConnection:
+    from ovirt_placement.engine.connection.client import connect
+
+    return connect(config.load(args.config).engine)
+
+
+def opened_store(args: argparse.Namespace, *, create: bool = True) -> AbstractContextManager[KeyStore]:
+    return opened(KeyStore, args, create=create)
+
+
+# -- Prints what was changed of placement keys, for people and for programs.
+
+
+#: How much of a change is printed for a person.
+_MOST_LINES = 20
+
+
+def report(args: argparse.Namespace, answer: KeysChangeDocument) -> None:
+    if args.json:
+        show_json(answer)
+        return
+    shown = list(key_change_lines(answer))
+    if len(shown) > _MOST_LINES:
+        more = f"... and {len(shown) - _MOST_LINES} more: ovirt-placement keys list --all shows all keys"
+        shown = [*shown[:_MOST_LINES], more]
+    print("\n".join((*(shown or ["Nothing to change."]), *(f"note: {note}" for note in answer.notes))))
+
+
+# -- `ovirt-placement keys define`, `set`, `unset` and `import`: change placement keys, all or none.
+
+
+def define(args: argparse.Namespace) -> int:
+    """Run `keys define`."""
+
+    def decide(snapshot: Snapshot) -> KeyChange:
+        return to_define(
+            snapshot, args.name, args.cluster, args.values, default=args.default, sticky=args.sticky
+        )
+
+    return _change(args, read_engine(args, (NODE,)), decide)
+
+
+def set_key(args: argparse.Namespace) -> int:
+    """Run `keys set`."""
+
+    def decide(snapshot: Snapshot) -> KeyChange:
+        return to_set(snapshot, args.name, args.value, args.weight, args.on, args.setter)
+
+    return _change(args, read_named(args, *args.on), decide)
+
+
+def unset(args: argparse.Namespace) -> int:
+    """Run `keys unset`."""
+
+    def decide(snapshot: Snapshot) -> KeyChange:
+        if args.cluster is not None:
+            places = hosts_of(snapshot, args.cluster)
+        else:
+            places = frozenset({find_place(args.on, snapshot.placement_keys, snapshot)})
+        return to_unset(snapshot, args.name, places, args.setter)
+
+    where = args.on if args.cluster is None else (NODE,)
+    return _change(args, read_named(args, *where), decide)
+
+
+def import_keys(args: argparse.Namespace) -> int:
+    """Run `keys import`."""
+    own = SETTERS.get(args.setter)
+    engine = read_engine(args)
+    put = key_file.load(args.file, engine, own or SYSTEM)
+    for key in put:
+        if own not in (None, key.key_class):
+            raise UserError(
+                f"{args.file}: {key_title(key, engine)}: with --as {args.setter} only keys of class {own}"
+                " can be set"
+            )
+    places = {KeyPlace.of(key) for key in put}
+
+    def decide(snapshot: Snapshot) -> KeyChange:
+        placement = snapshot.placement_keys if args.replace else ()
+        gone = (key for key in placement if KeyPlace.of(key) not in places and own in (None, key.key_class))
+        return KeyChange(put=put, remove=tuple(gone))
+
+    return _change(args, engine, decide)
+
+
+def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapshot], KeyChange]) -> int:
+    """Make the change that is decided on the engine's objects and the keys that are set, and report it.
+
+    While it is decided nobody else can write to the store: what may take time was read before. Raises
+    `UserError` with all that speaks against the change; then nothing is changed.
+    """
+    standing: list[PlacementKey] = []
+
+    def judged(placement: tuple[PlacementKey, ...]) -> KeyChange:
+        standing[:] = placement
+        snapshot = replace(engine, placement_keys=placement)
+        change = decide(snapshot)
+        if against := objections(snapshot, change):
+            raise UserError(against)
+        return change
+
+    def intended() -> tuple[Snapshot, Change]:
+        """By an engine read now, with the keys as they are to be."""
+        from ovirt_placement.answers.preview import changed_keys  # planning takes long to load
+
+        with opened_store(args, create=False) as store:
+            records, _ = read_records(store)
+        before = with_keys(read_engine(args), records)
+        snapshot = replace(engine, placement_keys=before.placement_keys)
+        change = decide(snapshot)
+        against = objections(snapshot, change)
+        return before, changed_keys(before, change, (against,) if against else ())
+
+    if (status := stops(args, intended)) is not None:
+        return status
+    if args.dry_run:
+        with opened_store(args, create=False) as store:
+            change = judged(read_records(store)[0].keys)
+    else:
+        with opened_store(args) as store:
+            change = store.change(judged, set_by=login_name(), title=partial(key_title, snapshot=engine))
+    report(args, keys_change(engine, standing, change, dry_run=args.dry_run))
+    return 0
+
+
+# -- `ovirt-placement keys prune`: removes what the store holds of objects that the engine has no more.
+
+
+def run(args: argparse.Namespace) -> int:
+    with opened_store(args) as store:
+        # The store before the engine: what is set or recorded from now on is of objects that may be new.
+        known = {KeyPlace.of(one.key) for one in store.all_keys()}
+        remembered = store.remembered_vms()
+        engine = read_engine(args)
+        # An engine that shows no VM at all says nothing about them.
+        missing = sorted(remembered - engine.vm_by_id.keys()) if engine.vms else []
+
+        standing: list[PlacementKey] = []
+
+        def decide(placement: Iterable[PlacementKey]) -> KeyChange:
+            standing[:] = placement
+            keys = (key for key in standing if KeyPlace.of(key) in known)
+            return KeyChange(remove=gone_keys(keys, engine, LISTED_WITH_DEVICES))
+
+        if args.dry_run:
+            change = decide(one.key for one in store.all_keys())
+        else:
+            change = store.change(decide, set_by=login_name(), title=partial(key_title, snapshot=engine))
+            store.forget_vms(missing)
+    report(args, keys_change(engine, standing, change, missing, dry_run=args.dry_run))
+    return 0
+
+
+# -- `ovirt-placement keys`: sets placement keys, and shows what is wrong with them and how they place a VM.
+
+
+DESCRIPTION = """\
+Set placement keys, which draw VMs to some hosts and keep them off others, and look at what they do. See
+docs/placement-keys.md.
+"""
+DEFINE = """\
+Set or replace a key on every host of a cluster: a host key exists on all hosts of a cluster or on none.
+"""
+SET = """\
+Set or replace a key on one object. On a host it has no weight, and must be defined for the cluster first.
+"""
+UNSET = """\
+Remove a key from one object, or a host key from all hosts of a cluster.
+"""
+EXPORT = """\
+Print all keys as YAML (with --json as JSON), as `keys import` reads it.
+"""
+IMPORT = """\
+Set the keys of a YAML file: all or none. Other keys stay, unless --replace is given.
+"""
+PRUNE = """\
+Remove the keys of clusters, hosts, VMs, data centers, networks, vNIC profiles, disks and NICs that the engine
+no longer has, and the sticky copies of VMs that are gone (otherwise removed after a week).
+"""
+
+
+DEFINE_EXAMPLES = """\
+  ovirt-placement keys define rack --cluster blue --values node1=1 node2=2 --default 0
+"""
+SET_EXAMPLES = """\
+  ovirt-placement keys set rack 1 5 --on vm web1
+  ovirt-placement keys set rack 2 --on host node1
+"""
+UNSET_EXAMPLES = """\
+  ovirt-placement keys unset rack --on vm web1
+  ovirt-placement keys unset rack --cluster blue
+"""
+EXPORT_EXAMPLES = """\
+  ovirt-placement keys export > keys.yaml
+"""
+IMPORT_EXAMPLES = """\
+  ovirt-placement keys import keys.yaml --replace
+"""
+PRUNE_EXAMPLES = """\
+  ovirt-placement keys prune --dry-run
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = subparsers.add_parser("keys", help=summary, description=DESCRIPTION)
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    add_questions(actions, _read, "keys list", "keys check", "keys show", "keys explain")
+    exporting = add_command(actions, "export", "print all keys as YAML", EXPORT, _export, EXPORT_EXAMPLES)
+    add_question(exporting)
+    add_keys(exporting)
+    _add_define(
+        add_command(actions, "define", "give every host of a cluster a key", DEFINE, define, DEFINE_EXAMPLES)
+    )
+    _add_set(add_command(actions, "set", "set a key", SET, set_key, SET_EXAMPLES))
+    _add_unset(add_command(actions, "unset", "remove a key", UNSET, unset, UNSET_EXAMPLES))
+    _add_import(
+        add_command(actions, "import", "set the keys of a YAML file", IMPORT, import_keys, IMPORT_EXAMPLES)
+    )
+    pruning = add_command(
+        actions,
+        "prune",
+        "remove keys of objects that are gone from the engine",
+        PRUNE,
+        run,
+        PRUNE_EXAMPLES,
+    )
+    _add_connection(pruning)
+
+
+def _add_define(parser: argparse.ArgumentParser) -> None:
+    _add_name(parser)
+    parser.add_argument("--cluster", metavar="CLUSTER", required=True, help="by name or id")
+    parser.add_argument("--values", metavar="HOST=VALUE", nargs="+", default=[], help="the values of hosts")
+    parser.add_argument("--default", metavar="VALUE", help="the value of all other hosts")
+    parser.add_argument(
+        "--sticky",
+        metavar="WEIGHT",
+        help="VMs that start on a host copy its value, with this weight",
+    )
+    add_foresight(parser)
+    _add_connection(parser)
+
+
+def _add_set(parser: argparse.ArgumentParser) -> None:
+    _add_name(parser)
+    parser.add_argument("value", metavar="VALUE", help="a number")
+    parser.add_argument("weight", metavar="WEIGHT", nargs="?", help="a number; not for host keys")
+    _add_on(parser, required=True)
+    _add_setter(parser, default="operator")
+    add_foresight(parser)
+    _add_connection(parser)
+
+
+def _add_unset(parser: argparse.ArgumentParser) -> None:
+    _add_name(parser)
+    where = parser.add_mutually_exclusive_group(required=True)
+    _add_on(where)
+    where.add_argument("--cluster", metavar="CLUSTER", help="from all hosts of this cluster")
+    _add_setter(parser, default="operator")
+    add_foresight(parser)
+    _add_connection(parser)
+
+
+def _add_import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path)
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="remove all keys that the file lacks (with --as, only of that class)",
+    )
+    _add_setter(parser, default=None)
+    add_foresight(parser)
+    _add_connection(parser)
+
+
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the key; one that begins with - goes last, after --")
+
+
+def _add_on(parser: argparse._ActionsContainer, *, required: bool = False) -> None:
+    parser.add_argument(
+        "--on",
+        nargs=2,
+        metavar=("LEVEL", "RESOURCE"),
+        required=required,
+        help=f"a level ({', '.join(SETTABLE)}) and the name or id of an object",
+    )
+
+
+def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None:
+    parser.add_argument(
+        "--as",
+        dest="setter",
+        choices=SETTERS,
+        default=default,
+        help=f"whose key it is; else {default or 'the classes in the file say'}",
+    )
+
+
+def _add_connection(parser: argparse.ArgumentParser) -> None:
+    add_config(parser)
+    add_change(parser)
+
+
+def _export(args: argparse.Namespace) -> int:
+    snapshot = read_keys(args).snapshot
+    if args.json:
+        show_json(key_file.described(snapshot.placement_keys, snapshot))
+    else:
+        print(key_file.dumps(snapshot.placement_keys, snapshot), end="")
+    return 0
+
+
+def _read(args: argparse.Namespace, _: Measured) -> tuple[StateWithKeys, Snapshot]:
+    state = read_keys(args)
+    return state, state.snapshot

@@ -1,1 +1,0 @@
-"""`ovirt-placement keys`, one file an action."""

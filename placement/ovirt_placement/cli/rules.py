@@ -1,0 +1,454 @@
+"""`ovirt-placement rules`: placement rules, which ask of VMs what no affinity group can."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from ovirt_placement import config, inventory
+from ovirt_placement.answers.conflicts import sentence
+from ovirt_placement.answers.rules import (
+    RulesCheckDocument,
+    StateWithRules,
+    change_lines,
+    open_questions,
+    rules_change,
+    rules_check_together,
+)
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
+from ovirt_placement.cli.asking import PATIENCE_SECONDS, add_question, add_questions, read_state, show_json
+from ovirt_placement.cli.changing import add_foresight, login_name, opened, stops, stored
+from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory.on_demand import read_searches, searches_of
+from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot, rule_file
+from ovirt_placement.rules.placement_rules.capacity import COUNTED
+from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND, mistakes
+from ovirt_placement.rules.placement_rules.members import resolved_rules
+from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
+from ovirt_placement.store.placement_rules import RuleChange, RuleStore, SetRule
+from ovirt_service.decoding import nearest
+from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from ovirt_placement.answers.preview import Change
+
+
+# -- What a placement rule is made of, as options.
+
+
+_WORDS = (
+    "names or ids, tag:NAME, group:NAME (an affinity group), label:NAME (an affinity label) or search:SEARCH"
+    " (of the engine)"
+)
+_NUMBERS = {
+    "most": "the most VMs, vCPUs or MiB",
+    "least": "the least number of failure domains",
+    "max_skew": "by how many VMs failure domains may differ",
+    "min_domains": "with fewer failure domains, the emptiest counts as empty",
+}
+
+
+def add_fields(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Add what a rule is made of, but for its name and kind."""
+    parser.add_argument("--cluster", metavar="CLUSTER", required=required, help="by name or id")
+    parser.add_argument("--vms", metavar="VM", nargs="+", help=f"the VMs: {_WORDS}")
+    parser.add_argument(
+        "--other-vms",
+        metavar="VM",
+        nargs="+",
+        help="the second set of a rule between two; of restart_after, those that restart first",
+    )
+    parser.add_argument("--hosts", metavar="HOST", nargs="+", help="hosts, named in the same ways")
+    parser.add_argument(
+        "--domain-tags",
+        metavar="PREFIX",
+        nargs="+",
+        help="failure domains: host tags with these prefixes; else those of the configuration",
+    )
+    parser.add_argument(
+        "--domain",
+        metavar="NAME=HOST,HOST",
+        dest="domains",
+        nargs="+",
+        help="failure domains by their hosts",
+    )
+    for field, text in _NUMBERS.items():
+        parser.add_argument(f"--{field.replace('_', '-')}", metavar="N", type=_number, help=text)
+    parser.add_argument("--counted", choices=COUNTED, help="what is counted of VMs; else vms")
+    strength = parser.add_mutually_exclusive_group()
+    strength.add_argument("--hard", dest="enforcing", action="store_true", default=None, help="the default")
+    strength.add_argument("--soft", dest="enforcing", action="store_false", help="preferred, not enforced")
+    parser.add_argument("--priority", metavar="NUMBER", type=float, help="of a soft rule; else 1")
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument(
+        "--continuous", dest="continuous", action="store_true", default=None, help="the default"
+    )
+    when.add_argument(
+        "--in-the-end",
+        dest="continuous",
+        action="store_false",
+        help="migrations may violate it for a while",
+    )
+    enabled = parser.add_mutually_exclusive_group()
+    enabled.add_argument("--enable", dest="enabled", action="store_true", default=None, help="the default")
+    enabled.add_argument("--disable", dest="enabled", action="store_false", help="keep it without effect")
+
+
+_FIELDS = (
+    "cluster",
+    "vms",
+    "other_vms",
+    "hosts",
+    "domain_tags",
+    *_NUMBERS,
+    "counted",
+    "enforcing",
+    "priority",
+    "continuous",
+    "enabled",
+)
+
+
+def fields_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The fields of a rule that were given. Raises `UserError` for domains that are none."""
+    given = {field: value for field in _FIELDS if (value := getattr(args, field)) is not None}
+    fields = {field: tuple(value) if isinstance(value, list) else value for field, value in given.items()}
+    if args.domains is not None:
+        fields["domains"] = tuple(map(_domain, args.domains))
+    return fields
+
+
+def _domain(text: str) -> RuleDomain:
+    name, equals, hosts = text.partition("=")
+    words = tuple(word.strip() for word in hosts.split(",") if word.strip())
+    if not name or not equals or not words:
+        raise UserError(f'"{text}": write a failure domain as NAME=HOST,HOST')
+    return RuleDomain(name=name, hosts=words)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number')
+    return int(text)
+
+
+# -- Where commands about placement rules take them from: a state file, or engine and store.
+
+
+def read_rules(args: argparse.Namespace) -> StateWithRules:
+    """The state that is asked about; a live one with the rules that the store holds at this moment.
+
+    With a file of rules, as if they stood.
+    """
+    if getattr(args, "file", None) is not None:
+        rules = rule_file.load(args.file)
+        known = (
+            read_engine(args, rules) if args.state is None else read_state(args, measured=Measured.NOTHING)
+        )
+        return StateWithRules(replace(known, placement_rules=rules), {})
+    snapshot = read_state(args, measured=Measured.NOTHING)
+    if args.state is not None:
+        return StateWithRules(snapshot, {})
+    authors = {one.rule.name: one for one in stored_rules(args)}
+    return StateWithRules(
+        replace(snapshot, placement_rules=tuple(one.rule for one in authors.values())), authors
+    )
+
+
+def stored_rules(args: argparse.Namespace) -> tuple[SetRule, ...]:
+    """What a store knows; one that nobody has written to holds nothing."""
+    return stored(RuleStore, args, RuleStore.all_rules, ())
+
+
+def read_engine(args: argparse.Namespace, rules: Iterable[PlacementRule]) -> Snapshot:
+    """The engine's state with all that these rules may name.
+
+    What the inventory publishes lacks tags and who searches find as long as no rule names any: then the
+    engine itself is asked.
+    """
+    loaded, every = config.load(args.config), tuple(rules)
+    tagged = any(rule.names_vm_tags or rule.names_host_tags for rule in every)
+    searches = searches_of(every)
+    found = None if tagged else inventory.snapshot(config=loaded, max_age=0.0, deadline=PATIENCE_SECONDS)
+    if found is not None and not searches:
+        return found
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.connection.client import connect
+    from ovirt_placement.engine.reading.topology import read_snapshot
+
+    with connect(loaded.engine) as connection:
+        if found is None:
+            found = read_snapshot(connection, statistics=True, devices=True)
+        return replace(found, member_searches=read_searches(connection, searches))
+
+
+# -- `ovirt-placement rules add`, `edit`, `remove`, `import`, `apply`: change placement rules, all or none.
+
+
+class Checking:
+    """Checks changes against one state of the engine; the same rules are judged together once."""
+
+    def __init__(self, engine: Snapshot) -> None:
+        self._engine = engine
+        self._judged: dict[tuple[PlacementRule, ...], RulesCheckDocument] = {}
+
+    def wrong(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
+        """Whom rules name that is not there, and that they cannot be satisfied, in sentences."""
+        rules = _rules_after(standing, change)
+        return [
+            *_each(replace(self._engine, placement_rules=rules), {rule.name for rule in change.put}),
+            *self._together(standing, change),
+        ]
+
+    def unproven(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
+        """Of which rules it is not known whether they can be satisfied, in sentences."""
+        return list(open_questions(self._after(standing, change))) if change.put else []
+
+    def _together(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> Iterator[str]:
+        put = {rule.id for rule in change.put}
+        for one in self._after(standing, change).contradictions if put else ():
+            if not put.isdisjoint(group.id for group in one.groups):
+                yield sentence(one, whole=False)
+
+    def _after(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> RulesCheckDocument:
+        """With all rules as they are to stand."""
+        rules = _rules_after(standing, change)
+        if rules not in self._judged:
+            self._judged[rules] = rules_check_together(replace(self._engine, placement_rules=rules))
+        return self._judged[rules]
+
+
+def refuse_mistakes(rules: tuple[PlacementRule, ...]) -> None:
+    """Raises `UserError` for a rule that could not be in force."""
+    for rule in rules:
+        for mistake in mistakes(rule):
+            like = "" if rule.kind in EVERY_KIND else nearest(rule.kind, EVERY_KIND)
+            raise UserError(f"placement rule {rule.name}: {mistake}{like}")
+
+
+def _rules_after(standing: Mapping[str, PlacementRule], change: RuleChange) -> tuple[PlacementRule, ...]:
+    after = {**standing, **{rule.name: rule for rule in change.put}}
+    return tuple(rule for name, rule in sorted(after.items()) if name not in change.remove)
+
+
+def _each(snapshot: Snapshot, names: Container[str]) -> Iterator[str]:
+    """What is wrong with rules of these names, among all."""
+    for found in resolved_rules(snapshot):
+        for wrong in what_is_wrong(snapshot, found) if found.rule.name in names else ():
+            yield f"placement rule {found.rule.name}: {wrong}"
+
+
+_Standing = Mapping[str, PlacementRule]
+
+
+def add(args: argparse.Namespace) -> int:
+    """Run `rules add`."""
+
+    def decide(standing: _Standing) -> RuleChange:
+        if args.name in standing:
+            raise UserError(f'there is a placement rule "{args.name}" already: rules edit changes it')
+        rule = PlacementRule(**{"name": args.name, "kind": args.kind, **fields_of(args)})
+        return RuleChange(put=(_with_domains(args, rule),))
+
+    return _change(args, decide)
+
+
+def edit(args: argparse.Namespace) -> int:
+    """Run `rules edit`: what is not given stays."""
+
+    def decide(standing: _Standing) -> RuleChange:
+        return RuleChange(put=(replace(_known(args.name, standing), **fields_of(args)),))
+
+    return _change(args, decide)
+
+
+def remove(args: argparse.Namespace) -> int:
+    """Run `rules remove`."""
+
+    def decide(standing: _Standing) -> RuleChange:
+        return RuleChange(remove=tuple(_known(name, standing).name for name in args.names))
+
+    return _change(args, decide)
+
+
+def import_rules(args: argparse.Namespace) -> int:
+    """Run `rules import`: rules that the file lacks stay."""
+    rules = rule_file.load(args.file)
+    return _change(args, lambda standing: RuleChange(put=rules))
+
+
+def apply(args: argparse.Namespace) -> int:
+    """Run `rules apply`: afterwards there are the rules of the file, and no others."""
+    rules = rule_file.load(args.file)
+    names = {rule.name for rule in rules}
+    return _change(
+        args,
+        lambda standing: RuleChange(put=rules, remove=tuple(sorted(standing.keys() - names))),
+    )
+
+
+def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange]) -> int:
+    """Make the change that is decided on the rules as they stand, and report it.
+
+    Raises `UserError` for a rule that could not be in force, and, without `--force`, for one that names what
+    is not there or that cannot be satisfied; then nothing is changed.
+    """
+    standing = {one.rule.name: one.rule for one in stored_rules(args)}
+    intended = decide(standing)
+    refuse_mistakes(intended.put)
+    engine = read_engine(args, (*standing.values(), *intended.put))
+    checking = Checking(engine)
+    # Before the store is locked: there it is only looked up, unless other rules were written meanwhile.
+    speaks_against = checking.wrong(standing, intended)
+    before: dict[str, PlacementRule] = {}
+    problems: list[str] = []
+
+    def judged(rules: tuple[PlacementRule, ...]) -> RuleChange:
+        before.update({rule.name: rule for rule in rules})
+        change = decide(before)
+        refuse_mistakes(change.put)
+        problems[:] = checking.wrong(before, change)
+        if problems and not args.force:
+            raise UserError(f"{'; '.join(problems[:5])}; --force writes it nevertheless")
+        return change
+
+    def previewed() -> tuple[Snapshot, Change]:
+        from ovirt_placement.answers.preview import changed_rules  # planning takes long to load
+
+        now = replace(engine, placement_rules=tuple(standing.values()))
+        return now, changed_rules(now, intended, speaks_against)
+
+    if (status := stops(args, previewed)) is not None:
+        return status
+    if args.dry_run:
+        change = judged(tuple(standing.values()))
+    else:
+        with opened(RuleStore, args) as store:
+            change = store.change(judged, changed_by=login_name())
+    unproven = checking.unproven(before, change)
+    answer = rules_change(before, change, problems, unproven, dry_run=args.dry_run)
+    if args.json:
+        show_json(answer)
+    else:
+        print("\n".join(change_lines(answer)))
+    return 0
+
+
+def _known(name: str, standing: _Standing) -> PlacementRule:
+    if name not in standing:
+        raise UserError(f'no placement rule "{name}"{nearest(name, standing)}')
+    return standing[name]
+
+
+def _with_domains(args: argparse.Namespace, rule: PlacementRule) -> PlacementRule:
+    """With the failure domains of the configuration, where the kind needs some and none are given."""
+    kind = EVERY_KIND.get(rule.kind)
+    if kind is None or not kind.in_domains or rule.domains or rule.domain_tags:
+        return rule
+    known = config.load(args.config).ha
+    listed = tuple(RuleDomain(name=one.name, hosts=one.hosts) for one in known.domains)
+    return replace(rule, domain_tags=known.domain_tags, domains=listed)
+
+
+# -- `ovirt-placement rules`: placement rules, which ask of VMs what no affinity group can.
+
+
+DESCRIPTION = """\
+Placement rules ask what no affinity group can: a limit of VMs per host or per failure domain, even
+spread, exclusive hosts, licences; and which VMs restart after which others. See docs/placement-rules.md.
+"""
+ADD = """\
+Add a rule. A rule with mistakes, or that no placement can satisfy, is refused.
+"""
+EDIT = """\
+Change a rule: what is not given stays.
+"""
+REMOVE = """\
+Remove rules.
+"""
+EXPORT = """\
+Print rules as YAML (with --json as JSON), as `rules import` and `rules apply` read them.
+"""
+IMPORT = """\
+Add or replace the rules of a YAML file; others stay.
+"""
+APPLY = """\
+As import, but also remove the rules that the file lacks.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = subparsers.add_parser("rules", help=summary, description=DESCRIPTION)
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    add_questions(actions, _read, "rules list", "rules show", "rules check")
+    exporting = add_command(actions, "export", "print all rules as YAML", EXPORT, _export, EXPORT_EXAMPLES)
+    add_question(exporting)
+    adding = add_command(actions, "add", "add a rule", ADD, add, ADD_EXAMPLES)
+    adding.add_argument("name", metavar="NAME")
+    kinds = "; ".join(f"{kind.name}: {kind.summary}" for kind in EVERY_KIND.values())
+    adding.add_argument("--kind", choices=tuple(EVERY_KIND), metavar="KIND", required=True, help=kinds)
+    add_fields(adding, required=True)
+    editing = add_command(actions, "edit", "change a rule", EDIT, edit, EDIT_EXAMPLES)
+    editing.add_argument("name", metavar="NAME")
+    add_fields(editing, required=False)
+    removing = add_command(actions, "remove", "remove rules", REMOVE, remove, REMOVE_EXAMPLES)
+    removing.add_argument("names", metavar="NAME", nargs="+")
+    importing = add_command(
+        actions, "import", "write the rules of a file", IMPORT, import_rules, IMPORT_EXAMPLES
+    )
+    applying = add_command(
+        actions, "apply", "have the rules of a file, and no others", APPLY, apply, APPLY_EXAMPLES
+    )
+    for one in (importing, applying):
+        one.add_argument("file", metavar="FILE", type=Path)
+    for one in (adding, editing, removing, importing, applying):
+        _add_writing(one)
+
+
+def _add_writing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--force", action="store_true", help="also write rules with mistakes, or that cannot be satisfied"
+    )
+    add_foresight(parser)
+    add_config(parser)
+    add_change(parser)
+
+
+ADD_EXAMPLES = """\
+  ovirt-placement rules add db --kind at_most_per_host --cluster blue --vms tag:db --most 2
+  ovirt-placement rules add web --kind spread --cluster blue --vms tag:web --max-skew 1 --domain-tags rack-
+  ovirt-placement rules add oracle --kind capacity --cluster blue --hosts h1 h2 --most 32 --counted vcpus
+"""
+EDIT_EXAMPLES = """\
+  ovirt-placement rules edit db --most 3 --what-if
+"""
+REMOVE_EXAMPLES = """\
+  ovirt-placement rules remove db
+"""
+EXPORT_EXAMPLES = """\
+  ovirt-placement rules export > rules.yaml
+"""
+IMPORT_EXAMPLES = """\
+  ovirt-placement rules import rules.yaml --dry-run
+"""
+APPLY_EXAMPLES = """\
+  ovirt-placement rules apply rules.yaml --fail-if 'moves>5,failures<1'
+"""
+
+
+def _export(args: argparse.Namespace) -> int:
+    rules = read_rules(args).snapshot.placement_rules
+    if args.json:
+        show_json(rule_file.described(rules))
+    else:
+        print(rule_file.dumps(rules), end="")
+    return 0
+
+
+def _read(args: argparse.Namespace, _: Measured) -> tuple[StateWithRules, Snapshot]:
+    state = read_rules(args)
+    return state, state.snapshot

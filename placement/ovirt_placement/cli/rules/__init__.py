@@ -1,1 +1,0 @@
-"""`ovirt-placement rules`, one file for each group of actions."""

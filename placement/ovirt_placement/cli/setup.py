@@ -1,0 +1,455 @@
+"""`ovirt-placement setup`: a scheduling policy with our units, and clusters that use it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ovirt_placement import config, inventory
+from ovirt_placement.answers.document import find
+from ovirt_placement.answers.setup.answer import SetupOutcome, after_requests, policy_state
+from ovirt_placement.answers.setup.plan import SetupPlan
+from ovirt_placement.answers.setup.previous import Overview, read_overview
+from ovirt_placement.cli.arguments import add_change, add_command, add_config
+from ovirt_placement.cli.asking import PATIENCE_SECONDS, show_json
+from ovirt_placement.cli.changing import add_foresight, login_name, opened, recorded, stops, stored
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
+from ovirt_placement.engine.reading.policies import Policy
+from ovirt_placement.engine.writing import policies
+from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest
+from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.store.user_actions import UserActionKind
+from ovirt_service.errors import UserError
+from ovirt_service.screen import say
+
+if TYPE_CHECKING:
+    from ovirt_placement.answers.preview import Change
+    from ovirt_placement.answers.setup.default_keys import ClusterKeys
+    from ovirt_placement.answers.setup.previous import Target, UnitChoice
+    from ovirt_placement.engine.writing.policies import PolicyUser
+    from ovirt_placement.store.default_keys import DefaultKeyChange, DefaultKeys
+
+
+# -- The special keys that setup gives clusters, and that its undoing takes back: read, planned and written.
+
+
+@dataclass(frozen=True)
+class KeyPlan:
+    """What is to become of special keys; `change` is empty where nothing is."""
+
+    change: DefaultKeyChange
+    clusters: tuple[ClusterKeys, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not any((self.change.give, self.change.renew, self.change.take, self.change.leave))
+
+
+def no_keys() -> KeyPlan:
+    from ovirt_placement.store.default_keys import DefaultKeyChange
+
+    return KeyPlan(DefaultKeyChange())
+
+
+def planned_keys(
+    args: argparse.Namespace, policy: str, users: Sequence[PolicyUser], plan: SetupPlan
+) -> KeyPlan:
+    """Plan by what stands; `users` are all clusters of the engine.
+
+    Raises `UserError` if keys are to be given, and the store does not answer. That keeps nobody from undoing
+    the rest: a line on standard error says that they stay.
+    """
+    from ovirt_placement.answers.setup.default_keys import changes, notes
+
+    if not args.undo and not args.placement_keys:
+        return no_keys()
+    try:
+        there = _default_keys(args)
+    except UserError as error:
+        if not args.undo:
+            raise
+        say(f"warning: the placement keys that setup gave clusters stay until it is undone again: {error}")
+        return no_keys()
+    change = _decided_keys(args, policy, plan, there)
+    return KeyPlan(change, tuple(changes(change, users)), tuple(notes(change, there, users)))
+
+
+def write_keys(args: argparse.Namespace, policy: str, plan: SetupPlan) -> None:
+    """Write what is decided on what stands now."""
+    from ovirt_placement.store.default_keys import DefaultKeyStore
+
+    with opened(DefaultKeyStore, args) as store:
+        store.change(lambda there: _decided_keys(args, policy, plan, there), set_by=login_name())
+
+
+def policies_given_for(args: argparse.Namespace) -> frozenset[str]:
+    """The names of the policies for which clusters were given keys; none where the store does not answer."""
+    try:
+        return frozenset(one.policy for one in _default_keys(args).given)
+    except UserError:
+        return frozenset()
+
+
+def _default_keys(args: argparse.Namespace) -> DefaultKeys:
+    from ovirt_placement.store.default_keys import DefaultKeys, DefaultKeyStore
+
+    return stored(DefaultKeyStore, args, DefaultKeyStore.read, DefaultKeys())
+
+
+def _decided_keys(
+    args: argparse.Namespace, policy: str, plan: SetupPlan, there: DefaultKeys
+) -> DefaultKeyChange:
+    from ovirt_placement.answers.setup.default_keys import given, taken
+
+    return taken(policy, there) if args.undo else given(policy, plan.clusters, there)
+
+
+# -- What the administrator asks setup to do, policy by policy.
+
+
+@dataclass(frozen=True)
+class SetupTask:
+    """One policy, and the way to plan what is to be done about it, by what the engine has at that moment."""
+
+    policy: str
+    plan: Callable[[], SetupPlan]
+    #: All clusters of the engine, with their names.
+    users: tuple[PolicyUser, ...]
+
+
+def tasks(connection: EngineConnection, overview: Overview, args: argparse.Namespace) -> Iterator[SetupTask]:
+    """Raises `UserError` where it is not clear what is asked for."""
+    if args.undo:
+        yield from _undoings(connection, args, overview)
+        return
+    for target in _targets(args, overview):
+        yield SetupTask(target.policy, _setting_up(connection, args, target), overview.users)
+
+
+def left_alone(overview: Overview, args: argparse.Namespace) -> Iterator[str]:
+    """What is not done about clusters, although all policies are meant."""
+    from ovirt_placement.answers.setup.previous import upgrading
+
+    if args.all_policies and not args.undo:
+        for name in upgrading(overview):
+            yield f"the cluster {name} is being upgraded and is left alone: run setup again when that is over"
+
+
+def _targets(args: argparse.Namespace, overview: Overview) -> tuple[Target, ...]:
+    from ovirt_placement.answers.setup.previous import DEFAULT, Target, targets
+
+    if args.all_policies:
+        return targets(overview, for_users=bool(args.property))
+    clusters = (find(word, "cluster", overview.users) for word in dict.fromkeys(args.cluster))
+    return (Target(args.policy or DEFAULT, tuple(clusters)),)
+
+
+def _setting_up(
+    connection: EngineConnection, args: argparse.Namespace, target: Target
+) -> Callable[[], SetupPlan]:
+    from ovirt_placement.answers.setup.plan import plan
+    from ovirt_placement.answers.setup.previous import read_overview, read_seen
+
+    choice = _chosen_units(args, target.policy)
+    clusters = {cluster.id for cluster in target.clusters}
+
+    def look() -> SetupPlan:
+        overview = read_overview(connection)
+        users = [user for user in overview.users if user.id in clusters]
+        seen = read_seen(connection, overview, target.policy, users, target.origin)
+        planned = plan(seen, choice)
+        using = (
+            ()
+            if seen.target is None
+            else (user.id for user in overview.users if user.policy == seen.target.head.id)
+        )
+        return replace(planned, clusters=tuple(dict.fromkeys((*planned.clusters, *using))))
+
+    return look
+
+
+def _chosen_units(args: argparse.Namespace, policy: str) -> UnitChoice:
+    from ovirt_placement.answers.setup.previous import UnitChoice
+    from ovirt_placement.answers.setup.units import Admission
+
+    admission = None if args.ha_admission is None else Admission(args.ha_admission)
+    return UnitChoice(policy, dict(args.factor), dict(args.property), args.placement_keys, admission)
+
+
+def _undoings(
+    connection: EngineConnection, args: argparse.Namespace, overview: Overview
+) -> Iterator[SetupTask]:
+    from ovirt_placement.answers.setup.previous import DEFAULT, changed, origin_of
+
+    if not args.all_policies:
+        name = args.policy or DEFAULT
+        yield SetupTask(name, _undoing(connection, name, frozenset()), overview.users)
+        return
+    heads = tuple(changed(connection, overview))
+    going = frozenset(head.id for head in heads if origin_of(head.description) is not None)
+    for head in heads:
+        yield SetupTask(head.name, _undoing(connection, head.name, going), overview.users)
+    # A policy may have been renamed or removed since its clusters were given keys.
+    for name in sorted(policies_given_for(args) - {head.name for head in heads}):
+        yield SetupTask(name, _undoing(connection, name, going), overview.users)
+
+
+def _undoing(connection: EngineConnection, name: str, going: frozenset[str]) -> Callable[[], SetupPlan]:
+    from ovirt_placement.answers.setup.plan import SetupPlan
+    from ovirt_placement.answers.setup.previous import read_overview
+    from ovirt_placement.answers.setup.undo import undo
+    from ovirt_placement.engine.writing.policies import read_content
+
+    def look() -> SetupPlan:
+        overview = read_overview(connection)
+        head = overview.named(name)
+        return SetupPlan((), ()) if head is None else undo(overview, read_content(connection, head), going)
+
+    return look
+
+
+# -- The change that setting policies up is, for a preview of it.
+
+
+def intended(args: argparse.Namespace, tasks: Sequence[SetupTask]) -> tuple[Snapshot, Change]:
+    """Our units in force in their clusters; with what speaks against single policies, and their notes."""
+    from ovirt_placement.answers.preview import changed_policies
+
+    policies: dict[str, Policy] = {}
+    keys: list[PlacementKey] = []
+    conflicts: list[str] = []
+    for task in tasks:
+        try:
+            plan = task.plan()
+        except (EngineAway, EngineSetupError):
+            raise
+        except UserError as error:
+            conflicts.append(f"policy {task.policy}: {error}")
+            continue
+        conflicts += (f"policy {task.policy}: {note}" for note in plan.notes)
+        if plan.policy is not None:
+            policies |= dict.fromkeys(plan.clusters, plan.policy)
+            keys += (one.key for one in planned_keys(args, task.policy, task.users, plan).change.give)
+    before = inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)
+    return before, changed_policies(before, policies, keys, conflicts)
+
+
+# -- Sends what is planned for a policy, and looks whether the engine kept it.
+
+
+_NOTHING = SetupPlan((), ())
+
+
+def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Namespace) -> SetupOutcome:
+    """Raises `UserError` for what goes wrong, but for what speaks against one policy of several."""
+    try:
+        plan = task.plan()
+    except (EngineAway, EngineSetupError):
+        raise
+    except UserError as error:
+        if not args.all_policies:
+            raise
+        return SetupOutcome(task.policy, _NOTHING, error=str(error))
+    keys = planned_keys(args, task.policy, task.users, plan)
+    if not plan.requests and keys.is_empty:
+        return SetupOutcome(task.policy, plan, keys.clusters, keys.notes)
+    overview, content = _read_policy(connection, task.policy)
+    before = policy_state(overview, content)
+    if args.dry_run:
+        after = after_requests(overview, content, plan.requests)
+    else:
+        _do(connection, task, args, plan, keys)
+        after = policy_state(*_read_policy(connection, task.policy))
+    return SetupOutcome(task.policy, plan, keys.clusters, keys.notes, before=before, after=after)
+
+
+def _read_policy(connection: EngineConnection, policy: str) -> tuple[Overview, PolicyContent | None]:
+    overview = read_overview(connection)
+    head = overview.named(policy)
+    return overview, None if head is None else policies.read_content(connection, head)
+
+
+def _do(
+    connection: EngineConnection, task: SetupTask, args: argparse.Namespace, plan: SetupPlan, keys: KeyPlan
+) -> None:
+    """Keys come last and go first: a cluster has them only while its policy places by them."""
+    kind = UserActionKind.SETUP_UNDO if args.undo else UserActionKind.SETUP
+    asked = tuple(request.what for request in plan.requests)
+    given = tuple(one.sentence for one in keys.clusters)
+    with recorded(args, kind, task.policy, (*given, *asked) if args.undo else (*asked, *given)):
+        if args.undo and not keys.is_empty:
+            write_keys(args, task.policy, plan)
+        _send(connection, plan.requests)
+        _check(task)
+        if not args.undo and not keys.is_empty:
+            write_keys(args, task.policy, plan)
+
+
+def _send(connection: EngineConnection, requests: Sequence[PolicyRequest]) -> None:
+    policy_id: str | None = None
+    for done, request in enumerate(requests):
+        try:
+            policy_id = policies.send(connection, request, policy_id)
+        except UserError as error:
+            raise UserError(
+                f"{done} of {len(requests)} requests are done; this one failed: {request.what}: {error}."
+                " Repair that and run setup again: it goes on where it stopped"
+            ) from None
+
+
+def _check(task: SetupTask) -> None:
+    """Look whether the engine kept all; for a policy that it does not find it silently takes another."""
+    left = task.plan().requests
+    if left:
+        raise UserError(
+            f"the engine accepted all requests, but not all took effect: {'; '.join(r.what for r in left)}."
+            " Does somebody else change the policy? Run setup again"
+        )
+
+
+# -- `ovirt-placement setup`: a scheduling policy with our units, and clusters that use it.
+
+
+DESCRIPTION = """\
+Make or update a scheduling policy with our units, and let clusters use it; with --undo, give back what was
+before. A second run changes nothing. The user needs to be a SuperUser. See docs/setup.md.
+"""
+
+
+EXAMPLES = """\
+  ovirt-placement setup --cluster blue --dry-run
+  ovirt-placement setup --all-policies --undo
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    parser = add_command(subparsers, "setup", summary, DESCRIPTION, run, EXAMPLES)
+    parser.add_argument("--policy", metavar="NAME", help="the policy's name (default: ovirt-placement)")
+    parser.add_argument(
+        "--all-policies",
+        action="store_true",
+        help="all policies that clusters use, or copies of locked ones; with --undo, all that changed",
+    )
+    parser.add_argument(
+        "--undo",
+        action="store_true",
+        help="take our units out, and give back the engine's units and each cluster's policy",
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="CLUSTER",
+        action="append",
+        default=[],
+        help="a cluster that is to use the policy; repeatable",
+    )
+    parser.add_argument(
+        "--factor",
+        metavar="UNIT=N",
+        type=_factor,
+        action="append",
+        default=[],
+        help="the factor of a weight of ours and, unless named, of the engine's next to it; repeatable",
+    )
+    parser.add_argument(
+        "--property",
+        metavar="KEY=VALUE",
+        type=_property,
+        action="append",
+        default=[],
+        help="a unit's parameter, for the policy and the clusters; repeatable",
+    )
+    parser.add_argument(
+        "--placement-keys",
+        action="store_true",
+        help="also the units of placement keys, and weights for the special keys if none is set",
+    )
+    parser.add_argument(
+        "--ha-admission",
+        choices=("hard", "soft"),
+        help="also HA admission control: refuse (hard) or avoid (soft) starts that endanger restarts",
+    )
+    add_foresight(parser)
+    add_config(parser)
+    add_change(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    _check_options(args)
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.answers.setup.answer import setup, setup_lines
+    from ovirt_placement.answers.setup.previous import read_overview
+    from ovirt_placement.engine.connection.client import connect
+
+    with connect(config.load(args.config).engine) as connection:
+        overview = read_overview(connection)
+        notes = tuple(left_alone(overview, args))
+        asked = tuple(tasks(connection, overview, args))
+        if (status := stops(args, lambda: intended(args, asked))) is not None:
+            return status
+        outcomes = [carry_out(connection, task, args) for task in asked]
+    answer = setup(outcomes, notes, dry_run=args.dry_run)
+    if args.json:
+        show_json(answer)
+    else:
+        for line in setup_lines(answer, undo=args.undo, named=args.all_policies):
+            print(line)
+    if failed := [one for one in answer.policies if one.error is not None]:
+        reported = "; ".join(f"{one.policy}: {one.error}" for one in failed)
+        raise UserError(f"{len(failed)} of {len(answer.policies)} policies stay as they are: {reported}")
+    return 0
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    """Refuse options that say nothing together."""
+    given = {
+        "--policy": args.policy is not None,
+        "--cluster": bool(args.cluster),
+        "--factor": bool(args.factor),
+        "--property": bool(args.property),
+        "--placement-keys": args.placement_keys,
+        "--ha-admission": args.ha_admission is not None,
+        "--what-if": args.what_if,
+        "--fail-if": bool(args.fail_if),
+    }
+    refused = {
+        "--all-policies": (("--policy", "--cluster"), "all policies that clusters use are meant"),
+        "--undo": (
+            (
+                "--cluster",
+                "--factor",
+                "--property",
+                "--placement-keys",
+                "--ha-admission",
+                "--what-if",
+                "--fail-if",
+            ),
+            "it gives everything back that setup took or gave",
+        ),
+    }
+    for option, asked in (("--all-policies", args.all_policies), ("--undo", args.undo)):
+        names, because = refused[option]
+        for name in names:
+            if asked and given[name]:
+                raise UserError(f"{option} goes without {name}: {because}")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f'"{text}": write NAME=VALUE')
+    return name, value
+
+
+def _property(text: str) -> tuple[str, str]:
+    return _pair(text)
+
+
+def _factor(text: str) -> tuple[str, int]:
+    name, value = _pair(text)
+    if not value.isdecimal() or int(value) > 2**31 - 1:
+        raise argparse.ArgumentTypeError(f'"{text}": a factor is a whole number, at least 0')
+    return name, int(value)

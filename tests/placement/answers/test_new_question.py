@@ -1,0 +1,112 @@
+"""A new question is one file: its command, help, completion, schema, API and Ansible module come from it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement import answers
+from ovirt_placement.answers import question
+from ovirt_placement.cli import main as placement
+from ovirt_placement.model import state_file
+from ovirt_placement_web.openapi import description
+from tests.builders import APART, cluster, group, host, snapshot, vm
+from tests.docs import ansible_modules, command_pages
+from tests.docs.parsers import PARSERS
+
+FILE = '''"""VMs that are in no affinity group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.question import SOME_CLUSTERS, Route, Table, question
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.names import Named, named_vms
+
+
+class UngroupedDocument(Document, frozen=True, kw_only=True, tag="ungrouped"):
+    """VMs that are in no affinity group."""
+
+    vms: tuple[Named, ...]
+
+
+@question(
+    "ungrouped",
+    "VMs that are in no affinity group",
+    """List the VMs that are in no affinity group. The exit status is 1 if there is any.""",
+    examples="  ovirt-placement ungrouped --cluster blue",
+    text=lambda answer, _: [Table([[one.name] for one in answer.vms], ["VM"]) if answer.vms else "None."],
+    status=lambda answer, _: int(bool(answer.vms)),
+    routes=(Route("/ungrouped", "VMs that are in no affinity group"),),
+    ansible="list VMs without affinity group",
+)
+def ungrouped(
+    snapshot: Snapshot, clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS]
+) -> UngroupedDocument:
+    grouped = {vm for vms in snapshot.group_vms.values() for vm in vms}
+    among = {one.id for one in clusters}
+    found = [one.id for one in snapshot.vms if one.cluster in among and one.id not in grouped]
+    return UngroupedDocument(vms=named_vms(found, snapshot))
+'''
+
+
+@pytest.fixture(scope="module")
+def added(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The file stands in the package, and nothing else knows of it."""
+    folder = tmp_path_factory.mktemp("answers")
+    Path(folder, "ungrouped.py").write_text(FILE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answers, "__path__", [*answers.__path__, str(folder)])
+        answers.summaries.cache_clear()
+        patch.setitem(PARSERS, placement.COMMAND, placement._parser())
+        yield
+    answers.summaries.cache_clear()
+    question._KNOWN.pop("ungrouped", None)
+    sys.modules.pop("ovirt_placement.answers.ungrouped", None)
+
+
+@pytest.mark.usefixtures("added")
+def test_its_command_answers_about_a_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "state.json"
+    both = cluster(), cluster("c2", name="other")
+    state = snapshot(*both, host("h"), vm("a", "h"), vm("b", "h"), group("g", APART, "a"))
+    file.write_bytes(state_file.dumps(state))
+    assert placement.main(["ungrouped", "--state", str(file)]) == 1
+    assert capsys.readouterr().out.split() == ["VM", "--", "b"]
+    assert placement.main(["ungrouped", "--state", str(file), "--cluster", "other"]) == 0
+    assert capsys.readouterr().out == "None.\n"
+    assert placement.main(["ungrouped", "--state", str(file), "--json"]) == 1
+    assert '"kind": "ungrouped"' in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("added")
+def test_the_list_of_commands_has_it() -> None:
+    assert "VMs that are in no affinity group" in placement._parser(["--help"]).format_help()
+
+
+@pytest.mark.usefixtures("added")
+def test_pages_and_completions_have_it() -> None:
+    assert "### ovirt-placement ungrouped" in command_pages.commands_page()
+    assert "_shtab_ovirt_placement_ungrouped___cluster_COMPGEN" in command_pages.completion(
+        placement.COMMAND, "bash"
+    )
+
+
+@pytest.mark.usefixtures("added")
+def test_the_schema_and_the_api_have_it() -> None:
+    assert "UngroupedDocument" in question.schema()["$defs"]
+    (parameter,) = description("")["paths"]["/ungrouped"]["get"]["parameters"]
+    assert (parameter["name"], parameter["required"]) == ("cluster", False)
+
+
+@pytest.mark.usefixtures("added")
+def test_ansible_has_a_module_of_it() -> None:
+    module = ansible_modules.modules()["ungrouped_info"]
+    compile(module, "ungrouped_info.py", "exec")
+    assert 'cluster={"type": "str"}' in module
