@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from enum import Flag, auto
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing import users, xml
 from ovirt_placement.engine.parsing.users import USER_ROLE, USER_VM_MANAGER, Grant
 from ovirt_placement.engine.parsing.vms import FoundVm
-from ovirt_placement.engine.reading import fallback
 from ovirt_placement.model import Vm
+
+if TYPE_CHECKING:
+    from ovirt_placement.engine.connection.client import EngineConnection
 
 #: What stands after it in the name of a VM's tag is the owner, whatever the permissions.
 OWNER_TAG = "pk-customer-"
@@ -75,6 +77,9 @@ def with_owners(
 
 def inherited_permissions(connection: EngineConnection) -> frozenset[str]:
     """Read the ids of all permissions that VMs inherit; raises what `EngineConnection.get` raises."""
+    # The SDK takes long to load: not for those who ask what there is to read.
+    from ovirt_placement.engine.reading import fallback
+
     content = connection.get("/clusters", follow="permissions")
     found = xml.root(content)
     if fallback.ignored(content, ["permissions"]):
