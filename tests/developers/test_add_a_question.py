@@ -1,4 +1,4 @@
-"""A new question is one file: its command, help, completion, schema, API and Ansible module come from it."""
+"""`docs/developers/add-a-question.md`, carried out: one file gives command, pages, schema, API, Ansible."""
 
 from __future__ import annotations
 
@@ -17,50 +17,16 @@ from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.docs import ansible_modules, command_pages
 from tests.docs.parsers import PARSERS
 
-FILE = '''"""VMs that are in no affinity group."""
+from . import walk_through
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import Annotated
-
-from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.question import SOME_CLUSTERS, Route, Table, question
-from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import Named, named_vms
-
-
-class UngroupedDocument(Document, frozen=True, kw_only=True, tag="ungrouped"):
-    """VMs that are in no affinity group."""
-
-    vms: tuple[Named, ...]
-
-
-@question(
-    "ungrouped",
-    "VMs that are in no affinity group",
-    """List the VMs that are in no affinity group. The exit status is 1 if there is any.""",
-    examples="  ovirt-placement ungrouped --cluster blue",
-    text=lambda answer, _: [Table([[one.name] for one in answer.vms], ["VM"]) if answer.vms else "None."],
-    status=lambda answer, _: int(bool(answer.vms)),
-    routes=(Route("/ungrouped", "VMs that are in no affinity group"),),
-    ansible="list VMs without affinity group",
-)
-def ungrouped(
-    snapshot: Snapshot, clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS]
-) -> UngroupedDocument:
-    grouped = {vm for vms in snapshot.group_vms.values() for vm in vms}
-    among = {one.id for one in clusters}
-    found = [one.id for one in snapshot.vms if one.cluster in among and one.id not in grouped]
-    return UngroupedDocument(vms=named_vms(found, snapshot))
-'''
+(BLOCK,) = walk_through.read("add-a-question.md")
 
 
 @pytest.fixture(scope="module")
 def added(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The file stands in the package, and nothing else knows of it."""
     folder = tmp_path_factory.mktemp("answers")
-    Path(folder, "ungrouped.py").write_text(FILE)
+    Path(folder, Path(BLOCK.file).name).write_text(BLOCK.text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(answers, "__path__", [*answers.__path__, str(folder)])
         answers.summaries.cache_clear()
