@@ -170,8 +170,6 @@ def _of_groups(
 
 
 # -- in words
-
-
 def sentence(one: ContradictionFound, *, whole: bool = True) -> str:
     """What cannot be satisfied together."""
     names = listed(titles(one), whole=whole)
@@ -363,8 +361,6 @@ def _ids(named: Iterable[Named]) -> list[str]:
 
 
 # -- in words
-
-
 def _conflicts_text(answer: ConflictsDocument, shown: Shown) -> Iterator[str | Table]:
     if found := _conflict_rows(answer):
         yield Table(found, ("cluster", "conflict", "rules", "VMs", "hosts", "savable"))

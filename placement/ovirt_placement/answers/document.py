@@ -68,8 +68,6 @@ def duration_text(seconds: float) -> str:
 
 # -- The words that promise something, each said by one function.
 # "Healthy" is `health.judge`'s, and that an alert has ended is `ovirt_enforcer.watchers.ha_watch.due`'s.
-
-
 def safe_word(safe: bool | None) -> str:
     """Of a check of highly available VMs.
 
@@ -189,8 +187,6 @@ def upgrade_text(cluster: Cluster) -> str:
 
 
 # -- Finds what a word means: a VM, host, cluster or group by its id or name.
-
-
 class _Named(Protocol):
     @property
     def id(self) -> str: ...

@@ -19,9 +19,8 @@ from ovirt_placement.store.maintenance_run import (
 )
 from ovirt_placement.store.pauses import Pause
 
+
 # -- Which plans the enforcer was given somebody's word for.
-
-
 class ApprovedPlan(Record, frozen=True, omit_defaults=False):
     """The plan that was approved of last in a cluster, given by its id."""
 
@@ -72,8 +71,6 @@ def refusal_change(refused: WaitingPlan, dry_run: bool) -> RefusalChangeDocument
 
 
 # -- Which pauses were set, or ended.
-
-
 class PausesChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="pauses_change"):
     """The pauses in force before and afterwards; in a dry run one that would be set begins at 0."""
 
@@ -82,8 +79,6 @@ class PausesChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="pause
 
 
 # -- What was made of the store: begun again, or restored from a backup.
-
-
 class StoreContent(Record, frozen=True, omit_defaults=False):
     """What a store holds, of all engines."""
 

@@ -43,9 +43,8 @@ from ovirt_placement.rules.rule import UnitKind
 from ovirt_placement.rules.scheduling.judging import HostJudgement, judge
 from ovirt_placement.rules.scheduling.ranking import Ranked, order
 
+
 # -- When a VM restarts after a failure: by the engine's priority, and by rules that it does not know.
-
-
 class RestartsAfter(Record, frozen=True, omit_defaults=False):
     """A VM that another one restarts after, and the rule that asks for it."""
 
@@ -124,8 +123,6 @@ def not_waited(snapshot: Snapshot, cluster: str) -> Iterator[NotWaiting]:
 
 
 # -- in words
-
-
 def restart_text(name: str, restart: Restart) -> str:
     """In a line, when a VM restarts."""
     text = f"restart priority {restart.priority}"
@@ -147,8 +144,6 @@ def after_text(name: str, after: RestartsAfter) -> str:
 
 
 # -- Which hosts may take a VM, and by which rule, group and VM the others may not.
-
-
 class JudgedHost(Record, frozen=True, omit_defaults=False):
     """What all filters together say of one host."""
 
@@ -322,8 +317,6 @@ def _not_asked(hosts: Sequence[JudgedHost], cluster: Cluster) -> tuple[NotAsked,
 
 
 # -- The hosts that may take a VM, from best to worst, with what each weight says.
-
-
 class UnitRank(Record, frozen=True, omit_defaults=False):
     """What one unit of ours says of a host: rank 0 is best."""
 

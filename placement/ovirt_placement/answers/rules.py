@@ -46,9 +46,8 @@ if TYPE_CHECKING:
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
+
 # -- A placement rule as data: what it asks of whom, and how things stand.
-
-
 class RuleDomainRecord(Record, frozen=True, omit_defaults=False):
     """A failure domain, its hosts, and how many of the VMs run there."""
 
@@ -137,8 +136,6 @@ def strength(rule: PlacementRule) -> str:
 
 
 # -- The placement rules, who changed each last, and whether it is satisfied.
-
-
 class ListedRule(Record, frozen=True, omit_defaults=False):
     """A rule, and who changed it last and when (seconds since the epoch); null where nobody knows."""
 
@@ -221,8 +218,6 @@ def _listed(record: RuleRecord, author: SetRule | None) -> ListedRule:
 
 
 # -- in words
-
-
 def _list_text(answer: RulesListDocument) -> Iterator[str | Table]:
     """In words: the rule, its cluster, what it asks, of how many VMs, how strongly, and how it stands."""
     authored = any(one.changed_at is not None for one in answer.rules)
@@ -284,8 +279,6 @@ def _rule_lines(answer: RulesListDocument, *, whole: bool = False) -> Iterator[s
 
 
 # -- What is wrong with placement rules: by themselves, with whom they name, and with one another.
-
-
 class RuleProblem(Record, frozen=True, omit_defaults=False):
     """Something that is wrong with a rule."""
 
@@ -399,8 +392,6 @@ def open_questions(answer: RulesCheckDocument) -> Iterator[str]:
 
 
 # -- What was changed of placement rules, or would be.
-
-
 class RulesChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="rules_change"):
     """What was added, edited and removed."""
 

@@ -146,8 +146,6 @@ def _violated(violation: Violation, cluster: str, snapshot: Snapshot) -> Violate
 
 
 # -- in words
-
-
 def _text(answer: ViolationsDocument, shown: Shown) -> Iterator[str | Table]:
     if answer.violations:
         yield Table(_rows(answer), ("cluster", "rule", "violated", "members"))

@@ -188,8 +188,6 @@ def _start(start: Start, snapshot: Snapshot) -> ForeseenStart:
 
 
 # -- in lines
-
-
 def lines(found: WhatIfDocument) -> Iterator[str]:
     """The answer as a person reads it."""
     yield from (f"speaks against it: {conflict}" for conflict in found.conflicts)

@@ -73,8 +73,6 @@ def stored(
 
 
 # -- Records who asks the engine for a change, before it is asked and once it has answered.
-
-
 @contextmanager
 def recorded(
     args: argparse.Namespace,

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
 
 # -- Where commands about placement keys take them from: a state file, a file of keys, or engine and store.
-
-
 def read_keys(args: argparse.Namespace) -> StateWithKeys:
     """The state that is asked about; a live one with what the store holds at this moment."""
     snapshot = read_state(args)
@@ -109,8 +107,6 @@ def report(args: argparse.Namespace, answer: KeysChangeDocument) -> None:
 
 
 # -- `ovirt-placement keys define`, `set`, `unset` and `import`: change placement keys, all or none.
-
-
 def define(args: argparse.Namespace) -> int:
     """Run `keys define`."""
 
@@ -207,8 +203,6 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
 
 
 # -- `ovirt-placement keys prune`: removes what the store holds of objects that the engine has no more.
-
-
 def run(args: argparse.Namespace) -> int:
     with opened_store(args) as store:
         # The store before the engine: what is set or recorded from now on is of objects that may be new.

@@ -137,8 +137,6 @@ def _number(text: str) -> int:
 
 
 # -- Where commands about placement rules take them from: a state file, or engine and store.
-
-
 def read_rules(args: argparse.Namespace) -> StateWithRules:
     """The state that is asked about; a live one with the rules that the store holds at this moment.
 
@@ -187,8 +185,6 @@ def read_engine(args: argparse.Namespace, rules: Iterable[PlacementRule]) -> Sna
 
 
 # -- `ovirt-placement rules add`, `edit`, `remove`, `import`, `apply`: change placement rules, all or none.
-
-
 class Checking:
     """Checks changes against one state of the engine; the same rules are judged together once."""
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 
 # -- The special keys that setup gives clusters, and that its undoing takes back: read, planned and written.
-
-
 @dataclass(frozen=True)
 class KeyPlan:
     """What is to become of special keys; `change` is empty where nothing is."""
@@ -109,8 +107,6 @@ def _decided_keys(
 
 
 # -- What the administrator asks setup to do, policy by policy.
-
-
 @dataclass(frozen=True)
 class SetupTask:
     """One policy, and the way to plan what is to be done about it, by what the engine has at that moment."""
@@ -213,8 +209,6 @@ def _undoing(connection: EngineConnection, name: str, going: frozenset[str]) -> 
 
 
 # -- The change that setting policies up is, for a preview of it.
-
-
 def intended(args: argparse.Namespace, tasks: Sequence[SetupTask]) -> tuple[Snapshot, Change]:
     """Our units in force in their clusters; with what speaks against single policies, and their notes."""
     from ovirt_placement.answers.preview import changed_policies

@@ -318,8 +318,6 @@ def _attempt(
 
 
 # -- in words
-
-
 def distance(after_seconds: float) -> str:
     """How far from the moment that was asked about."""
     seconds = abs(after_seconds)

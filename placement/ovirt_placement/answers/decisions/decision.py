@@ -17,9 +17,8 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.vm_filter import NEGATIVE_PEER_HERE
 from ovirt_placement.units.reporting import RecordedReason, RecordedReasons
 
+
 # -- Why hosts were dropped, from what units wrote into the record.
-
-
 class PastReason(Record, frozen=True, omit_defaults=False):
     """Why a unit dropped a host."""
 
@@ -107,8 +106,6 @@ def _plain(said: Any) -> str:
 
 
 # -- One answer of the scheduler proxy with names, as data and in words.
-
-
 class HostInDecision(Record, frozen=True, omit_defaults=False):
     """What the proxy's units said of one host."""
 
@@ -183,8 +180,6 @@ def _outcome_text(decision: LoggedDecision, move_to: Iterable[Named]) -> str:
 
 
 # -- in words
-
-
 def decision_lines(found: PastDecision) -> Iterator[str]:
     """When it was answered, how long that took, what it came to, and what units had to say."""
     oldest = max(found.state_age_seconds.values(), default=None)
@@ -292,8 +287,6 @@ def _rule(reason: PastReason) -> tuple[str, str]:
 
 
 # -- What the scheduler proxy answered last about a VM, from its record of decisions.
-
-
 class LastDecisionsDocument(Document, frozen=True, kw_only=True, tag="last_decisions"):
     """What the scheduler proxy answered last about a VM."""
 

@@ -182,8 +182,6 @@ def _what(events: Iterable[EngineEvent]) -> str | None:
 
 
 # -- in words
-
-
 def lines(answer: RefusedPlacementsDocument, *, whole: bool = False) -> Iterator[str]:
     """Each refusal with its reasons, and what would have let the VM start."""
     if not answer.refused:

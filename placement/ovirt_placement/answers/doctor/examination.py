@@ -222,8 +222,6 @@ def _report(connection: EngineConnection, findings: Sequence[Finding], root: Roo
 
 
 # -- What is not right with engine, proxy, policies and machine.
-
-
 class FoundProblem(Record, frozen=True, omit_defaults=False):
     """One thing that is not right, and what would repair it."""
 
@@ -296,8 +294,6 @@ def doctor(
 
 
 # -- in words
-
-
 def _doctor_lines(answer: DoctorDocument) -> Iterator[str]:
     """Each finding with its remedy, what could not be looked at, and hints."""
     for finding in answer.findings:

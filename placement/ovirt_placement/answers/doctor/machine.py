@@ -174,8 +174,6 @@ def _can_be_made(path: Path) -> bool:
 
 
 # -- Examines names that match nothing in the engine; those of placement rules are mistakes of these.
-
-
 def examine_names(
     connection: EngineConnection, configuration: Config, snapshot: Snapshot
 ) -> Iterator[Finding]:
@@ -196,8 +194,6 @@ def examine_names(
 
 
 # -- Examines placement rules: not in force, about what is not there, or not to be satisfied with all others.
-
-
 def examine_rules(connection: EngineConnection, snapshot: Snapshot) -> Iterator[Finding]:
     """A finding for each mistake; tags are read, and searches asked, where a rule goes by them."""
     rules = snapshot.placement_rules

@@ -363,8 +363,6 @@ def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Fin
 
 
 # -- Parts of the product that are not at work here: nothing is wrong with them, and nothing comes of them.
-
-
 def unused_units(snapshot: Snapshot, policy_of: Mapping[str, InUse]) -> Iterator[str]:
     """Clusters whose scheduling policy has none of our units; `policy_of` is by cluster."""
     without = [

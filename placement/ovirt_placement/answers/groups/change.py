@@ -44,8 +44,6 @@ def table_of(name: str, snapshot: Snapshot) -> dict[str, Any]:
 
 
 # -- What differs between a group and what is to become of it, each in words, for the record of who did it.
-
-
 def differences(before: AffinityGroup, after: AffinityGroup, snapshot: Snapshot) -> Iterator[str]:
     """The fields that change, and the members that come and go."""
     if before.name != after.name:

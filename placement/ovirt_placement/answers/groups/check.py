@@ -18,9 +18,8 @@ from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_clashes, merged
 from ovirt_placement.rules.affinity.membership import members
 
+
 # -- Judges an affinity group before the engine does: what it would refuse, and what it would let through.
-
-
 class Clashes(NamedTuple):
     """One of each type at most; each names all groups that take part, and no other."""
 
@@ -275,8 +274,6 @@ def _list(names: Iterable[str]) -> str:
 
 
 # -- In which order the engine lets groups become what they are to be: it checks each among all others.
-
-
 class GroupOrder(NamedTuple):
     """Groups in an order that the engine accepts, and what it would not accept in any."""
 

@@ -28,9 +28,8 @@ from ovirt_placement.model.names import Named, host_name, named_cluster, named_v
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.violations import Violation, find_violations
 
+
 # -- An affinity group as it is configured.
-
-
 class Member(Named, frozen=True):
     """A VM or a host of a group."""
 
@@ -261,8 +260,6 @@ def _running(group: AffinityGroup, snapshot: Snapshot) -> Iterator[RunningMember
 
 
 # -- in words
-
-
 def _groups_text(answer: GroupsListDocument, shown: Shown) -> Iterator[str | Table]:
     """Of many groups how many stand how, and those that are violated first."""
     groups: Sequence[ListedGroup] = answer.groups

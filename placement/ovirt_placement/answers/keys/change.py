@@ -257,8 +257,6 @@ def _weight(text: str) -> float:
 
 
 # -- What was changed of placement keys.
-
-
 class KeysChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="keys_change"):
     """What was set, and what was removed; `forgotten` are ids of VMs that are gone from the engine."""
 

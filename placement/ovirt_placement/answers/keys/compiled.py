@@ -40,9 +40,8 @@ from ovirt_placement.rules.placement_keys.host_table import keys_of_host as host
 from ovirt_placement.rules.placement_keys.placing import compiled_keys
 from ovirt_placement.rules.placement_keys.settings import settings_of
 
+
 # -- The compiled placement keys of a VM: where each comes from, and what it hides.
-
-
 class Compiled(Record, frozen=True, omit_defaults=False):
     """A key that takes part, where it came from, and the weaker keys of its name that it hides."""
 
@@ -96,8 +95,6 @@ def _compiled(key: CompiledKey, snapshot: Snapshot) -> Compiled:
 
 
 # -- in words
-
-
 def vm_table(answer: KeysOfVmDocument) -> Table:
     """The keys of both lists, with the level that each comes from and what it hides there."""
     lists = (("system", answer.system), ("customer", answer.customer))
@@ -176,8 +173,6 @@ def _values(values: Values) -> Iterator[HostValue]:
 
 
 # -- in words
-
-
 def host_table(answer: KeysOfHostDocument) -> Table:
     """Each value of both lists, and whether VMs that start there take a copy."""
     sticky = {key.name for key in answer.sticky}
@@ -246,8 +241,6 @@ def ignored_lines(answer: KeysOfVmDocument) -> Iterator[str]:
 
 
 # -- The levels of a VM from the weakest to the strongest, and what becomes of the keys that stand on each.
-
-
 class KeyState(StrEnum):
     IN_FORCE = "in force"
     OVERRIDDEN = "overridden"

@@ -161,8 +161,6 @@ def _outcome(decision: KeyDecision, snapshot: Snapshot, *, whole: bool) -> str:
 
 
 # -- in words
-
-
 def _explain_text(answer: KeysExplainDocument) -> Iterator[str | Table]:
     """How far each host comes, and whether it is chosen."""
     choice = {host.id for host in answer.choice}

@@ -117,8 +117,6 @@ def figure(number: Fraction | float) -> str:
 
 
 # -- A placement key, and what it is set on.
-
-
 class KeyRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     """A placement key, and what it is set on."""
 
@@ -229,8 +227,6 @@ def _score(score: Score | None) -> KeyScore | None:
 
 
 # -- in words
-
-
 def score_cells(one: HostKeys) -> tuple[str, ...]:
     """What stands below `HEADERS`; all empty for a host without room."""
     return (

@@ -114,8 +114,6 @@ def _notes(snapshot: Snapshot) -> Iterator[str]:
 
 
 # -- in words
-
-
 def _check_text(answer: KeysCheckDocument) -> Iterator[str | Table]:
     if answer.mistakes:
         yield Table([(one.where, one.sentence) for one in answer.mistakes], ("where", "what is wrong"))
@@ -123,8 +121,6 @@ def _check_text(answer: KeysCheckDocument) -> Iterator[str | Table]:
 
 
 # -- The placement keys that are set, by whom and when.
-
-
 class SetKey(KeyRecord, frozen=True, omit_defaults=False, kw_only=True):
     """A key, who set it and when (ISO 8601, in UTC); null where that is not known."""
 
@@ -189,8 +185,6 @@ def _set_key(key: PlacementKey, author: store.SetKey | None, snapshot: Snapshot)
 
 
 # -- in words
-
-
 def keys_table(answer: KeysListDocument) -> Table:
     """Who set the keys stands there where it is known."""
     authored = any(one.set_at is not None for one in answer.keys)

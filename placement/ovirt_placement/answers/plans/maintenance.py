@@ -17,9 +17,8 @@ from ovirt_placement.planning.maintenance.data import BlockedHost, MaintenancePl
 from ovirt_placement.planning.obstacles import ObstacleKind
 from ovirt_placement.planning.plan import Step
 
+
 # -- A migration that a change would cost: as data and as a line.
-
-
 class ForeseenMove(Record, frozen=True, omit_defaults=False):
     """A migration that the change would cost."""
 
@@ -75,8 +74,6 @@ def migrations_text(count: int) -> str:
 
 
 # -- What it takes to empty hosts for maintenance: the migrations, how long they take, and what cannot leave.
-
-
 class StayingVm(Record, frozen=True, omit_defaults=False):
     """A VM that cannot leave its host, or for which no way to leave it was found."""
 
@@ -288,8 +285,6 @@ def _relaxed(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:
 
 
 # -- A plan of rolling maintenance as an administrator reads it: made from nothing but the record.
-
-
 def maintenance_text(found: ClusterMaintenance) -> Iterator[str]:
     """Rounds with their moves, then hosts without one."""
     yield f"Maintenance in cluster {found.cluster.name}: {summary_text(found)}"

@@ -16,9 +16,8 @@ from ovirt_placement.planning.plan import Plan, Remaining, Step
 from ovirt_placement.planning.verification import apply
 from ovirt_service.errors import UserError
 
+
 # -- Reads plans back from what `ovirt-enforcer plan --json` has printed.
-
-
 class NoPlan(UserError):
     """A document is not of a plan, or not as it was printed; the text says in which way."""
 

@@ -17,9 +17,8 @@ from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyRe
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.record import Record
 
+
 # -- A scheduling policy with the clusters that use it, as it is, and as requests would leave it.
-
-
 class PolicyCluster(Record, frozen=True, omit_defaults=False):
     """A cluster that uses a policy."""
 
@@ -143,8 +142,6 @@ def _unit_name(entry: Entry, units: Mapping[str, PolicyUnit]) -> str:
 
 
 # -- What setup did about scheduling policies, or would do.
-
-
 @dataclass(frozen=True)
 class SetupOutcome:
     """What was done about a policy, or with `--dry-run` would be; of several, one may be refused."""
@@ -210,8 +207,6 @@ def _policy(one: SetupOutcome) -> PolicyChange:
 
 
 # -- in words
-
-
 def setup_lines(answer: SetupDocument, *, undo: bool, named: bool) -> Iterator[str]:
     """What was done, in lines; `named` policies stand above their requests, one that fails is left out."""
     if answer.dry_run and answer.changed:

@@ -96,8 +96,6 @@ def check_value(name: str, value: str, regex: str, where: str) -> None:
 
 
 # -- What the finished policy is to hold: its filters, weights and balance.
-
-
 @dataclass(frozen=True)
 class DesiredUnits:
     #: Positions by unit.
@@ -203,8 +201,6 @@ def _balance(seen: Seen, policy: PolicyContent) -> str:
 
 
 # -- What the properties of the finished policy, and of clusters that use it, are to be.
-
-
 @dataclass(frozen=True)
 class ClusterProperties:
     """What becomes of the properties of a cluster that is to use the policy."""
@@ -255,8 +251,6 @@ def cluster_properties(
 
 
 # -- Changes factors of weights: the engine can only take a weight out, without its parameters, and in again.
-
-
 def parameters_away(
     units: Mapping[str, PolicyUnit], policy: PolicyContent, factors: Mapping[str, int]
 ) -> dict[str, str]:

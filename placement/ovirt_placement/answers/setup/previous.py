@@ -117,8 +117,6 @@ def with_former(description: str, former: Former) -> str:
 
 
 # -- What the administrator asks for of a policy, and what the engine has.
-
-
 @dataclass(frozen=True)
 class UnitChoice:
     """What the administrator asks for."""

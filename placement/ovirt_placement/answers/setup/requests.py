@@ -8,9 +8,8 @@ from lxml import etree
 
 from ovirt_placement.engine.writing.policies import ENTRIES, PolicyContent, PolicyRequest, PolicyUser
 
+
 # -- The XML bodies of the requests that make a policy, fill it, and let a cluster use it.
-
-
 def new_policy(name: str, description: str) -> bytes:
     return etree.tostring(_element("scheduling_policy", name=name, description=description))
 
@@ -56,8 +55,6 @@ def _element(tag: str, **texts: str) -> etree._Element:
 
 
 # -- Single requests that change a policy or what a cluster uses.
-
-
 def attach(policy: PolicyContent, collection: str, unit: str, what: str, **number: int) -> PolicyRequest:
     path = f"{policy_path(policy)}/{collection}"
     return PolicyRequest(what, "POST", path, entry(collection, unit, number), unit=unit)

@@ -131,8 +131,6 @@ def _by_family(violations: Sequence[Violation]) -> Iterator[FamilyViolations]:
 
 
 # -- in words
-
-
 def cluster_rows(clusters: Iterable[ClusterStatus]) -> list[tuple[str, ...]]:
     """Each cluster in numbers."""
     return [

@@ -275,8 +275,6 @@ def _of_cycle(cycle: LastCycle | None, snapshot: Snapshot) -> dict[str, Any]:
 
 
 # -- in words
-
-
 def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
     """Mode and leader, what holds it back, and how migrations went."""
     if found.error is not None:

@@ -20,9 +20,8 @@ from ovirt_placement.lookups.called import UnmatchedName
 from ovirt_placement.model import Cluster, Snapshot, Struct, state_file
 from ovirt_placement.model.amounts import be, counted
 
+
 # -- Health in one word, with the reasons: what needs somebody now, and what needs a look.
-
-
 class Health(StrEnum):
     """The worse of all that is known."""
 
@@ -289,8 +288,6 @@ def _details_are_lacking(known: KnownParts) -> bool:
 
 
 # -- in words
-
-
 def status_lines(answer: StatusDocument) -> Iterator[str]:
     """Health with its reasons, the enforcer, where all is known from, and how fresh it is."""
     source = answer.source

@@ -13,9 +13,8 @@ from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.samples import HOUR_SECONDS, Sample
 
+
 # -- What happened in a span of time, made of the samples of its hours: what histories and trends consist of.
-
-
 class Activity(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Counts of a span of time, and the worst that was seen in it; null where nobody looked."""
 
@@ -120,8 +119,6 @@ def history(
 
 
 # -- in words
-
-
 def history_lines(answer: HistoryDocument) -> Iterator[str]:
     """The totals; the days stand in a table of their own."""
     where = "all clusters" if answer.cluster is None else f"cluster {answer.cluster.name}"

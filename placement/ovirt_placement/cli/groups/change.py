@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 
 # -- The affinity groups of this moment among what is known of the rest: who has just changed one sees that.
-
-
 def with_groups_of_now(known: Snapshot, connection: EngineConnection) -> Snapshot | None:
     """Read all affinity groups and labels, and lay them over what is known.
 
@@ -54,8 +52,6 @@ def with_groups_of_now(known: Snapshot, connection: EngineConnection) -> Snapsho
 
 
 # -- What commands that change affinity groups ask the engine, and how they report.
-
-
 def connected(args: argparse.Namespace) -> EngineConnection:
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import connect

@@ -27,9 +27,8 @@ from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.memberships import LostMembership, MembershipStore
 from ovirt_service.errors import UserError
 
+
 # -- `ovirt-placement groups lost`: what VMs were members of before they changed their cluster.
-
-
 def run_lost(args: argparse.Namespace) -> int:
     if args.dry_run and args.forget is None:
         raise UserError("--dry-run goes with --forget: without it nothing is changed")

@@ -214,8 +214,6 @@ def _report(
 
 
 # -- `ovirt-placement groups export`: all affinity groups as YAML, as `import` and `apply` read them.
-
-
 def export(args: argparse.Namespace) -> int:
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import connect
