@@ -7,7 +7,7 @@ down, placement rules, keys) later decisions in a burst would get wrong if nothi
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest, nsmallest
@@ -69,7 +69,7 @@ class Accepted:
         #: Memory that VMs take which are expected on a host, in MiB, and that of each.
         self._promised: Counter[str] = Counter()
         self._taken: dict[str, int] = {}
-        self._outcomes: list[int] = []
+        self._outcomes = deque[str](maxlen=_MOST_OUTCOMES)
         self._base: Snapshot | None = None
         #: The base with what is expected; the same object comes again, so that what it has indexed is kept.
         self._laid: Snapshot | None = None
@@ -117,13 +117,12 @@ class Accepted:
             if host is not None and start.guess is not None:
                 if start.guess == host:
                     return
-                self._count(Outcomes._fields.index("wrong"))
+                self._outcomes.append("wrong")
             self._know(vm, host, now)
 
     def outcomes(self) -> Outcomes:
         """How the latest guesses ended."""
-        counts = Counter(self._outcomes)
-        return Outcomes(*(counts[number] for number in range(len(Outcomes._fields))))
+        return Outcomes(*map(self._outcomes.count, Outcomes._fields))
 
     def _start(self, vm: Vm, unit: str, now: float) -> _Start:
         """The decision about a VM that is under way."""
@@ -140,10 +139,6 @@ class Accepted:
         if host is not None:
             self._starts[vm] = _Start(start.present, now, known=host)
         self._news.add(vm)
-
-    def _count(self, outcome: int) -> None:
-        self._outcomes.append(outcome)
-        del self._outcomes[:-_MOST_OUTCOMES]
 
     def _look(self, base: Snapshot, as_of: float, now: float, asked: str | None) -> None:
         vms = self._news
@@ -271,7 +266,7 @@ class Accepted:
             real not in there for peer in chained_peers(base, vm.id) if (there := destinations(base, peer))
         )
         outcome = "apart" if apart else "right" if real == start.guess else "wrong"
-        self._count(Outcomes._fields.index(outcome))
+        self._outcomes.append(outcome)
 
     def _current(self, base: Snapshot) -> Snapshot:
         """The base with what is expected by now."""

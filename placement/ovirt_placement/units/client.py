@@ -106,9 +106,8 @@ def _ask(method: Method, unit: str, hosts: Sequence[str], vm: str, properties: P
     except (Hangs, NoAnswer):
         raise Undecided(f"the inventory at {directory} does not answer") from None
     except NoService:
-        from ovirt_placement.units.direct import (
-            decide,  # loads the rules: where a service runs none needs them
-        )
+        # Loads the rules: where a service runs no unit needs them.
+        from ovirt_placement.units.decisions import decide
 
         decided = decide(question, stays=_stays())
     for level, text in decided.log:

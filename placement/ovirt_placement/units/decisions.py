@@ -1,27 +1,65 @@
-"""Takes the engine's questions to the rules, and the rules' answers back as ids and ranks."""
+"""Takes the engine's questions to the rules, and the rules' answers back as ids and ranks.
+
+The service decides so for all units of a machine; where none runs, a unit does by its own reading.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from time import monotonic
 
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.decision import Decision, Decisions
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS, configured
+from ovirt_placement.inventory.decision import Base, Decision, Decisions
 from ovirt_placement.inventory.protocol import Decide, Decided
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.load.even_distribution import limits_of, overloaded
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.scheduling.judging import gives_way
 from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
-from ovirt_placement.units.overload import Overload
 from ovirt_placement.units.reporting import Report, Reporting, recorded
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Few
+
+_SECONDS_PER_MINUTE = 60
+
+
+class Overload:
+    """What is overloaded at the first look is taken to have been so for long.
+
+    A process of the old proxy never has a second one.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._since: dict[str, float] = {}
+        self._looked = False
+
+    def minutes(
+        self, snapshot: Snapshot, hosts: tuple[str, ...], parameters: Mapping[str, str]
+    ) -> dict[str, float]:
+        """For how many minutes each of the hosts has been overloaded that is so now."""
+        now = self._clock()
+        start = now if self._looked else float("-inf")
+        self._looked = True
+        others = {host: since for host, since in self._since.items() if host not in hosts}
+        busy = {
+            host: self._since.get(host, start) for host in overloaded(snapshot, hosts, limits_of(parameters))
+        }
+        self._since = others | busy
+        return {host: (now - since) / _SECONDS_PER_MINUTE for host, since in busy.items()}
+
 
 _log = logging.getLogger(__name__)
 
@@ -204,3 +242,44 @@ def _drawn(hosts: Sequence[str]) -> tuple[str, ...]:
     """The hosts in an order drawn by lot."""
     lots = memoryview(os.urandom(8 * len(hosts))).cast("Q")
     return tuple(hosts[at] for at in sorted(range(len(hosts)), key=lots.__getitem__))
+
+
+class _ReadState:
+    """The engine as this process reads it: a `Source` of decisions."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def base(self, max_age: float, until: float, vm: str | None = None, *, patient: bool = True) -> Base:
+        with inventory.using(self._config) as opened:
+            return opened.engine.base(max_age, until, vm)
+
+    def as_of(self) -> float | None:
+        with inventory.using(self._config) as opened:
+            return opened.engine.as_of()
+
+    def last(self) -> Base | None:
+        with inventory.using(self._config) as opened:
+            return opened.engine.last()
+
+
+def decide(question: Decide, *, stays: bool) -> Decided:
+    """Answer as the service would; a process that answers one question alone waits longer, and logs out."""
+    with _closing(not stays):
+        return _decider(stays)(question)
+
+
+@contextmanager
+def _closing(at_end: bool) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        if at_end:
+            inventory.close()
+
+
+@cache
+def _decider(stays: bool) -> Decider:
+    config = configured()
+    decisions = Decisions(_ReadState(config), config.inventory)
+    return Decider(decisions) if stays else Decider(decisions, DEFAULT_DEADLINE_SECONDS)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.units.overload import Overload
+from ovirt_placement.units.decisions import Overload
 from tests.builders import host, snapshot
 from tests.clock import Clock
 
