@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,9 +24,6 @@ from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot
 from ovirt_service.entry import at_end
 from ovirt_service.saying import Said
-
-#: What parent processes had open: to close it here would say good-bye in their name.
-_inherited: list[OpenEngines] = []
 
 
 class _Settings(NamedTuple):
@@ -77,15 +73,6 @@ class OpenEngines:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._opened: dict[_Settings, Opened] = {}
-
-    def after_fork(self) -> Self:
-        """What the child of a fork begins with: what its parent has decoded, and nothing open."""
-        child = type(self)()
-        _inherited.append(self)
-        for settings, opened in self._opened.items():
-            child._opened[settings] = own = Opened(opened.config)
-            own.publication = opened.publication
-        return child
 
     @contextmanager
     def using(self, config: Config) -> Iterator[Opened]:
@@ -146,21 +133,8 @@ class _Process:
         self.services = Services()
         self.engines = OpenEngines()
 
-    def after_fork(self) -> Self:
-        child = type(self)()
-        child.config, child.engines = self.config, self.engines.after_fork()
-        return child
-
 
 _process = _Process()
-
-
-def _forked() -> None:
-    global _process
-    _process = _process.after_fork()
-
-
-os.register_at_fork(after_in_child=_forked)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import socket
 import sqlite3
 import threading
@@ -156,42 +155,6 @@ def test_a_store_that_cannot_be_read_is_reported_and_holds_up_no_answer(
     for _ in range(3):
         assert inventory.snapshot(config=config, max_age=30).pending == ()
     assert caplog.text.count("open migrations are unknown") == 1
-
-
-def test_the_child_of_a_fork_reads_for_itself(engine: EngineServer, config: Config, store: Store) -> None:
-    before = inventory.snapshot(config=config, max_age=30)
-    fork = multiprocessing.get_context("fork")
-    queue = fork.SimpleQueue()
-    child = fork.Process(
-        target=lambda: queue.put(inventory.snapshot(config=config, max_age=0, deadline=30).pending)
-    )
-    child.start()
-    child.join(30)
-    assert queue.get() == before.pending
-    assert readings(engine) == 2
-    # The parent's session with the engine is still its own.
-    logins = engine.logins
-    assert inventory.snapshot(config=config, max_age=0, deadline=30) == before
-    assert engine.logins == logins
-
-
-def test_the_child_of_a_fork_has_what_its_parent_has_decoded(tmp_path: Path) -> None:
-    publisher = Publisher(tmp_path)
-    publisher.publish(builders.snapshot(builders.host("h1"), builders.vm("v1"), builders.vm("v2")))
-    config = loaded(publisher.config)
-    before = inventory.snapshot(config=config)
-    publisher.publish(replace(before, hosts=(replace(before.hosts[0], free_mb=1),)))
-    fork = multiprocessing.get_context("fork")
-    queue = fork.SimpleQueue()
-
-    def child() -> None:
-        after = inventory.snapshot(config=config)
-        queue.put((after.hosts[0].free_mb, after.vms is before.vms))
-
-    process = fork.Process(target=child)
-    process.start()
-    process.join(30)
-    assert queue.get() == (1, True)
 
 
 def test_a_new_version_has_what_was_looked_up_in_the_one_before(tmp_path: Path) -> None:
