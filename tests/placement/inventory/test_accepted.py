@@ -148,3 +148,9 @@ def test_another_decision_about_a_vm_begins_again() -> None:
     over(accepted, 10.1)
     accepted.leave_accepted("F", A, ["h1"], 12.0)
     assert places(over(accepted, 12.1)) == {"a": "h1"}
+
+
+def test_a_vm_whose_one_host_is_the_present_one_stays_where_it_is() -> None:
+    accepted = Accepted(LONGEST)
+    accepted.leave_accepted("F", C, ["h3"], 10.0)
+    assert over(accepted, 10.1) is STATE
