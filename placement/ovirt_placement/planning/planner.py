@@ -105,6 +105,8 @@ def _repairing(asking: _Asking, deadline: Deadline) -> Plan:
     attempt = asking.attempt(problem, deadline)
     for _ in range(_MOST_REFUSALS + _MOST_HARMFUL):
         step = attempt.certified.refused
+        if deadline.over:
+            break
         if step is not None and len(dropped) < _MOST_REFUSALS:
             dropped |= refusal(attempt.certified.end, cluster, step)
         elif len(harmful) < _MOST_HARMFUL and attempt.harm:

@@ -59,6 +59,9 @@ def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Solution:
             moves, proven = route.moves, route.proven or value(problem, route.moves) <= bound
     if not proven and strategy.goes_on:
         moves = _improved(problem, moves, choice, strategy, deadline)
+    if strategy.other is not None and not proven and value(problem, moves) > bound:
+        simple = tuple(one.move for one in solve(problem, strategy.other, deadline).moves)
+        moves = min(moves, simple, key=lambda one: value(problem, one))
     worth = value(problem, moves)
     proven = proven or worth <= bound
     known = None if problem.guessed else bound

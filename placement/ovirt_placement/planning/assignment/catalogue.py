@@ -29,6 +29,7 @@ class Random:
 
     name = "random"
     goes_on = False
+    other: Strategy | None = None
 
     def __init__(self, seed: int | None = None) -> None:
         self.seed: int | None = secrets.randbelow(_SEEDS) if seed is None else seed

@@ -51,6 +51,8 @@ class Strategy(Protocol):
     goes_on: bool
     #: What its dice were cast with; None where it draws nothing.
     seed: int | None
+    #: Another one that is tried where this one proves nothing: its plan is never worse than that one's.
+    other: Strategy | None
 
     def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         """The best end found before the deadline; at worst the start itself."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ovirt_placement.planning.assignment.assignment import Assignment
 from ovirt_placement.planning.assignment.hosts import EmptiestFirst, HostPenalties, allowed
+from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 
@@ -18,7 +19,7 @@ _MOST_SHARES = 2
 Block = tuple[str, ...]
 
 
-def spread(problem: Problem, where: Mapping[str, str]) -> dict[str, str]:
+def spread(problem: Problem, where: Mapping[str, str], deadline: Deadline = NEVER) -> dict[str, str]:
     """The same VMs on hosts that are as good by every goal, and more even: no earlier objective gets worse.
 
     `where` has the VMs of an end that move, with their hosts. What was placed so far counts. A host rises by
@@ -29,7 +30,7 @@ def spread(problem: Problem, where: Mapping[str, str]) -> dict[str, str]:
         assignment.move((vm,), host)
     spreading = _Spreading(assignment)
     for _ in range(_MOST_ROUNDS):
-        if not sum([spreading.better(block) for block in spreading.blocks()]):
+        if not sum([not deadline.over and spreading.better(block) for block in spreading.blocks()]):
             break
     return dict(assignment.placement.moved)
 

@@ -48,7 +48,9 @@ class Sequence:
 def sequence(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> Sequence:
     """A way with few migrations; where every VM gets straight to its host there is no shorter one."""
     best = _straight(problem, where)
-    return best if not best.stuck else _without_the_useless(problem, _least_stuck(problem, where, deadline))
+    if not best.stuck:
+        return best
+    return _without_the_useless(problem, _least_stuck(problem, where, deadline), deadline)
 
 
 def _least_stuck(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> Sequence:
@@ -174,12 +176,14 @@ def _better(problem: Problem, one: Sequence, other: Sequence) -> Sequence:
     return min(one, other, key=merit)
 
 
-def _without_the_useless(problem: Problem, tried: Sequence) -> Sequence:
+def _without_the_useless(problem: Problem, tried: Sequence, deadline: Deadline) -> Sequence:
     """Where VMs are stuck, some moves were for them alone: as many fall as the others do without."""
     if not tried.stuck or tried.migrations > _MOST_TO_TRIM:
         return tried
     moves = tried.moves
     for vm in [move.vms[0] for move in reversed(moves)]:
+        if deadline.over:
+            break
         fewer = tuple(move for move in moves if move.vms[0] != vm)
         if are_legal(problem, fewer) and score(_end(problem, fewer))[:4] <= score(_end(problem, moves))[:4]:
             moves = fewer

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ovirt_placement.planning.assignment.assignment import Assignment, Cost
 from ovirt_placement.planning.assignment.greedy.ways import Way, Ways
 from ovirt_placement.planning.assignment.hosts import EmptiestFirst
+from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.goal import Goal
 
 
@@ -51,9 +52,17 @@ class Effort:
 class Repairing:
     """The search for the cheapest way to repair one goal. The draft is left as it was found."""
 
-    def __init__(self, assignment: Assignment, order: EmptiestFirst, goal: Goal, effort: Effort) -> None:
+    def __init__(
+        self,
+        assignment: Assignment,
+        order: EmptiestFirst,
+        goal: Goal,
+        effort: Effort,
+        deadline: Deadline,
+    ) -> None:
         self._assignment = assignment
         self._goal = goal
+        self._deadline = deadline
         self._effort = effort
         self._settled: set[str] = set()
         self._ways = Ways(assignment, order, effort.width, self._settled)
@@ -78,7 +87,7 @@ class Repairing:
         if depth <= 0 or trouble.ways is None:
             return
         for way in trouble.ways:
-            if self._tries <= 0:
+            if self._tries <= 0 or self._deadline.over:
                 return
             self._try(way, depth)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from ovirt_placement.planning.assignment.assignment import Assignment
-from ovirt_placement.planning.assignment.choice import MOST_OTHERS, StrategyChoice
+from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.greedy.repairing import Effort, Repairing
 from ovirt_placement.planning.assignment.hosts import EmptiestFirst, best_hosts
 from ovirt_placement.planning.assignment.spread import spread
@@ -79,7 +79,9 @@ class Renewing:
         for vm in around:
             assignment.move((vm,), assignment.problem.where[vm])
         for goal in self._to_repair(around):
-            for vm, host in Repairing(assignment, self._order, goal, _EFFORT).cheapest().items():
+            for vm, host in (
+                Repairing(assignment, self._order, goal, _EFFORT, self._deadline).cheapest().items()
+            ):
                 assignment.move((vm,), host)
         if assignment.cost < cost:
             after = assignment.placement.moved
@@ -188,6 +190,7 @@ class Greedy:
     name = "greedy"
     goes_on = True
     seed: int | None = None
+    other: Strategy | None = None
 
     def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         assignment = Assignment(problem)
@@ -195,7 +198,7 @@ class Greedy:
         repaired_one_by_one = _repaired_one_by_one(assignment, order, deadline.within(_REPAIRING_SHARE))
         ends = chain(({},), repaired_one_by_one, Renewing(assignment, order, deadline).run())
         *others, best = deque(ends, maxlen=MOST_OTHERS + 1)
-        where = spread(problem, best)
+        where = spread(problem, best, deadline)
         placement = ProblemPlacement(problem)
         for vm, host in where.items():
             placement.move((vm,), host)
@@ -211,7 +214,7 @@ def _repaired_one_by_one(
             if deadline.over:
                 break
             mark = assignment.mark
-            repair(assignment, order, goal, effort)
+            repair(assignment, order, goal, effort, deadline)
             if assignment.mark > mark:
                 yield dict(assignment.placement.moved)
     mark = assignment.mark
@@ -222,11 +225,13 @@ def _repaired_one_by_one(
         yield dict(assignment.placement.moved)
 
 
-def repair(assignment: Assignment, order: EmptiestFirst, goal: Goal, effort: Effort) -> None:
+def repair(
+    assignment: Assignment, order: EmptiestFirst, goal: Goal, effort: Effort, deadline: Deadline
+) -> None:
     """Take the cheapest way to repair a goal, if it is still violated and that makes things better."""
     if not goal.wanted or not assignment.placement.violated(goal) or fixed(assignment.problem, goal):
         return
-    way = Repairing(assignment, order, goal, effort).cheapest()
+    way = Repairing(assignment, order, goal, effort, deadline).cheapest()
     left = {assignment.where(vm) for vm in way}
     for vm, host in way.items():
         assignment.move((vm,), host)

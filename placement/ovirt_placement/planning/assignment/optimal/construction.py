@@ -112,7 +112,10 @@ class Construction:
         parts = parts_of(self.problem, self.candidates)
         share = max(_PART_SHARE, 1.0 / max(1, len(parts)))
         for part in parts:
-            self.built.append(self._build(part, deadline.within(share)))
+            if deadline.over:
+                self.built.append(Built(part, self.value_of(part), self._perfect(part)))
+            else:
+                self.built.append(self._build(part, deadline.within(share)))
             self.part_of |= dict.fromkeys(part.vms, part.vms)
         parted = {goal.number for built in self.built for goal in built.part.goals}
         self.untouched = self._untouchable(parted)

@@ -159,7 +159,7 @@ class Improvement:
         while self._size <= _SIZES and self.value > self.bound and not deadline.over:
             if not self._sweep(deadline) and not deadline.over:
                 self._size += 1
-        put(self._placement, spread(self._construction.problem, self.where))
+        put(self._placement, spread(self._construction.problem, self.where, deadline))
 
     def run_from(self, where: Mapping[str, str], deadline: Deadline) -> Mapping[str, str]:
         """The same from another end."""

@@ -204,20 +204,31 @@ class Stages:
             self._stages.append(Stage((room.fullest(),), 1_000_000))
 
     def solve(
-        self, deadline: Deadline, least: Sequence[int] = (), hint: Mapping[str, str] = NO_HINT
+        self,
+        deadline: Deadline,
+        least: Sequence[int] = (),
+        hint: Mapping[str, str] = NO_HINT,
+        *,
+        held: bool = False,
     ) -> Solved | None:
         """The best found before the deadline; None if not even one was, though where VMs are now is one.
 
-        `least` is a bound that is known already, stage by stage, and `hint` where VMs end in a good end.
+        `least` is a bound that is known already, stage by stage, and `hint` where VMs end in a good end. If
+        `held`, only ends are looked for that are as good as the bound but for their migrations: the solver
+        needs a fraction of the time for these, and there may be none.
         """
         scope = self._model.scope
         where = {vm: hint.get(vm, scope.placement.where(vm)) for vm in scope.domains}
         values = [0] * len(self._stages)
         bounds = [0] * len(self._stages)
-        proven = 0
         found = False
         asked: dict[str, int] = {}
-        for group in self._merged():
+        first = len(least) - 1 if held else 0
+        for number, stage in enumerate(self._stages[:first]):
+            self._model.cp.add(sum(stage.terms) == least[number])
+            values[number] = bounds[number] = least[number]
+        proven = first
+        for group in self._merged(first):
             objective = self._objective(group)
             if isinstance(objective, int):
                 proven += len(group) if proven == group[0] else 0
@@ -264,11 +275,11 @@ class Stages:
         where = dict(key for key, at in self._model.at.items() if self._solver.boolean_value(at))
         return where, {name: self._solver.value(var) for name, var in self._asked.items()}
 
-    def _merged(self) -> Iterator[list[int]]:
-        """Stages that are solved at once: of one, the next weighs less than any part."""
+    def _merged(self, first: int) -> Iterator[list[int]]:
+        """Stages that are solved at once, from one on: of one, the next weighs less than any part."""
         group: list[int] = []
         weight = 1
-        for number, stage in enumerate(self._stages):
+        for number, stage in enumerate(self._stages[first:], first):
             if group and weight * (stage.most + 1) > _MOST_WEIGHT:
                 yield group
                 group, weight = [], 1

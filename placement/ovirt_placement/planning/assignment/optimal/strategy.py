@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Route, StrategyChoice
+from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Route, Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.greedy.strategy import Greedy
 from ovirt_placement.planning.assignment.optimal.construction import Construction
 from ovirt_placement.planning.assignment.optimal.improvement import Improvement
@@ -30,6 +30,7 @@ class Optimal:
     name = "optimal"
     goes_on = True
     seed: int | None = None
+    other: Strategy | None = Greedy()
 
     def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         candidates = CandidateHosts(problem)
@@ -48,7 +49,8 @@ class Optimal:
         if known is not None and value_of(known.score) < value_of(reached):
             others = (where, *known.others)[:MOST_OTHERS]
             return StrategyChoice(known.where, known.score, least, others, improvement.run_from)
-        return StrategyChoice(where, reached, least, further=improvement.run_from)
+        others = () if known is None else (known.where, *known.others)[:MOST_OTHERS]
+        return StrategyChoice(where, reached, least, others, improvement.run_from)
 
     def _start(
         self, problem: Problem, candidates: CandidateHosts, deadline: Deadline
