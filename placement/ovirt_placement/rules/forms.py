@@ -60,6 +60,12 @@ class OnePlace(Record, frozen=True):
 
     place_of: Mapping[str, str]
 
+    def takes_whole(self, host: str, others: Iterable[str]) -> bool:
+        """Whether VMs may come to a host at once that are all but those on other hosts."""
+        places = {self.place_of[one] for one in others if one in self.place_of}
+        place = self.place_of.get(host)
+        return place is not None and (not places or place in places)
+
 
 class Even(Record, frozen=True):
     """Eligible places differ by `max_skew` VMs at most; a host that is in no place is wrong."""

@@ -9,6 +9,7 @@ import numpy as np
 from ovirt_placement.planning.exhaustive.space import At, Flags, Look, Numbers, Space
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Move
+from ovirt_placement.rules.forms import OnePlace
 from ovirt_placement.rules.placement import Arriving, Placement
 
 
@@ -77,6 +78,9 @@ class Moves:
         found = legal.copy()
         for place in np.flatnonzero(legal):
             there: Placement = At(self._space, int(look.states[place]))
+            others = (where for vm in goal.vms if vm not in vms for where in there.destinations(vm))
+            if len(vms) > 1 and isinstance(goal.form, OnePlace) and goal.form.takes_whole(host, others):
+                continue
             for vm in sorted(vms):
                 if vm in goal.vms and not goal.constraint.lets(vm, host, there):
                     found[place] = False

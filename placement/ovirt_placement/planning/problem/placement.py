@@ -8,6 +8,7 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from ovirt_placement.planning.encode.counts import Count, Crowd
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.rules.forms import OnePlace
 
 
 class ProblemPlacement:
@@ -138,7 +139,13 @@ class ProblemPlacement:
             and self._joins(outside, host)
             and not any(self._parts(goal, vms, host) for goal in goals.values())
             and self._come_in_turn(
-                [goal for goal in goals.values() if goal.lenient or goal.collective], vms, host
+                [
+                    goal
+                    for goal in goals.values()
+                    if (goal.lenient or goal.collective) and not self._takes_whole(goal, moving, host)
+                ],
+                vms,
+                host,
             )
             and not self._newly_violates(Move(vms, host))
         )
@@ -226,6 +233,11 @@ class ProblemPlacement:
         place, place_of = goal.limit.place(host), goal.limit.place
         there = {vm for vm in goal.vms if any(place_of(one) == place for one in self.occupied(vm))}
         return len(goal.limit.sets(there.union(vms).intersection(goal.vms))) > goal.limit.most
+
+    def _takes_whole(self, goal: Goal, vms: frozenset[str], host: str) -> bool:
+        """Whether a goal that draws its VMs to one place lets some come that are on their way together."""
+        others = (where for vm in goal.vms if vm not in vms for where in self.destinations(vm))
+        return isinstance(goal.form, OnePlace) and goal.form.takes_whole(host, others)
 
     def _come_in_turn(self, goals: list[Goal], vms: tuple[str, ...], host: str) -> bool:
         """Whether goals let VMs come to a host, as the filter judges: one after another."""

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.snapshot import STORED
+from ovirt_placement.rules.affinity.draining import moves_with_its_peers
+from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
+from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.placement import Arriving, SnapshotPlacement
 from ovirt_placement.rules.placement_rules.exclusive_hosts import ExclusiveHosts
 from ovirt_placement.rules.placement_rules.in_force import constraints_in, constraints_of, not_known_yet
@@ -19,9 +22,10 @@ from ovirt_placement.rules.verdict import Request, Verdict
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Refuse hosts that any hard rule of any requested VM refuses, by what is confirmed.
 
-    Of several VMs each counts as being there for the next. A rule that is to be satisfied in the end lets
-    VMs that run migrate: the enforcer repairs what that violates. A rule that is violated already, and would
-    be no more so, lets a VM that runs migrate where no host is better.
+    Of several VMs each counts as being there for the next; a rule that draws them together is asked of all at
+    once, and so it is of one where the engine moves its positive group along. A rule that is to be satisfied in
+    the end lets VMs that run migrate: the enforcer repairs what that violates. A rule that is violated already,
+    and would be no more so, lets a VM that runs migrate where no host is better.
     """
     asking = [(vm, tuple(_hard(snapshot, vm))) for vm in request.vms]
     late = tuple(Reason(NOT_KNOWN_YET, status=why) for why in _not_known_yet(snapshot, request.vms))
@@ -61,12 +65,26 @@ def _verdicts(
     migrating: bool = False,
 ) -> tuple[Verdict, ...]:
     placement = SnapshotPlacement(snapshot)
+    along = request.unconfirmed.union(_moving_along(snapshot, request, vm))
     judges = [
-        (rule, (rule.judge_step if migrating else rule.judge)(vm, placement, request.unconfirmed))
+        (
+            rule,
+            (rule.judge_step if migrating else rule.judge)(
+                vm, placement, along if rule.positive else request.unconfirmed
+            ),
+        )
         for rule in rules
     ]
     hosts = request.candidate_hosts
     return tuple(Verdict.of(host, (*_reasons(snapshot, vm, judges, host), *late)) for host in hosts)
+
+
+def _moving_along(snapshot: Snapshot, request: Request, vm: str) -> Iterator[str]:
+    """Peers that the engine moves with a VM, as one hard positive group, though it asks for that VM alone."""
+    unified = hard_positive_group_of(snapshot).get(vm)
+    peers = () if unified is None else tuple(peer for peer in unified.vms if peer != vm)
+    gathered = {host for peer in peers for host in destinations(snapshot, peer)}
+    return iter(peers if moves_with_its_peers(snapshot, request, gathered) else ())
 
 
 def _reasons(snapshot: Snapshot, vm: str, judges: _Judges, host: str) -> Iterator[Reason]:
@@ -81,12 +99,12 @@ def _in_turn(
     asking: list[tuple[str, tuple[PlacementConstraint, ...]]],
     host: str,
 ) -> Iterator[Reason]:
-    placement = SnapshotPlacement(snapshot)
+    placement, whole = SnapshotPlacement(snapshot), request.unconfirmed.union(request.vms)
     for number, (vm, rules) in enumerate(asking):
         there = Arriving(placement, request.vms[:number], host)
         for rule in rules:
             against = rule.judge_step(vm, there, request.unconfirmed)(host)
-            if against is not None:
+            if against is not None and not (rule.positive and rule.judge(vm, placement, whole)(host) is None):
                 yield reason(snapshot, rule, vm, host, against)
 
 
