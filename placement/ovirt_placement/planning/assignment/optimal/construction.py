@@ -74,6 +74,8 @@ def _spare_cpu(placement: ProblemPlacement, host: str, unknown: float) -> float:
 _MOST_PLACES = 6_000
 #: And with more places even so, each VM is offered fewer.
 _MOST_OFFERED = 30_000
+#: With so many the known end is taken as it is.
+_TOO_MANY = 60_000
 #: No part takes more than this share of the time that is left, unless there are few.
 _PART_SHARE = 0.25
 
@@ -155,8 +157,12 @@ class Construction:
         narrow = sum(map(len, domains.values())) > _MOST_PLACES
         if narrow:
             moving = offenders(part, self.problem).union(self._hint.keys() & part.vms)
-            domains = self._offered(reduced(self.placement, self.candidates, moving, hosts), hosts)
+            domains = reduced(self.placement, self.candidates, moving, hosts)
             simple = gathered(part, self.placement, self.candidates, headroom=False)
+            if simple is None and sum(map(len, domains.values())) > _TOO_MANY:
+                simple = {vm: self._hint[vm] for vm in part.vms if vm in self._hint}
+                domains = {}
+            domains = self._offered(domains, hosts)
         # Of VMs and hosts that are alike the solver finds no such bound by itself, as of an even spread.
         least = self._perfect(part)
         solved = None
