@@ -30,7 +30,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.returning import plan_home
+from ovirt_placement.planning.maintenance.verification import plan_home
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 from ovirt_placement.planning.undoing import Moved

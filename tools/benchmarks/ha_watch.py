@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ovirt_enforcer.watchers.verdict import judge_all
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.ha_repair.failing import failing
+from ovirt_placement.planning import ha_repair as failing
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 from tools.benchmarks.tables import of_records

@@ -28,8 +28,8 @@ from ovirt_placement.answers.plans.plan import kept_text
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.maintenance.leaving import Leaving, leaving
-from ovirt_placement.planning.maintenance.returning import HOMEWARD
+from ovirt_placement.planning.maintenance.data import Leaving, leaving
+from ovirt_placement.planning.maintenance.verification import HOMEWARD
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.causes import Cause

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ovirt_placement.forecast.repeated import end_of, repeated_plan
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.maintenance.leaving import Leaving, leaving
+from ovirt_placement.planning.maintenance.data import Leaving, leaving
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from ovirt_placement.planning.encode.counts import count
-from ovirt_placement.planning.problem.goal import Goal
+from ovirt_placement.planning.problem.counts import count
 from ovirt_placement.planning.problem.placement import ProblemPlacement
-from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.planning.problem.score import Score
-from ovirt_placement.planning.value import Value
+from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.problem.score import Score, Value
 from ovirt_placement.rules.forms import AtLeast, Even
 
 

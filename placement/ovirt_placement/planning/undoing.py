@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
-from ovirt_placement.planning.ordering.dependencies import waits
-from ovirt_placement.planning.ordering.order import Order, OrderedMove
+from ovirt_placement.planning.ordering.dependencies import Order, OrderedMove, waits
 from ovirt_placement.planning.ordering.sequence import sequence
 from ovirt_placement.planning.plan import Plan, Step, StepPurpose
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose

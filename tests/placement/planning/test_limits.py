@@ -16,11 +16,10 @@ import pytest
 
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.deadline import NEVER
+from ovirt_placement.planning.planner import solve
 from ovirt_placement.planning.problem.build_problem import pose
-from ovirt_placement.planning.problem.goal import HARD, Goal
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal
-from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.solving import solve
+from ovirt_placement.planning.problem.problem import HARD, Goal, Move, Problem
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.forms import AtMost
 from ovirt_placement.rules.placement import Placement as Places

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import Random
 from ovirt_placement.planning.assignment.choice import Strategy
-from ovirt_placement.planning.assignment.greedy.strategy import Greedy
+from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import holds, make_plan

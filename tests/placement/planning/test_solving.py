@@ -10,15 +10,14 @@ from itertools import count
 import pytest
 
 from ovirt_placement.planning.assignment.choice import StrategyChoice
-from ovirt_placement.planning.assignment.greedy.strategy import Greedy
+from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.lower_bound import bound
+from ovirt_placement.planning.planner import solve
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.problem.score import score
-from ovirt_placement.planning.solving import solve
-from ovirt_placement.planning.value import value
+from ovirt_placement.planning.problem.score import score, value
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.assignment.clusters import drawn
 from tests.placement.planning.clocks import Clock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ovirt_placement.answers.plans.plan import reason
-from ovirt_placement.planning.ordering.order import OrderedMove
+from ovirt_placement.planning.ordering.dependencies import OrderedMove
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.undoing import Moved, plan_back

@@ -24,7 +24,6 @@ from ovirt_placement.model.names import (
     vm_name,
 )
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.fitting import Misfit
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import (
     LostReservation,
@@ -35,6 +34,7 @@ from ovirt_placement.planning.plan import (
     Step,
     StepPurpose,
 )
+from ovirt_placement.planning.verification import Misfit
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.sentences import sentence

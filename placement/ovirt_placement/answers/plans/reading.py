@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from ovirt_placement.answers.plans.plan import misfit_text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
 from ovirt_placement.planning.plan import Plan, Remaining, Step
-from ovirt_placement.planning.verification import apply
+from ovirt_placement.planning.verification import apply, misfit
 from ovirt_service.errors import UserError
 
 

@@ -15,8 +15,8 @@ from ovirt_placement.answers.plans.plan import (
 )
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named, NamedGroup
-from ovirt_placement.planning.maintenance.leaving import Leaving
-from ovirt_placement.planning.maintenance.returning import HOMEWARD
+from ovirt_placement.planning.maintenance.data import Leaving
+from ovirt_placement.planning.maintenance.verification import HOMEWARD
 from ovirt_placement.planning.undoing import STRATEGY as UNDO
 
 #: This many failures that are not survived are reported in words; data have them all.

@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from enum import StrEnum
 from importlib.util import find_spec
 
-from ovirt_placement.planning.assignment.assignment import Assignment
+from ovirt_placement.planning.assignment.assignment import Assignment, EmptiestFirst
 from ovirt_placement.planning.assignment.choice import Strategy, StrategyChoice
-from ovirt_placement.planning.assignment.greedy.strategy import Greedy
-from ovirt_placement.planning.assignment.hosts import EmptiestFirst
+from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.lower_bound import bound
-from ovirt_placement.planning.problem.goal import Goal
-from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import score
 from ovirt_placement.rules.engine_enforcement.order import buckets
 from ovirt_service.errors import UserError

@@ -8,8 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.problem.score import Score
-from ovirt_placement.planning.value import Value
+from ovirt_placement.planning.problem.score import Score, Value
 
 #: Ends besides the best that are worth the time it takes to find ways to them.
 MOST_OTHERS = 8

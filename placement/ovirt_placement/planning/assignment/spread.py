@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from ovirt_placement.planning.assignment.assignment import Assignment
-from ovirt_placement.planning.assignment.hosts import EmptiestFirst, HostPenalties, allowed
+from ovirt_placement.planning.assignment.assignment import Assignment, EmptiestFirst, HostPenalties, allowed
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.problem.goal import Goal
-from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.problem import Goal, Problem
 
 #: So often every VM is looked at; it ends as soon as none finds a better host.
 _MOST_ROUNDS = 4

@@ -3,18 +3,171 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.exhaustive.moves import Moves
-from ovirt_placement.planning.exhaustive.space import Numbers, Space
-from ovirt_placement.planning.exhaustive.values import Value, Values
+from ovirt_placement.planning.exhaustive.space import At, Flags, Look, Numbers, Space, Value, Values
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.placement import ProblemPlacement
-from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.problem.score import score
+from ovirt_placement.rules.forms import OnePlace
+from ovirt_placement.rules.placement import Arriving, Placement
+
+
+class Moves:
+    """All moves of a space."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._problem = space.problem
+        self._hard = {
+            vm: tuple(goal for goal in self._problem.goals_of.get(vm, ()) if goal.binding)
+            for vm in space.hosts
+        }
+        self._gathering = tuple(
+            goal for goal in self._problem.goals if goal.hard and goal.gathers and len(goal.vms) > 1
+        )
+
+    def after(self, states: Numbers) -> Iterator[tuple[Move, Numbers, Numbers]]:
+        """Every move with the states in which it is legal and those that it leads to."""
+        look = self._space.look(states)
+        for vm, hosts in self._space.hosts.items():
+            for host in hosts:
+                if host in self._problem.targets[vm]:
+                    legal = self._legal(look, vm, host)
+                    if legal.any():
+                        froms = states[legal]
+                        yield Move((vm,), host), froms, froms + self._change(froms, (vm,), host)
+        for goal in self._gathering:
+            for closure, inside in self._closures(look, goal):
+                yield from self._after_closure(self._space.look(inside), goal, closure)
+
+    def _legal(self, look: Look, vm: str, host: str) -> Flags:
+        problem = self._problem
+        legal = ~look.on(vm, host) & (look.taken_mb[host] <= problem.free_mb[host] - problem.memory_mb[vm])
+        # The engine's own filter: to a peer, wherever one is.
+        legal &= self._joins(look, sorted(problem.peers.get(vm, frozenset())), host)
+        for goal in self._hard[vm]:
+            if not legal.any():
+                break
+            if goal.collective:
+                legal = self._lets_in_turn(look, goal, (vm,), host, legal)
+                legal = self._violates_nothing(look, goal, (vm,), host, legal)
+                continue
+            admits = self._admits(look, goal, vm, host)
+            if goal.lenient and not problem.pending:
+                admits |= self._no_worse(look, goal, vm, host)
+            legal &= admits
+            if goal.gathers and len(goal.vms) > 1:
+                legal &= look.violated(goal)  # from a group that stands together nobody leaves alone
+        return legal
+
+    def _admits(self, look: Look, goal: Goal, vm: str, host: str, along: tuple[str, ...] = ()) -> Flags:
+        """Whether a goal lets a VM come, with others that come along."""
+        others = [peer for peer in goal.vms if peer != vm]
+        if goal.allowed is not None:
+            return look.every() if goal.right(host) else look.none()
+        if goal.limit is not None:
+            coming = goal.limit.sets(one for one in (vm, *along) if one in goal.vms)
+            rivals = [peer for peer in others if goal.limit.own_set(peer) not in coming]
+            load = look.load(goal.limit, rivals, goal.limit.place(host), arriving=True)
+            return load <= goal.limit.most - len(coming)
+        return self._joins(look, others, host)
+
+    def _lets_in_turn(self, look: Look, goal: Goal, vms: tuple[str, ...], host: str, legal: Flags) -> Flags:
+        """Asks the constraint alone, as the filter does: each VM as though those before it were there."""
+        found = legal.copy()
+        for place in np.flatnonzero(legal):
+            there: Placement = At(self._space, int(look.states[place]))
+            others = (where for vm in goal.vms if vm not in vms for where in there.destinations(vm))
+            if len(vms) > 1 and isinstance(goal.form, OnePlace) and goal.form.takes_whole(host, others):
+                continue
+            for vm in sorted(vms):
+                if vm in goal.vms and not goal.constraint.lets(vm, host, there):
+                    found[place] = False
+                    break
+                there = Arriving(there, (vm,), host)
+        return found
+
+    def _no_worse(self, look: Look, goal: Goal, vm: str, host: str) -> Flags:
+        now = look.excess(goal)
+        return (now > 0) & (self._after(look, (vm,), host).excess(goal) <= now)
+
+    def _violates_nothing(
+        self, look: Look, goal: Goal, vms: tuple[str, ...], host: str, legal: Flags
+    ) -> Flags:
+        return legal & (look.violated(goal) | ~self._after(look, vms, host).violated(goal))
+
+    def _after(self, look: Look, vms: tuple[str, ...], host: str) -> Look:
+        return self._space.look(look.states + self._change(look.states, vms, host))
+
+    def _change(self, states: Numbers, vms: tuple[str, ...], host: str) -> Numbers:
+        """What the numbers of placements change by, if VMs come to a host."""
+        space = self._space
+        return sum(
+            ((space.hosts[vm].index(host) - space.digits(vm, states)) * space.strides[vm] for vm in vms),
+            np.zeros(len(states), dtype=np.int64),
+        )
+
+    def _closures(self, look: Look, goal: Goal) -> Iterator[tuple[tuple[str, ...], Numbers]]:
+        """What of a group may move at once, with the states in which it is all that is on its host."""
+        able = [vm for vm in goal.vms if vm in self._space.hosts]
+        fixed = [vm for vm in goal.vms if vm not in self._space.hosts]
+        for place, first in enumerate(able[:-1]):
+            here = look.places(first)
+            alone = look.every()
+            for other in (*able[:place], *fixed):
+                alone &= look.places(other) != here
+            with_it = np.zeros(len(look.states), dtype=np.int64)
+            for number, other in enumerate(able[place + 1 :]):
+                with_it |= (look.places(other) == here).astype(np.int64) << number
+            for members in np.unique(with_it[alone]):
+                if members:
+                    others = (vm for number, vm in enumerate(able[place + 1 :]) if members >> number & 1)
+                    yield (first, *others), look.states[alone & (with_it == members)]
+
+    def _after_closure(
+        self, look: Look, goal: Goal, closure: tuple[str, ...]
+    ) -> Iterator[tuple[Move, Numbers, Numbers]]:
+        problem, space = self._problem, self._space
+        if any(
+            other.parts(frozenset(closure)) and not other.lenient
+            for vm in closure
+            for other in self._hard[vm]
+        ):
+            return
+        goals = {other.number: other for vm in closure for other in self._hard[vm] if not other.gathers}
+        counted = [other for other in goals.values() if not (other.collective or other.lenient)]
+        direct = {peer for vm in closure for peer in problem.peers.get(vm, ())}
+        memory_mb = sum(problem.memory_mb[vm] for vm in closure)
+        for host in sorted(
+            frozenset.intersection(*(problem.targets[vm].intersection(space.hosts[vm]) for vm in closure))
+        ):
+            legal = ~look.on(closure[0], host)
+            legal &= look.taken_mb[host] <= problem.free_mb[host] - memory_mb
+            for peers in (direct, goal.vms):
+                legal &= self._joins(look, [peer for peer in peers if peer not in closure], host)
+            for other in counted:
+                for vm in closure:
+                    if vm in other.vms:
+                        legal &= self._admits(look, other, vm, host, closure)
+            for number in goals.keys() - {other.number for other in counted}:
+                legal = self._lets_in_turn(look, goals[number], closure, host, legal)
+                legal = self._violates_nothing(look, goals[number], closure, host, legal)
+            if legal.any():
+                froms = look.states[legal]
+                yield Move(closure, host), froms, froms + self._change(froms, closure, host)
+
+    def _joins(self, look: Look, peers: Collection[str], host: str) -> Flags:
+        """Whether any of the peers heads for a host; true where there are none."""
+        joins = look.none() if peers else look.every()
+        for peer in peers:
+            joins |= look.heads_for(peer, host)
+        return joins
+
 
 #: A problem with more placements is not searched; one with rules that only their constraints know, far fewer.
 _MOST_STATES = 4_000_000

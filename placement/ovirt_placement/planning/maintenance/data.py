@@ -1,14 +1,19 @@
-"""A plan of rolling maintenance as data: rounds of hosts, the migrations before each, and obstacles."""
+"""What a maintenance plan is asked for and what it consists of, as data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
+from ovirt_placement.model import Snapshot
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.obstacles import Obstacle
-from ovirt_placement.planning.plan import Step, Struct
+from ovirt_placement.planning.plan import Step, StepPurpose, Struct
+from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.forms import Allowed
+from ovirt_placement.rules.placement import Placement
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,3 +112,34 @@ class MaintenancePlan(Struct, frozen=True):
         """How long all of it is thought to take."""
         rounds = sum(one.migrating_seconds + one.maintenance_seconds for one in self.rounds)
         return rounds + self.back_seconds
+
+
+class Leaving(Constraint, frozen=True, kw_only=True):
+    """VMs, and the hosts that they are to leave."""
+
+    family: ClassVar[str] = StepPurpose.MAINTENANCE
+    asks: ClassVar[str] = "off hosts that are to be empty"
+    positive: ClassVar[bool] = False
+
+    hosts: frozenset[str]
+
+    @property
+    def form(self) -> Allowed:
+        return Allowed(self.hosts, positive=False)
+
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
+        return tuple(vm for vm, host in self.running(placement) if host in self.hosts)
+
+    def surplus(self, placement: Placement) -> int:
+        return len(self.offenders(placement))
+
+    def admits(self, vm: str, host: str, placement: Placement) -> bool:
+        return host not in self.hosts
+
+
+def leaving(snapshot: Snapshot, hosts: Iterable[str]) -> Iterator[Leaving]:
+    """One for each VM that runs on any of these hosts: each may leave though another cannot."""
+    off = frozenset(hosts)
+    for host in off:
+        for vm in snapshot.vms_of_host.get(host, ()):
+            yield Leaving(groups=(), vms=(vm.id,), hard=True, priority=0.0, hosts=off)

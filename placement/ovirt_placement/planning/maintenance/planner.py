@@ -1,26 +1,218 @@
-"""Plans rolling maintenance of hosts of one cluster: the fewest rounds, then the fewest migrations."""
+"""Plans the maintenance of hosts: rounds, what is in the way, and what would have to be relaxed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace as with_fields
+from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.maintenance.best import best_course
-from ovirt_placement.planning.maintenance.bounds import migrations_at_least, rounds_at_least
 from ovirt_placement.planning.maintenance.course import Outcome
-from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan
-from ovirt_placement.planning.maintenance.further import further
-from ovirt_placement.planning.maintenance.obstacles import blocked_host, shut_hosts
-from ovirt_placement.planning.maintenance.relaxing import relaxations
-from ovirt_placement.planning.maintenance.reserve import Reserve
-from ovirt_placement.planning.maintenance.returning import way_back
-from ovirt_placement.planning.maintenance.site import Site, known_hosts
-from ovirt_placement.planning.maintenance.verification import Verified, verified
+from ovirt_placement.planning.maintenance.data import (
+    BlockedHost,
+    Leaving,
+    MaintenanceOptions,
+    MaintenancePlan,
+    Relaxation,
+    Round,
+    leaving,
+)
+from ovirt_placement.planning.maintenance.exact import best_course, migrations_at_least, rounds_at_least
+from ovirt_placement.planning.maintenance.site import Reserve, Site, known_hosts, out
+from ovirt_placement.planning.maintenance.verification import Verified, verified, way_back
+from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.build_problem import PlanOptions
+from ovirt_placement.planning.verification import apply
 from ovirt_placement.rules.doubts import held
+from ovirt_placement.rules.world import World
+
+#: The share of the time that is left for one host.
+_SHARE = 0.3
+
+
+class Further(NamedTuple):
+    """More rounds, the state after them, and for each host that is left what was tried for it."""
+
+    rounds: tuple[Round, ...]
+    end: Snapshot
+    tried: tuple[tuple[str, Plan], ...]
+
+
+def further(
+    site: Site, reserve: Reserve, hosts: Sequence[str], state: Snapshot, deadline: Deadline
+) -> Further:
+    """Take hosts one at a time until none is left that can be emptied; those without a plan are left out."""
+    rounds: list[Round] = []
+    left = sorted(hosts, key=site.rank)
+    while True:
+        tried: list[tuple[str, Plan]] = []
+        for host in left:
+            if deadline.over:
+                return Further(tuple(rounds), state, tuple(tried))
+            plan = _emptying(site, host, state, deadline.within(_SHARE))
+            after = _taken(site, reserve, host, plan, state)
+            if after is not None:
+                state = after
+                rounds.append(_round(site, host, plan))
+                left.remove(host)
+                break
+            tried.append((host, plan))
+        else:
+            return Further(tuple(rounds), state, tuple(tried))
+
+
+def _emptying(site: Site, host: str, state: Snapshot, deadline: Deadline) -> Plan:
+    """The plan that takes as many VMs off a host as can leave it; no rule that is violated is repaired."""
+    vms = frozenset(site.stopped_on(host))
+    asked = tuple(one for one in leaving(state, (host,)) if vms.isdisjoint(one.vms))
+    options = PlanOptions(
+        closed=frozenset({host}) | site.never,
+        constraints=asked,
+        spared=frozenset({*state.group_by_id, *state.label_by_id}),
+    )
+    return make_plan(
+        state, site.cluster, site.options.frozen, refused=site.refused, options=options, deadline=deadline
+    )
+
+
+def _taken(site: Site, reserve: Reserve, host: str, plan: Plan, state: Snapshot) -> Snapshot | None:
+    """The state after a round of one host; None if it is not empty, or too little would be survived."""
+    if host in site.by_engine or any(one.family == Leaving.family for one in plan.remaining):
+        return None
+    for step in plan.steps:
+        state = apply(state, step)
+    if reserve.worse(out(state, {host}, site.stopped_on(host))) is not None:
+        return None
+    return World(state).activated(frozenset({host})).snapshot if site.returns(host) else state
+
+
+def _round(site: Site, host: str, plan: Plan) -> Round:
+    return Round(
+        hosts=(host,),
+        steps=plan.steps,
+        stopped=site.stopped_on(host),
+        migrating_seconds=plan.seconds,
+        maintenance_seconds=site.options.host_seconds,
+    )
+
+
+def shut_hosts(site: Site) -> Mapping[str, BlockedHost]:
+    """Hosts that cannot be emptied whatever is moved, with the reason."""
+    found = {}
+    for host in site.asked:
+        fault, staying = site.at_fault(host), site.staying(host)
+        if fault is not None or staying:
+            # Of a host that does not answer that is said once, and not of each of its VMs.
+            obstacles = (fault,) if fault is not None else tuple(staying.values())
+            found[host] = BlockedHost(host=host, vms=tuple(staying), obstacles=obstacles)
+    return found
+
+
+def blocked_host(site: Site, reserve: Reserve, host: str, plan: Plan | None, state: Snapshot) -> BlockedHost:
+    """What stands in the way of a host by the plan that was tried for it, if any was, in the last state."""
+    if plan is None:
+        return BlockedHost(host=host, vms=(), obstacles=(Obstacle(ObstacleKind.NO_ROUND),))
+    staying = [one for one in plan.remaining if one.family == Leaving.family]
+    obstacles = dict.fromkeys(obstacle for one in staying for obstacle in one.obstacles)
+    if not staying:
+        obstacles = dict.fromkeys(_of_reserve(site, reserve, host, plan, state))
+    vms = tuple(vm for one in staying for vm in one.vms)
+    return BlockedHost(host=host, vms=vms, obstacles=tuple(obstacles))
+
+
+def _of_reserve(site: Site, reserve: Reserve, host: str, plan: Plan, state: Snapshot) -> Iterator[Obstacle]:
+    """What fails less well while an empty host is out."""
+    for step in plan.steps:
+        state = apply(state, step)
+    found = reserve.worse(out(state, {host}, site.stopped_on(host)))
+    if found is None or reserve.start is None or not found.losses:
+        yield Obstacle(ObstacleKind.NO_ROUND)
+        return
+    worst = max(found.losses, key=lambda loss: len(loss.unplaced))
+    yield Obstacle(
+        ObstacleKind.OUT,
+        hosts=worst.hosts,
+        unplaced=worst.unplaced,
+        needed=found.unplaced,
+        available=reserve.start.unplaced,
+    )
+
+
+#: This many are tried, the first of each host before others.
+_MOST_TRIED = 12
+#: The share of the time that is left for each of them.
+_RELAXING_SHARE = 0.3
+
+Planner = Callable[[Snapshot, MaintenanceOptions, Deadline], MaintenancePlan]
+
+
+def relaxations(
+    snapshot: Snapshot,
+    options: MaintenanceOptions,
+    plan: MaintenancePlan,
+    planner: Planner,
+    deadline: Deadline,
+) -> Iterator[Relaxation]:
+    """Of obstacles that somebody may relax, what each frees; as far as there is time to plan."""
+    quick = with_fields(options, explained=False, back=Return.NONE)
+    known = frozenset(plan.hosts)
+    for obstacle in list(_relaxable(plan))[:_MOST_TRIED]:
+        if deadline.over:
+            return
+        state, asked = _without(snapshot, quick, obstacle)
+        found = planner(state, asked, deadline.within(_RELAXING_SHARE))
+        yield Relaxation(obstacle=obstacle, hosts=tuple(host for host in found.hosts if host not in known))
+
+
+def _relaxable(plan: MaintenancePlan) -> Iterator[Obstacle]:
+    seen = set()
+    for one in plan.blocked:
+        for obstacle in (found for every in one.obstacles for found in _parts(every)):
+            key = obstacle.kind, obstacle.groups or obstacle.vms
+            if key not in seen:
+                seen.add(key)
+                yield obstacle
+
+
+def _parts(obstacle: Obstacle) -> Iterator[Obstacle]:
+    """What of an obstacle may be relaxed; a filter's refusal names the group that it is for."""
+    groups = dict.fromkeys(reason.group for reason in obstacle.reasons if reason.group is not None)
+    for group in groups:
+        yield Obstacle(ObstacleKind.RULE, obstacle.vms, groups=(group,), asks="as it asks")
+    held = obstacle.kind is ObstacleKind.STAYS and (obstacle.reasons or obstacle.words)
+    # What maintenance itself asks for is no rule of anybody's, and has no groups.
+    rule = obstacle.kind is ObstacleKind.RULE and obstacle.groups
+    if held or rule or obstacle.kind is ObstacleKind.OUT:
+        yield obstacle
+
+
+def _without(
+    snapshot: Snapshot, options: MaintenanceOptions, obstacle: Obstacle
+) -> tuple[Snapshot, MaintenanceOptions]:
+    """The state without a rule or a reservation; or with consent that VMs are stopped."""
+    if obstacle.kind is ObstacleKind.STAYS:
+        vms = frozenset(obstacle.vms)
+        frozen = {vm: why for vm, why in options.frozen.items() if vm not in vms}
+        return snapshot, with_fields(options, frozen=frozen, stopped=options.stopped | vms)
+    if obstacle.kind is ObstacleKind.RULE:
+        groups = frozenset(obstacle.groups)
+        return replace(
+            snapshot,
+            affinity_groups=tuple(one for one in snapshot.affinity_groups if one.id not in groups),
+            affinity_labels=tuple(
+                replace(one, implicit=False) if one.id in groups else one for one in snapshot.affinity_labels
+            ),
+            placement_rules=tuple(one for one in snapshot.placement_rules if one.id not in groups),
+        ), options
+    clusters = tuple(replace(one, ha_reservation=False) for one in snapshot.clusters)
+    return replace(snapshot, clusters=clusters), options
+
 
 #: So often a plan is made again without a move that some rule refuses.
 _MOST_REFUSALS = 20
@@ -46,10 +238,10 @@ def plan_maintenance(
     without.
     """
     cluster = snapshot.host_by_id[next(iter(hosts))].cluster
-    options = replace(options, frozen=held(snapshot, cluster) or options.frozen)
+    options = with_fields(options, frozen=held(snapshot, cluster) or options.frozen)
     whole = Site(snapshot, cluster, known_hosts(snapshot, cluster, hosts), options, options.refused)
     shut = shut_hosts(whole)
-    site = replace(whole, asked=tuple(host for host in whole.asked if host not in shut))
+    site = with_fields(whole, asked=tuple(host for host in whole.asked if host not in shut))
     reserve = Reserve(snapshot, cluster, options.domains)
     site, outcome, found = _planned(site, reserve, deadline.within(_ROUNDS_SHARE))
     left = [host for host in site.asked if all(host not in one.hosts for one in found.rounds)]
@@ -85,9 +277,7 @@ def plan_maintenance(
     def _again(state: Snapshot, asked: MaintenanceOptions, until: Deadline) -> MaintenancePlan:
         return plan_maintenance(state, hosts, asked, until)
 
-    return msgspec.structs.replace(
-        plan, relaxations=tuple(relaxations(snapshot, options, plan, _again, deadline))
-    )
+    return replace(plan, relaxations=tuple(relaxations(snapshot, options, plan, _again, deadline)))
 
 
 def _planned(site: Site, reserve: Reserve, deadline: Deadline) -> tuple[Site, Outcome, Verified]:
@@ -100,5 +290,5 @@ def _planned(site: Site, reserve: Reserve, deadline: Deadline) -> tuple[Site, Ou
         found = verified(site, outcome.waves)
         if found.refused <= site.refused or deadline.over:
             break
-        site = replace(site, refused=site.refused | found.refused)
+        site = with_fields(site, refused=site.refused | found.refused)
     return site, outcome, found

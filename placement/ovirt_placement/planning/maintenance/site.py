@@ -1,19 +1,65 @@
-"""What rolling maintenance begins with: the hosts asked for, who is on them, and who cannot leave."""
+"""What a maintenance plan begins with: the cluster, the hosts to be emptied, and what must stay reserved."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from msgspec.structs import replace
+
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.planning.ha_repair import Failing, failing
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
-from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.rules.mobility import LEAVABLE, moved_by_engine, why_immovable
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.world import World
+
+
+class Reserve:
+    """What a cluster is set to survive; nothing is asked where it reserves nothing."""
+
+    def __init__(self, snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> None:
+        self._cluster = cluster
+        self._domains = domains
+        reserves = snapshot.cluster_by_id[cluster].ha_reservation
+        protects = any(vm.ha and vm.cluster == cluster and vm.host for vm in snapshot.vms)
+        self.start = self._failing(snapshot) if reserves and protects else None
+
+    def worse(self, state: Snapshot) -> Failing | None:
+        """What is lost in a state, if it is more than at the beginning: failures, or VMs in sum over all.
+
+        What nobody can report for lack of steps counts as lost, unless it was so at the beginning.
+        """
+        if self.start is None:
+            return None
+        found = self._failing(state)
+        if len(found.sets) <= len(self.start.sets) and found.unplaced <= self.start.unplaced:
+            return found if found.unknown and not self.start.unknown else None
+        return found
+
+    def _failing(self, state: Snapshot) -> Failing:
+        return failing(state, self._cluster, self._domains)
+
+
+def moved(state: Snapshot, moves: Iterable[Move]) -> Snapshot:
+    """The state after moves."""
+    ends = {vm: move.host for move in moves for vm in move.vms}
+    where = {vm: host for vm, host in ends.items() if state.vm_by_id[vm].host != host}
+    return World(state).migrated(where).snapshot if where else state
+
+
+def out(state: Snapshot, hosts: Collection[str], stopped: Collection[str]) -> Snapshot:
+    """The state while hosts are out, and VMs on them down that were stopped."""
+    if stopped:
+        down = {vm: replace(state.vm_by_id[vm], host=None, status="down") for vm in stopped}
+        state = replace(state, vms=tuple(down.get(vm.id, vm) for vm in state.vms))
+    return World(state).deactivated(frozenset(hosts)).snapshot
+
 
 #: A host in one of these is emptied, or is empty and comes up again: others may be sent there afterwards.
 _COMES_BACK = ("up", "maintenance", "preparing_for_maintenance")

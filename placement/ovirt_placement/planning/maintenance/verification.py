@@ -1,23 +1,30 @@
-"""Holds a course of a maintenance against all rules, move by move, in the states that it leads through."""
+"""Holds a maintenance plan against all rules, step by step, and plans the way home."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.maintenance import Return
+from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.legality import vetoes
 from ovirt_placement.planning.maintenance.course import Wave
-from ovirt_placement.planning.maintenance.data import Round
-from ovirt_placement.planning.maintenance.leaving import leaving
-from ovirt_placement.planning.maintenance.site import Site
-from ovirt_placement.planning.ordering.dependencies import waits
-from ovirt_placement.planning.ordering.order import OrderedMove
+from ovirt_placement.planning.maintenance.data import Round, leaving
+from ovirt_placement.planning.maintenance.site import Reserve, Site
+from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
+from ovirt_placement.planning.ordering.dependencies import OrderedMove, waits
 from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
-from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.plan import Plan, Remaining, Step
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Move
-from ovirt_placement.planning.verification import Certified, certify, refusal
+from ovirt_placement.planning.reservation import harm
+from ovirt_placement.planning.undoing import Moved, plan_back
+from ovirt_placement.planning.verification import Certified, apply, certify, refusal
+from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.rules.world import World
 
 
@@ -73,3 +80,77 @@ def _round(site: Site, wave: Wave, steps: tuple[Step, ...]) -> Round:
         migrating_seconds=schedule(steps, ScheduleLimits()).makespan,
         maintenance_seconds=site.options.host_seconds,
     )
+
+
+#: Stands in place of a family for VMs that are to go back, which no rule asks for.
+HOMEWARD = "home"
+_ASKS = "back on its host"
+
+
+class WayBack(NamedTuple):
+    """Migrations after the last round, how long they take, and VMs that stay, with the reason."""
+
+    steps: tuple[Step, ...] = ()
+    seconds: float = 0.0
+    kept: tuple[tuple[str, Obstacle], ...] = ()
+
+
+def way_back(site: Site, reserve: Reserve, end: Snapshot, deadline: Deadline) -> WayBack:
+    """As the options ask: nobody, those of rules that were satisfied and are not any more, or all."""
+    match site.options.back:
+        case Return.NONE:
+            return WayBack()
+        case Return.RULED:
+            wanted = _ruled(site, end)
+            moved = tuple(one for one in _moved(site, end) if one.vm in wanted)
+        case Return.ALL:
+            moved = tuple(_moved(site, end))
+    found = plan_back(end, site.cluster, moved, site.options.frozen, deadline)
+    home = end
+    for step in found.plan.steps:
+        home = apply(home, step)
+    kept = tuple(found.kept.items())
+    if found.plan.steps and reserve.worse(home) is not None:
+        lost = Obstacle(ObstacleKind.NO_WAY_BACK)
+        return WayBack(kept=tuple((one.vm, found.kept.get(one.vm, lost)) for one in moved))
+    steps = found.plan.steps
+    return WayBack(steps, schedule(steps, ScheduleLimits()).makespan, kept)
+
+
+def plan_home(
+    snapshot: Snapshot,
+    cluster: str,
+    moved: tuple[Moved, ...],
+    frozen: Mapping[str, str],
+    deadline: Deadline,
+) -> Plan:
+    """The way back as it is now: a plan, in which `remaining` has the VMs that stay, with the reason."""
+    found = plan_back(snapshot, cluster, moved, frozen, deadline)
+    plan, kept = found.plan, dict(found.kept)
+    if plan.steps and harm(snapshot, reduce(apply, plan.steps, snapshot), cluster) is not None:
+        lost = Obstacle(ObstacleKind.NO_WAY_BACK)
+        kept = {one.vm: kept.get(one.vm, lost) for one in moved}
+        plan = replace(plan, steps=())
+    staying = (
+        Remaining(groups=(), family=HOMEWARD, asks=_ASKS, hard=False, vms=(vm,), obstacles=(why,))
+        for vm, why in kept.items()
+    )
+    seconds = schedule(plan.steps, ScheduleLimits()).makespan
+    return replace(plan, remaining=(*plan.remaining, *staying), seconds=seconds)
+
+
+def _moved(site: Site, end: Snapshot) -> Iterator[Moved]:
+    """VMs that are elsewhere than at the start; nobody but the engine moves the hosted engine."""
+    for vm in site.snapshot.vms:
+        now = end.vm_by_id[vm.id].host
+        if vm.cluster == site.cluster and vm.host and now and now != vm.host and not vm.hosted_engine:
+            yield Moved(vm.id, vm.host, now)
+
+
+def _ruled(site: Site, end: Snapshot) -> frozenset[str]:
+    """VMs of rules that are violated at the end and were not at the start: soft ones, as no other may be."""
+    before = {(one.constraint.family, one.groups) for one in find_violations(site.snapshot, site.cluster)}
+    fresh = (
+        one for one in find_violations(end, site.cluster) if (one.constraint.family, one.groups) not in before
+    )
+    return frozenset(vm for one in fresh for vm in one.constraint.vms)

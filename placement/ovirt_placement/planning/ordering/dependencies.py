@@ -7,15 +7,265 @@ for VMs that must be together, but nobody relies on it there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from ovirt_placement.planning.ordering.company import Company
-from ovirt_placement.planning.ordering.room import Room
-from ovirt_placement.planning.ordering.trips import Trip, trips
-from ovirt_placement.planning.ordering.waiting import Waiting
-from ovirt_placement.planning.problem.goal import Goal
-from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.rules.forms import AtMost
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedMove:
+    move: Move
+    #: The places, in the order, of the moves that must have ended before this one begins; all are earlier.
+    after: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Moves in a sequence that is legal one by one, and at once as far as `after` lets them."""
+
+    moves: tuple[OrderedMove, ...]
+    #: VMs of the choice that do not get to their host: no legal way was found, or they were to go only for
+    #: the sake of one that does not.
+    stuck: frozenset[str]
+    #: No legal way with fewer migrations leads all VMs to their hosts; where some are stuck, none leads there
+    #: at all, and none leaves less violated.
+    proven: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """One VM in one move."""
+
+    #: The place of the move in the sequence.
+    at: int
+    vm: str
+    source: str
+    target: str
+
+
+def trips(problem: Problem, moves: Sequence[Move]) -> list[tuple[Trip, ...]]:
+    """Of each move, those of its VMs."""
+    return list(_trips(problem, moves))
+
+
+def _trips(problem: Problem, moves: Sequence[Move]) -> Iterator[tuple[Trip, ...]]:
+    where: dict[str, str] = {}
+    for at, move in enumerate(moves):
+        yield tuple(Trip(at, vm, where.get(vm, problem.where[vm]), move.host) for vm in move.vms)
+        where.update(dict.fromkeys(move.vms, move.host))
+
+
+class Waiting:
+    """Moves are looked at one after another; those before the one that is looked at get no more waits."""
+
+    def __init__(self, burdens: Sequence[int]) -> None:
+        """`burdens` say how long each move takes compared with others."""
+        self._burdens = burdens
+        self._after: list[set[int]] = [set() for _ in burdens]
+        #: Of each move so far, as bits, all that must have ended before it begins.
+        self._ended: list[int] = []
+        #: When each move so far ends at the soonest, in units of burden.
+        self._end: list[int] = []
+
+    def look_at_next(self) -> None:
+        at = len(self._ended)
+        self._ended.append(0)
+        self._end.append(self._burdens[at])
+        for before in self._after[at]:
+            self._count(at, before)
+
+    def add(self, after: int, before: int) -> None:
+        """Of the move that is looked at, or of a later one."""
+        self._after[after].add(before)
+        if after < len(self._ended):
+            self._count(after, before)
+
+    def has_ended(self, before: int, at: int) -> bool:
+        """Whether a move has ended for certain when that at `at`, which is looked at, begins."""
+        return bool(self._ended[at] >> before & 1)
+
+    def end(self, at: int) -> int:
+        """When a move ends at the soonest, for comparing moves that could be waited for."""
+        return self._end[at]
+
+    def reduced(self) -> tuple[tuple[int, ...], ...]:
+        """Of each move those that it waits for and that none of these waits for."""
+        return tuple(tuple(self._reduced(after)) for after in self._after)
+
+    def _reduced(self, after: set[int]) -> list[int]:
+        kept: list[int] = []
+        ended = 0
+        for before in sorted(after, reverse=True):
+            if not ended >> before & 1:
+                kept.append(before)
+                ended |= self._ended[before]
+        return kept[::-1]
+
+    def _count(self, at: int, before: int) -> None:
+        self._ended[at] |= self._ended[before] | 1 << before
+        self._end[at] = max(self._end[at], self._end[before] + self._burdens[at])
+
+
+@dataclass(frozen=True, slots=True)
+class _Stay:
+    """A VM is on a host from the end of one move to the beginning of another, or always."""
+
+    since: int | None
+    until: int | None
+
+
+class Company:
+    """Who can be relied on to be where."""
+
+    def __init__(self, problem: Problem, travelling: Sequence[Sequence[Trip]]) -> None:
+        self._problem = problem
+        #: By host, VMs that are there for a while: first those that never leave.
+        self._stays: defaultdict[str, list[tuple[str, _Stay]]] = defaultdict(list)
+        came: dict[str, int] = {}
+        passing: list[tuple[str, str, _Stay]] = []
+        for its in travelling:
+            for trip in its:
+                passing.append((trip.source, trip.vm, _Stay(came.get(trip.vm), trip.at)))
+                came[trip.vm] = trip.at
+        for vm, host in problem.where.items():
+            for there in problem.pending.get(vm) or (host,) if vm not in came else ():
+                self._stays[there].append((vm, _Stay(None, None)))
+        for its in travelling:
+            for trip in its:
+                if came[trip.vm] == trip.at:
+                    passing.append((trip.target, trip.vm, _Stay(trip.at, None)))
+        for host, vm, stay in sorted(passing, key=lambda one: one[1]):
+            self._stays[host].append((vm, stay))
+
+    def join(self, its: Sequence[Trip], waiting: Waiting) -> None:
+        """Let the move that is looked at wait for a peer, and that peer for it.
+
+        The peer also shows that the group does not stand whole on the host that is left, so that nothing
+        that holds is violated. A group that moves as a whole has no peers besides it.
+        """
+        at, target = its[0].at, its[0].target
+        moving = {trip.vm for trip in its}
+        direct = (self._problem.peers.get(vm, frozenset()) for vm in moving)
+        for peers in (frozenset().union(*direct), self._members(its[0].vm)):
+            best = self._best(at, target, peers - moving, waiting)
+            if best is not None and best.since is not None:
+                waiting.add(at, best.since)
+            if best is not None and best.until is not None:
+                waiting.add(best.until, at)
+
+    def _best(self, at: int, host: str, peers: frozenset[str], waiting: Waiting) -> _Stay | None:
+        """Of the peers on a host when a move begins that which is to be waited for least."""
+        found: tuple[tuple[bool, int, bool], _Stay] | None = None
+        for vm, stay in self._stays[host] if peers else ():
+            if vm in peers and _covers(stay, at):
+                if stay.since is None and stay.until is None:
+                    return stay
+                cost = _cost(stay, at, waiting)
+                if found is None or cost < found[0]:
+                    found = cost, stay
+        return None if found is None else found[1]
+
+    def _members(self, vm: str) -> frozenset[str]:
+        """Those that the VM must run with, through others as well."""
+        goals = self._problem.goals_of.get(vm, ())
+        hard = (goal for goal in goals if goal.hard and goal.gathers)
+        return frozenset(member for goal in hard for member in goal.vms)
+
+
+def _covers(stay: _Stay, at: int) -> bool:
+    return (stay.since is None or stay.since < at) and (stay.until is None or stay.until > at)
+
+
+def _cost(stay: _Stay, at: int, waiting: Waiting) -> tuple[bool, int, bool]:
+    """Whether it must be waited for, for how long, and whether the peer must wait in turn."""
+    waited = stay.since is not None and not waiting.has_ended(stay.since, at)
+    return waited, waiting.end(stay.since) if waited and stay.since is not None else 0, stay.until is not None
+
+
+@dataclass(slots=True)
+class _Share:
+    """What a move leaves behind on a host once it has ended, in MiB that nobody has claimed yet."""
+
+    left_by: int
+    free_mb: int
+
+
+class Room:
+    """Every MiB is claimed by one arrival at a time, so that all arrivals that wait for no more may begin."""
+
+    def __init__(self, free_mb: Mapping[str, int]) -> None:
+        #: Unclaimed from the start on; below 0 where a host has handed out more than it has.
+        self._free_mb = dict(free_mb)
+        self._shares: dict[str, list[_Share]] = {}
+        #: Moves whose room fills up what a host lacks: no arrival may do without them.
+        self._owed: dict[str, set[int]] = {}
+
+    def enter(self, its: Sequence[Trip], memory_mb: Mapping[str, int], waiting: Waiting) -> None:
+        """Claim room for all VMs of the move that is looked at, and leave behind what they had."""
+        at, target = its[0].at, its[0].target
+        self._pay(at, target, waiting)
+        self._claim(at, target, sum(memory_mb[trip.vm] for trip in its), waiting)
+        for trip in its:
+            self._shares.setdefault(trip.source, []).append(_Share(at, memory_mb[trip.vm]))
+
+    def _pay(self, at: int, host: str, waiting: Waiting) -> None:
+        debt_mb = -self._free_mb[host]
+        if debt_mb > 0:
+            self._free_mb[host] = 0
+            self._owed[host] = {share.left_by for share in self._lacking(host, debt_mb, waiting)}
+            for share in self._shares.get(host, ()):
+                debt_mb -= _taken(share, debt_mb) if share.left_by in self._owed[host] else 0
+        for before in self._owed.get(host, ()):
+            waiting.add(at, before)
+
+    def _claim(self, at: int, host: str, needed_mb: int, waiting: Waiting) -> None:
+        """What others left comes first, as far as it is there anyway: others may not be sure of it."""
+        needed_mb -= self._take_left(at, host, needed_mb, waiting)
+        for share in self._lacking(host, needed_mb - self._free_mb[host], waiting):
+            waiting.add(at, share.left_by)
+        needed_mb -= self._take_left(at, host, needed_mb, waiting)
+        self._free_mb[host] -= needed_mb
+
+    def _take_left(self, at: int, host: str, needed_mb: int, waiting: Waiting) -> int:
+        """Claim what moves that have ended for certain left behind, and say how much that is."""
+        taken_mb = 0
+        for share in self._shares.get(host, ()):
+            if waiting.has_ended(share.left_by, at):
+                taken_mb += _taken(share, needed_mb - taken_mb)
+        return taken_mb
+
+    def _lacking(self, host: str, needed_mb: int, waiting: Waiting) -> list[_Share]:
+        """What must be waited for: of what is left behind soonest, as few shares as will do."""
+        chosen: list[_Share] = []
+        left = [share for share in self._shares.get(host, ()) if share.free_mb]
+        offered = _soonest(left, needed_mb, waiting)
+        while needed_mb > 0:
+            enough = [share for share in offered if share.free_mb >= needed_mb]
+            best = min(enough or offered, key=lambda share: share.free_mb if enough else -share.free_mb)
+            needed_mb -= best.free_mb
+            offered.remove(best)
+            chosen.append(best)
+        return chosen
+
+
+def _soonest(shares: Iterable[_Share], needed_mb: int, waiting: Waiting) -> list[_Share]:
+    """No more of the shares than suffice, and of these those that are there first."""
+    chosen: list[_Share] = []
+    for share in sorted(shares, key=lambda share: (waiting.end(share.left_by), share.left_by)):
+        if needed_mb <= 0:
+            break
+        chosen.append(share)
+        needed_mb -= share.free_mb
+    return chosen
+
+
+def _taken(share: _Share, needed_mb: int) -> int:
+    taken = min(share.free_mb, needed_mb)
+    share.free_mb -= taken
+    return taken
 
 
 def waits(problem: Problem, moves: Sequence[Move]) -> tuple[tuple[int, ...], ...]:

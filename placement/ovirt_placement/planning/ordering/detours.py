@@ -1,4 +1,4 @@
-"""Finds the fewest migrations to an end that straight moves alone do not reach: some VMs must step aside.
+"""Moves straight to an end, and the fewest migrations where these do not do: some VMs must step aside.
 
 A swap goes through a third host, a bystander makes room. The search is best-first (A*) over the hosts of the
 VMs concerned: a way is judged by its migrations so far and the VMs that are not yet where they should be.
@@ -6,18 +6,183 @@ VMs concerned: a way is judged by its migrations so far and the VMs that are not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import random
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.ordering.direct import closures, straight
-from ovirt_placement.planning.ordering.scope import OrderingScope
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.problem.score import score
 from ovirt_placement.rules.solving.problem import Budget
+
+
+def direct_moves(
+    placement: ProblemPlacement, where: Mapping[str, str], chance: random.Random | None = None
+) -> list[Move]:
+    """Legal moves that bring as many VMs as may go straight to their hosts in `where`; changes `placement`.
+
+    What repairs a hard rule goes first; or, to see whether that fares better, all go as it happens.
+    """
+    waiting = {vm for vm, host in where.items() if placement.where(vm) != host}
+    asked = sorted(waiting, key=lambda vm: (not _repairs(placement, vm), vm))
+    moves: list[Move] = []
+    while asked:
+        if chance is not None:
+            chance.shuffle(asked)
+        next_round: dict[str, None] = {}
+        for vm in asked:
+            move = straight(placement, vm, where) if vm in waiting else None
+            if move is not None:
+                source = placement.where(vm)
+                placement.move(move.vms, move.host)
+                moves.append(move)
+                waiting.difference_update(move.vms)
+                next_round.update(dict.fromkeys(_woken(placement, move, source, waiting, where)))
+        asked = [vm for vm in next_round if vm in waiting]
+    return moves
+
+
+def _repairs(placement: ProblemPlacement, vm: str) -> bool:
+    return any(goal.hard and placement.violated(goal) for goal in placement.problem.goals_of.get(vm, ()))
+
+
+def straight(placement: ProblemPlacement, vm: str, where: Mapping[str, str]) -> Move | None:
+    host = where[vm]
+    if placement.legal(vm, host):
+        return Move((vm,), host)
+    vms = placement.closure(vm)
+    if (
+        len(vms) > 1
+        and all(where.get(member) == host for member in vms)
+        and placement.legal_closure(vms, host)
+    ):
+        return Move(vms, host)
+    return None
+
+
+def closures(placement: ProblemPlacement, vms: Iterable[str]) -> list[tuple[str, ...]]:
+    """What of these VMs can only move at once, or may, each closure once."""
+    found = dict.fromkeys(placement.closure(vm) for vm in vms)
+    return [closure for closure in found if len(closure) > 1]
+
+
+def _woken(
+    placement: ProblemPlacement, move: Move, source: str, waiting: set[str], where: Mapping[str, str]
+) -> Iterator[str]:
+    """VMs that a move may have freed the way for: those bound for the host it left, and its peers."""
+    problem = placement.problem
+    between = (goal for vm in move.vms for goal in problem.goals_between(vm, source, move.host))
+    goals = {goal.number: goal for goal in between if goal.hard}.values()
+    peers = {vm for goal in goals if goal.sum is None for vm in goal.vms}
+    left = {source}.union(*(goal.sum.hosts for goal in goals if goal.sum is not None))
+    yield from sorted(vm for vm in waiting if where[vm] in left or vm in peers)
+
+
+#: A cluster with no more VMs that may move, and no more hosts, is searched as a whole.
+_FEW_VMS = 9
+_FEW_HOSTS = 6
+#: In larger ones: how many VMs of a full host may step aside, and how many hosts take VMs that do.
+_BYSTANDERS = 3
+_SPARE_HOSTS = 3
+_NEARLY_SPARE_HOSTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class OrderingScope:
+    """What may be moved where, straight moves aside."""
+
+    vms: tuple[str, ...]
+    hosts: Mapping[str, tuple[str, ...]]
+    #: Hosts that VMs may have to leave for others to come; elsewhere they are in nobody's way at first.
+    leave: frozenset[str]
+    #: Nothing that could be moved was left out.
+    complete: bool
+
+
+def whole(placement: ProblemPlacement) -> OrderingScope | None:
+    """All that may move, if that is little."""
+    problem = placement.problem
+    if len(problem.hosts) > _FEW_HOSTS or len(problem.memory_mb) > 3 * _FEW_VMS:
+        return None
+    vms = tuple(sorted(vm for vm in problem.memory_mb if problem.targets[vm]))
+    if len(vms) > _FEW_VMS:
+        return None
+    leave = frozenset((*problem.hosts, *problem.where.values()))
+    return OrderingScope(vms, dict.fromkeys(vms, problem.hosts), leave, complete=True)
+
+
+def around(placement: ProblemPlacement, where: Mapping[str, str], stuck: Collection[str]) -> OrderingScope:
+    """VMs that do not get to their hosts, those that could make room for them, and hosts to step aside to."""
+    problem = placement.problem
+    bound_for = {where[vm] for vm in stuck}
+    near = bound_for | {placement.where(vm) for vm in stuck}
+    leave = bound_for | {host for vm in stuck for host in _nearly_spare_hosts(placement, vm, near)}
+    members = [peer for vm in sorted(stuck) for peer in _gathered(placement, vm)]
+    vms = dict.fromkeys((*sorted(stuck), *members))
+    for host in sorted(leave):
+        coming = [vm for vm in stuck if where[vm] == host] if host in bound_for else stuck
+        vms.update(dict.fromkeys(_bystanders(placement, host, coming, vms)))
+    hosts = {}
+    for vm in vms:
+        peers = {placement.where(peer) for peer in _gathered(placement, vm)}
+        nearby = [host for host in problem.hosts if host in leave | near | peers | {problem.where[vm]}]
+        hosts[vm] = (*nearby, *_spare_hosts(placement, vm, near | leave))
+    leave |= {placement.where(vm) for vm in members}
+    return OrderingScope(tuple(vms), hosts, frozenset(leave), complete=False)
+
+
+def _gathered(placement: ProblemPlacement, vm: str) -> tuple[str, ...]:
+    """Those that a VM may have to move with, or to join."""
+    goals = placement.problem.goals_of.get(vm, ())
+    return tuple(peer for goal in goals if goal.hard and goal.gathers for peer in goal.vms if peer != vm)
+
+
+def _bystanders(
+    placement: ProblemPlacement, host: str, coming: Collection[str], known: Collection[str]
+) -> list[str]:
+    """VMs that may leave a full host: the smallest of those that make room alone, then the largest others."""
+    problem = placement.problem
+    needed_mb = min(problem.memory_mb[vm] for vm in coming) - placement.free_mb(host)
+    here = [vm for vm in problem.on.get(host, ()) if placement.where(vm) == host]
+    # Those that have arrived would have to come back.
+    here += [vm for vm, present in placement.moved.items() if present == host]
+    able = (vm for vm in here if needed_mb > 0 and vm not in known and vm in problem.memory_mb)
+    found: list[str] = []
+    for vm in sorted(able, key=lambda vm: (_use(problem.memory_mb[vm], needed_mb), vm)):
+        if len(found) == _BYSTANDERS:
+            break
+        if problem.targets[vm]:
+            found.append(vm)
+    return found
+
+
+def _use(memory_mb: int, needed_mb: int) -> tuple[bool, int]:
+    return memory_mb < needed_mb, abs(memory_mb - needed_mb)
+
+
+def _spare_hosts(placement: ProblemPlacement, vm: str, near: Collection[str]) -> list[str]:
+    """Hosts out of the way that would take a VM now, those with the most room first."""
+    problem = placement.problem
+    found: list[str] = []
+    for host in sorted(problem.hosts, key=lambda host: -placement.free_mb(host)):
+        if len(found) == _SPARE_HOSTS or placement.free_mb(host) < problem.memory_mb[vm]:
+            break
+        if host not in near and placement.legal(vm, host):
+            found.append(host)
+    return found
+
+
+def _nearly_spare_hosts(placement: ProblemPlacement, vm: str, near: Collection[str]) -> list[str]:
+    """Where no host out of the way would take a VM: those that lack the least room for that."""
+    if _spare_hosts(placement, vm, near):
+        return []
+    targets = placement.problem.targets[vm].difference(near, (placement.where(vm),))
+    full = (host for host in targets if placement.free_mb(host) < placement.problem.memory_mb[vm])
+    return sorted(full, key=lambda host: (-placement.free_mb(host), host))[:_NEARLY_SPARE_HOSTS]
+
 
 #: The hosts of the VMs in scope, in the same order.
 State = tuple[str, ...]

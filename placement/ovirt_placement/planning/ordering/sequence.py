@@ -3,18 +3,53 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.ordering.detours import find_detours
-from ovirt_placement.planning.ordering.direct import direct_moves
-from ovirt_placement.planning.ordering.scope import around, whole
-from ovirt_placement.planning.ordering.ties import tied
+from ovirt_placement.planning.ordering.detours import around, direct_moves, find_detours, whole
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import score
 from ovirt_placement.rules.solving.problem import Budget
+
+
+def tied(problem: Problem, where: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """The VMs that move, parted so that straight moves of one part never bar or free those of another."""
+    moving = sorted(vm for vm, host in where.items() if problem.where[vm] != host)
+    part_of = {vm: [vm] for vm in moving}
+    for knot in _knots(problem, where, moving):
+        first, *others = knot
+        for other in others:
+            one, two = part_of[first], part_of[other]
+            if one is not two:
+                small, large = sorted((one, two), key=len)
+                large.extend(small)
+                part_of.update(dict.fromkeys(small, large))
+    distinct = {id(part): part for part in part_of.values()}
+    return [tuple(sorted(part)) for part in distinct.values()]
+
+
+def _knots(problem: Problem, where: Mapping[str, str], moving: Iterable[str]) -> Iterator[list[str]]:
+    """VMs that a tight host, or a hard rule, ties together."""
+    arrivals_mb: defaultdict[str, int] = defaultdict(int)
+    for vm in moving:
+        arrivals_mb[where[vm]] += problem.memory_mb[vm]
+    knots: defaultdict[Hashable, list[str]] = defaultdict(list)
+    for vm in moving:
+        ends = (problem.where[vm], where[vm])
+        for host in ends:
+            if arrivals_mb[host] > problem.free_mb.get(host, 0):
+                knots[host].append(vm)
+        for goal in problem.goals_of.get(vm, ()):
+            if goal.binding and goal.limit is not None:
+                for place in {*map(goal.limit.place, ends)}:
+                    knots[goal.number, place].append(vm)
+            elif goal.binding and goal.allowed is None and goal.concerns(*ends):
+                knots[goal.number].append(vm)
+    yield from (knot for knot in knots.values() if len(knot) > 1)
+
 
 #: Standings that searches look at, a millisecond each: of a small cluster as a whole; else in all.
 _WHOLE = 20_000

@@ -10,10 +10,8 @@ from enum import StrEnum
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.planning.legality import filters_of
-from ovirt_placement.planning.problem.goal import HARD, Goal
-from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.planning.problem.targets import ProblemTargets
+from ovirt_placement.planning.legality import ProblemTargets, filters_of
+from ovirt_placement.planning.problem.problem import HARD, Goal, Problem
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.cpus import cores_of

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ovirt_placement.planning.problem.placement import ProblemPlacement
-from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.problem import Move, Problem
 
 
 class Score(NamedTuple):
@@ -94,3 +95,26 @@ def _taken_in(placement: ProblemPlacement) -> tuple[dict[str, int], dict[str, fl
                 memory[host] += sign * problem.memory_mb[vm]
                 cpu[host] += sign * problem.cpu[vm]
     return memory, cpu
+
+
+#: Hard, crowding, soft by level, pairs, migrations; of a sequence, a VM that is migrated twice counts twice.
+Value = tuple[int, ...]
+
+
+def value(problem: Problem, moves: Sequence[Move]) -> Value:
+    """Of moves from the start."""
+    placement = ProblemPlacement(problem)
+    for move in moves:
+        placement.move(move.vms, move.host)
+    return (*value_of(score(placement))[:-1], sum(len(move.vms) for move in moves))
+
+
+def value_of(one: Score) -> Value:
+    """Of an end to which every VM goes straight."""
+    return (
+        one.hard,
+        one.headroom_deficit_mb + one.headroom_deficit_cpu,
+        *one.soft,
+        one.pairs,
+        one.migrations,
+    )

@@ -22,10 +22,10 @@ from ovirt_placement.rules.verdict import Request, Verdict
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """Refuse hosts that any hard rule of any requested VM refuses, by what is confirmed.
 
-    Of several VMs each counts as being there for the next; a rule that draws them together is asked of all at
-    once, and so it is of one where the engine moves its positive group along. A rule that is to be satisfied in
-    the end lets VMs that run migrate: the enforcer repairs what that violates. A rule that is violated already,
-    and would be no more so, lets a VM that runs migrate where no host is better.
+    Of several VMs each counts as being there for the next; a rule that draws them together is asked of all
+    at once, and so it is of one where the engine moves its positive group along. A rule that is to be
+    satisfied in the end lets VMs that run migrate: the enforcer repairs what that violates. A rule that is
+    violated already, and would be no more so, lets a VM that runs migrate where no host is better.
     """
     asking = [(vm, tuple(_hard(snapshot, vm))) for vm in request.vms]
     late = tuple(Reason(NOT_KNOWN_YET, status=why) for why in _not_known_yet(snapshot, request.vms))

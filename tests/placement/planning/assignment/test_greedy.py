@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.choice import StrategyChoice
-from ovirt_placement.planning.assignment.greedy.strategy import Greedy
+from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Problem

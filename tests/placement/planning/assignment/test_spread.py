@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.assignment import Assignment
-from ovirt_placement.planning.assignment.greedy.strategy import Greedy
+from ovirt_placement.planning.assignment.greedy import Greedy
 from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose

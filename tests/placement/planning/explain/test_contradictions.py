@@ -17,8 +17,7 @@ from ovirt_placement.model import (
     SchedulingPolicy,
     Snapshot,
 )
-from ovirt_placement.planning.explain.contradictions import Contradiction, Judgement, judge
-from ovirt_placement.planning.explain.question import Question, Work
+from ovirt_placement.planning.explain.contradictions import Contradiction, Judgement, Question, Work, judge
 from ovirt_placement.rules.asks import asks, parts_of
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, cluster, group, host, rule, snapshot, vm

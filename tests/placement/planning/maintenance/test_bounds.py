@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ovirt_placement.planning.maintenance import bounds
+from ovirt_placement.planning.maintenance import exact as bounds
 
 
 def fewest_packs(sizes: Sequence[int], room: int) -> int:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.planning.maintenance.bounds import migrations_at_least, rounds_at_least
 from ovirt_placement.planning.maintenance.course import Course
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
-from ovirt_placement.planning.maintenance.reserve import Reserve
-from ovirt_placement.planning.maintenance.site import Site
+from ovirt_placement.planning.maintenance.exact import migrations_at_least, rounds_at_least
+from ovirt_placement.planning.maintenance.site import Reserve, Site
 from ovirt_placement.planning.maintenance.verification import verified
 from ovirt_simulator.generate import Sizes, generate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.ordering.order import Order
+from ovirt_placement.planning.ordering.dependencies import Order
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.verification import Pace, step_seconds
 from tests.builders import APART, group, host, snapshot, vm

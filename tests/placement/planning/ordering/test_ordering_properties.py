@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.ordering.order import Order
+from ovirt_placement.planning.ordering.dependencies import Order
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.undoing import order
 from tests.builders import CLUSTER

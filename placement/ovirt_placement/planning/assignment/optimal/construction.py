@@ -1,13 +1,28 @@
-"""The first end: one part after another takes the best that the room left by those before it allows."""
+"""The first end: one part after another takes the best that the room left by those before it allows.
+
+Parts are VMs that goals tie together. A bound that knows of room says what those cost at least that found too
+little of it: those that make way need no room in it, so that no end is better, but none need be as good.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ovirt_placement.planning.assignment.optimal.domains import reduced, roomiest
-from ovirt_placement.planning.assignment.optimal.ends import (
+from ovirt_placement.planning.assignment.optimal.model import (
+    Model,
+    ModelScope,
+    goals_of,
+    kinds,
+    movable,
+    reduced,
+    roomiest,
+)
+from ovirt_placement.planning.assignment.optimal.stages import (
+    NO_HINT,
+    Solved,
+    Stages,
     Value,
     counted,
     length_of_value,
@@ -16,14 +31,77 @@ from ovirt_placement.planning.assignment.optimal.ends import (
     total,
     value_of,
 )
-from ovirt_placement.planning.assignment.optimal.parts import Part, offenders, parts_of
-from ovirt_placement.planning.assignment.optimal.stages import NO_HINT, Solved
+from ovirt_placement.planning.cp_forms import Term
+from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.lower_bound import independent
-from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
-from ovirt_placement.planning.problem.gathering import unreached_groups
+from ovirt_placement.planning.lower_bound import fixed, independent
+from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts, unreached_groups
 from ovirt_placement.planning.problem.placement import ProblemPlacement
-from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.problem import Goal, Problem
+
+
+@dataclass(frozen=True)
+class Part:
+    """Movable VMs that goals tie together, and these goals; all others only take room from them."""
+
+    vms: tuple[str, ...]
+    goals: tuple[Goal, ...]
+
+    @property
+    def violated(self) -> tuple[Goal, ...]:
+        """What is to be repaired."""
+        return tuple(goal for goal in self.goals if goal.wanted and not goal.satisfied)
+
+
+def parts_of(problem: Problem, candidates: CandidateHosts) -> list[Part]:
+    """All parts in which something is to be repaired and somebody can move."""
+    seen: set[str] = set()
+    found: list[Part] = []
+    for goal in problem.goals:
+        if _hopeful(problem, goal):
+            for vm in goal.vms:
+                if vm not in seen and len(candidates.of(vm)) > 1:
+                    vms = _tied(problem, candidates, vm)
+                    seen |= vms
+                    found.append(Part(tuple(sorted(vms)), tuple(goals_of(problem, vms))))
+    return sorted(found, key=lambda part: (min(goal.level for goal in part.violated), part.vms))
+
+
+def _hopeful(problem: Problem, goal: Goal) -> bool:
+    """Whether some end might repair it, or leave less of it to be repaired."""
+    if not goal.wanted or goal.satisfied or goal.form is None:
+        return False
+    return not fixed(problem, goal) or (goal.partly and _free(problem, goal))
+
+
+def _free(problem: Problem, goal: Goal) -> bool:
+    """Whether one of its VMs may go to a host that none of it is on: the engine lets it go nowhere else."""
+    taken = {problem.where[vm] for vm in goal.vms}
+    return any(not taken.issuperset(problem.targets[vm]) for vm in goal.vms)
+
+
+def _tied(problem: Problem, candidates: CandidateHosts, first: str) -> set[str]:
+    """VMs that may move and share goals with the first one, or with one that does."""
+    found, waiting = {first}, [first]
+    read: set[int] = set()
+    while waiting:
+        for goal in problem.goals_of.get(waiting.pop(), ()):
+            if goal.number in read or (not goal.wanted and not goal.satisfied):
+                continue
+            read.add(goal.number)
+            fresh = [vm for vm in goal.vms if vm not in found and len(candidates.of(vm)) > 1]
+            found.update(fresh)
+            waiting.extend(fresh)
+    return found
+
+
+def offenders(part: Part, problem: Problem) -> set[str]:
+    """Those VMs of a part whose moving can repair something, if all goes well."""
+    found: set[str] = set()
+    start = ProblemPlacement(problem)
+    for goal in part.violated:
+        found.update(goal.vms if goal.gathers else goal.constraint.offenders(start))
+    return found.intersection(part.vms)
 
 
 def gathered(
@@ -72,9 +150,9 @@ def _spare_cpu(placement: ProblemPlacement, host: str, unknown: float) -> float:
 
 #: A part with more places than this to choose from is repaired by its offenders alone.
 _MOST_PLACES = 6_000
-#: And with more places even so, each VM is offered fewer.
+#: And with more places even so, each VM is offered fewer, if it is about sums.
 _MOST_OFFERED = 30_000
-#: With so many the known end is taken as it is.
+#: With so many of these, or more than those, the known end is taken as it is.
 _TOO_MANY = 60_000
 #: No part takes more than this share of the time that is left, unless there are few.
 _PART_SHARE = 0.25
@@ -159,7 +237,8 @@ class Construction:
             moving = offenders(part, self.problem).union(self._hint.keys() & part.vms)
             domains = reduced(self.placement, self.candidates, moving, hosts)
             simple = gathered(part, self.placement, self.candidates, headroom=False)
-            if simple is None and sum(map(len, domains.values())) > _TOO_MANY:
+            most = _TOO_MANY if any(goal.sum is not None for goal in part.violated) else _MOST_OFFERED
+            if simple is None and sum(map(len, domains.values())) > most:
                 simple = {vm: self._hint[vm] for vm in part.vms if vm in self._hint}
                 domains = {}
             domains = self._offered(domains, hosts)
@@ -214,3 +293,92 @@ class Construction:
             return value
         # With headroom and detours, as the model counts them.
         return (value[0], solved.values[1], *value[2:-1], value_of(solved, self.problem)[-1])
+
+
+#: Hosts of a kind up to which room is counted beyond those that a part can need; of more, some have room.
+_COUNTED_HOSTS = 24
+#: The work that each stage may take, in the solver's own units.
+_WORK = 4.0
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """What the parts that found too little room come to."""
+
+    #: No end of the whole is better; parts that have reached their bounds count with these.
+    bound: Value
+    #: Where their VMs end then. That is no end: those that make way are nowhere.
+    where: Mapping[str, str]
+
+
+def relaxed(construction: Construction, deadline: Deadline) -> Relaxed:
+    """The best end of parts that did not reach their bounds, all of them together."""
+    hard = [built for built in construction.built if not built.perfect]
+    easy = [built.bound for built in construction.built if built.perfect]
+    together = [construction.untouched, *easy]
+    bound = total([*together, *(built.bound for built in hard)], construction.problem)
+    offer = _Offer(construction, [built.part for built in hard])
+    if not offer.domains or deadline.over:
+        return Relaxed(bound, {})
+    model = Model(
+        ModelScope(ProblemPlacement(construction.problem), construction.candidates, offer.domains, room=False)
+    )
+    busy = {vm for built in construction.built for vm in built.part.vms}
+    for host in sorted(offer.counted):
+        _limit(model, host, offer, busy)
+    solved = Stages(model, workers=1, evenly=False, work=_WORK).solve(deadline)
+    if solved is None:
+        return Relaxed(bound, {})
+    at_least = solved.bounds[: length_of_value(construction.problem)]
+    return Relaxed(max(bound, total([*together, at_least], construction.problem)), solved.where)
+
+
+class _Offer:
+    """Hosts for the VMs of some parts: of those that are alike to a part, as many as it can need."""
+
+    def __init__(self, construction: Construction, parts: Collection[Part]) -> None:
+        problem, self.candidates = construction.problem, construction.candidates
+        self.domains: dict[str, tuple[str, ...]] = {}
+        #: By host, VMs that may come to it, as far as it stands for no other host.
+        self.counted: defaultdict[str, list[str]] = defaultdict(list)
+        start = ProblemPlacement(problem)
+        order = sorted(problem.hosts, key=lambda host: (-problem.free_mb[host], host))
+        for part in parts:
+            moving = movable(self.candidates, part.vms)
+            found = dict(kinds(start, self.candidates, moving, order, _COUNTED_HOSTS))
+            for vm in moving:
+                home = problem.where[vm]
+                self.domains[vm] = tuple(
+                    host for host in self.candidates.of(vm) if host in found or host == home
+                )
+                for host in self.domains[vm]:
+                    if host != home and not found[host]:
+                        self.counted[host].append(vm)
+
+
+def _limit(model: Model, host: str, offer: _Offer, busy: Collection[str]) -> None:
+    """What comes to a host fits once enough has left; those of other parts leave for nothing."""
+    problem, memory_mb = model.problem, model.problem.memory_mb
+    coming = offer.counted[host]
+    able = [vm for vm in problem.on.get(host, ()) if vm in memory_mb and len(offer.candidates.of(vm)) > 1]
+    others = [vm for vm in able if vm not in offer.domains]
+    room = problem.free_mb[host] + sum(memory_mb[vm] for vm in others if vm in busy)
+    if sum(memory_mb[vm] for vm in coming) <= room:
+        return
+    taken: list[Term] = [memory_mb[vm] * model.at[vm, host] for vm in coming]
+    taken += [-memory_mb[vm] * (1 - model.at[vm, host]) for vm in able if vm in offer.domains]
+    # Of bystanders the largest leave first: none frees more with as few migrations.
+    leaves: list[cp_model.IntVar] = []
+    for size in sorted((memory_mb[vm] for vm in others if vm not in busy), reverse=True):
+        leaves.append(model.cp.new_bool_var(""))
+        taken.append(-size * leaves[-1])
+        if len(leaves) > 1:
+            model.cp.add_implication(leaves[-1], leaves[-2])
+    model.detours.extend(leaves)
+    model.most_detours += len(leaves)
+    limit = model.cp.add(sum(taken) <= room)
+    if room < 0:  # overfull already: nobody need leave as long as nobody comes
+        comes = model.cp.new_bool_var("")
+        for vm in coming:
+            model.cp.add_implication(model.at[vm, host], comes)
+        limit.only_enforce_if(comes)

@@ -2,18 +2,256 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+
 from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Route, Strategy, StrategyChoice
-from ovirt_placement.planning.assignment.greedy.strategy import Greedy
-from ovirt_placement.planning.assignment.optimal.construction import Construction
-from ovirt_placement.planning.assignment.optimal.improvement import Improvement
+from ovirt_placement.planning.assignment.greedy import Greedy
+from ovirt_placement.planning.assignment.optimal.construction import Construction, relaxed
 from ovirt_placement.planning.assignment.optimal.joint import Joint
+from ovirt_placement.planning.assignment.optimal.model import reduced, roomiest
+from ovirt_placement.planning.assignment.optimal.stages import Value, length_of_value, put, solve, value_at
+from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.exhaustive.search import shortest
 from ovirt_placement.planning.lower_bound import bound
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
-from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.planning.problem.score import Score, score
-from ovirt_placement.planning.value import Value, value_of
+from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.problem.score import Score, crowded, score, value_of
+
+#: Each of these grows with the size of a neighbourhood, from 1:
+#: hosts that are cleared for a VM under host affinity, and hosts that are the emptiest;
+_WANTED_HOSTS = 4
+_EMPTY_HOSTS = 2
+#: bystanders of a host that need as much memory, and the hosts that each of them is offered;
+_ALIKE = 2
+_OFFERED = 6
+#: and VMs of other parts.
+_OTHERS = 60
+
+
+NO_AIMS: Mapping[str, str] = {}
+
+
+class Neighbourhood:
+    """Around some VMs, as things stand. Of bystanders that are alike a few stand for all."""
+
+    def __init__(
+        self,
+        construction: Construction,
+        seed: Collection[str],
+        size: int,
+        aims: Mapping[str, str] = NO_AIMS,
+    ) -> None:
+        """`aims` are hosts where some had best be: with them, all others are offered few."""
+        self._problem = construction.problem
+        self._candidates = construction.candidates
+        self._placement = construction.placement
+        self._size = size
+        self._order = roomiest(construction.placement)
+        self._aims = aims
+        self._hosts = set(aims.values()) if aims else self._around(seed)
+        self._vms = {*seed, *self._others(construction, seed)}
+
+    def domains(self) -> Mapping[str, tuple[str, ...]]:
+        """The VMs to be decided, each with its hosts."""
+        domains: dict[str, tuple[str, ...]] = {}
+        if not self._aims:
+            domains |= reduced(self._placement, self._candidates, self._vms, self._order, more=self._size)
+        offered = set(self._order[: _OFFERED * self._size])
+        if self._size > 1 and not self._aims:
+            offered |= self._hosts
+        for vm in (*self._vms.difference(domains), *self._bystanders()):
+            own = (self._problem.where[vm], self._placement.where(vm), self._aims.get(vm))
+            domains[vm] = tuple(host for host in self._candidates.of(vm) if host in offered or host in own)
+        return domains
+
+    def _around(self, seed: Collection[str]) -> set[str]:
+        """Hosts that these VMs leave or come to, and those on which what is asked of them would hold."""
+        where = self._problem.where
+        hosts = {where[vm] for vm in seed} | {self._placement.where(vm) for vm in seed}
+        hosts |= set(self._order[: _EMPTY_HOSTS * self._size])
+        for goal in {goal for vm in seed for goal in self._problem.goals_of.get(vm, ())}:
+            hosts |= self._wanted(goal, seed) if goal.wanted or goal.satisfied else set()
+        return hosts
+
+    def _wanted(self, goal: Goal, seed: Collection[str]) -> set[str]:
+        if goal.gathers:
+            return {self._problem.where[vm] for vm in goal.vms}
+        if goal.allowed is None:
+            return set()
+        members = [vm for vm in goal.vms if vm in seed]
+        ends = {host for vm in members for host in self._candidates.of(vm) if goal.right(host)}
+        return set([host for host in self._order if host in ends][: _WANTED_HOSTS * self._size])
+
+    def _others(self, construction: Construction, seed: Collection[str]) -> Iterator[str]:
+        """VMs that moved from or to these hosts, with those that goals tie to them."""
+        near = [
+            vm
+            for vm, host in sorted(self._placement.moved.items())
+            if vm not in seed and (host in self._hosts or self._problem.where[vm] in self._hosts)
+        ]
+        left = _OTHERS * self._size
+        for vms in dict.fromkeys(construction.part_of.get(vm, (vm,)) for vm in near):
+            if len(vms) <= left:
+                left -= len(vms)
+                yield from vms
+
+    def _bystanders(self) -> Iterator[str]:
+        """VMs on these hosts that may leave them; first those that no goal is about."""
+        problem, placement = self._problem, self._placement
+        arrived: dict[str, list[str]] = {}
+        for vm, host in placement.moved.items():
+            arrived.setdefault(host, []).append(vm)
+        for host in sorted(self._hosts):
+            here = [vm for vm in problem.on.get(host, ()) if placement.where(vm) == host]
+            able = [
+                vm
+                for vm in (*here, *arrived.get(host, ()))
+                if vm not in self._vms and vm in problem.memory_mb and len(self._candidates.of(vm)) > 1
+            ]
+            seen: Counter[int] = Counter()
+            for vm in sorted(able, key=lambda vm: (bool(problem.goals_of.get(vm)), vm)):
+                seen[problem.memory_mb[vm]] += 1
+                if seen[problem.memory_mb[vm]] <= _ALIKE * self._size:
+                    yield vm
+
+
+#: A cluster with no more places to choose from is decided as one.
+_MOST_PLACES = 12_000
+#: Neighbourhoods grow as long as none of them makes the end better, up to this size.
+_SIZES = 6
+#: The work that a neighbourhood of size 1 may take; it grows with the square of the size.
+_WORK = 0.2
+#: The size of that of all parts that found too little room, as long as each of them aims at one host.
+_AIMING = 2
+#: Parts with more VMs are left as they are.
+_MOST_VMS = 150
+
+
+class Improvement:
+    """Makes the end of a construction better, until it reaches the bound or nothing more can be tried."""
+
+    def __init__(self, construction: Construction) -> None:
+        self._construction = construction
+        self._placement = construction.placement
+        #: No end is better than this.
+        self.bound = construction.bound
+        self._places = None if self.value <= self.bound else self._decided_whole()
+        self._followed = False
+        self._size = 1
+
+    @property
+    def value(self) -> Value:
+        """What the end is worth now."""
+        return value_at(self._placement, self._construction.candidates)
+
+    @property
+    def where(self) -> Mapping[str, str]:
+        """The end: VMs that are elsewhere than at the start, with their hosts."""
+        return dict(self._placement.moved)
+
+    def run(self, deadline: Deadline) -> None:
+        """Improve the end as it stands; what was begun goes on where a deadline ended it."""
+        if self.value <= self.bound:
+            return
+        if self._places is not None:
+            self._whole(self._places, deadline)
+            return
+        if not self._followed:
+            self._followed = True
+            self._follow(deadline)
+        while self._size <= _SIZES and self.value > self.bound and not deadline.over:
+            if not self._sweep(deadline) and not deadline.over:
+                self._size += 1
+        put(self._placement, spread(self._construction.problem, self.where, deadline))
+
+    def run_from(self, where: Mapping[str, str], deadline: Deadline) -> Mapping[str, str]:
+        """The same from another end."""
+        placement, homes = self._placement, self._construction.problem.where
+        if where != placement.moved:
+            put(placement, {vm: homes[vm] for vm in placement.moved.keys() - where.keys()})
+            put(placement, where)
+            self._size = 1
+        self.run(deadline)
+        return self.where
+
+    def _decided_whole(self) -> Mapping[str, tuple[str, ...]] | None:
+        """All VMs that may move, with their hosts; None if these are too many to be decided as one."""
+        candidates = self._construction.candidates
+        places = {
+            vm: hosts for vm in self._construction.problem.memory_mb if len(hosts := candidates.of(vm)) > 1
+        }
+        return places if sum(map(len, places.values())) <= _MOST_PLACES else None
+
+    def _whole(self, places: Mapping[str, tuple[str, ...]], deadline: Deadline) -> None:
+        construction = self._construction
+        fixed = construction.untouched
+        least = tuple(one - other for one, other in zip(self.bound, fixed, strict=True))
+        before = self._merit
+        solved = solve(self._placement, construction.candidates, places, deadline, workers=2, least=least)
+        if solved is None:
+            return
+        self._put_if_better(solved.where, before)
+        length = length_of_value(construction.problem)
+        self.bound = max(self.bound, tuple(map(sum, zip(solved.bounds[:length], fixed, strict=True))))
+
+    def _follow(self, deadline: Deadline) -> None:
+        """Take the parts that found too little room to where they would cost least if others made way."""
+        found = relaxed(self._construction, deadline)
+        self.bound = max(self.bound, found.bound)
+        if found.where:
+            self._decide(tuple(found.where), _AIMING, deadline, found.where)
+
+    def _sweep(self, deadline: Deadline) -> bool:
+        """Whether any neighbourhood made the end better."""
+        better = False
+        for seed in self._seeds():
+            if deadline.over or self.value <= self.bound:
+                break
+            better = self._decide(seed, self._size, deadline) or better
+        return better
+
+    def _seeds(self) -> list[tuple[str, ...]]:
+        """Parts that could be better, those for which bystanders made way, and these bystanders."""
+        construction, placement = self._construction, self._placement
+        bystanders = sorted(vm for vm in placement.moved if vm not in construction.part_of)
+        busy = {construction.problem.where[vm] for vm in bystanders}
+        if self.value[1] > self.bound[1]:
+            busy.update(crowded(placement))
+        parts = [
+            built.part.vms
+            for built in construction.built
+            if len(built.part.vms) <= _MOST_VMS
+            and (
+                construction.value_of(built.part) > built.bound
+                or any(placement.moved.get(vm) in busy for vm in built.part.vms)
+            )
+        ]
+        return [*parts, *((vm,) for vm in bystanders)]
+
+    def _decide(
+        self, seed: tuple[str, ...], size: int, deadline: Deadline, aims: Mapping[str, str] = NO_AIMS
+    ) -> bool:
+        construction, placement = self._construction, self._placement
+        domains = Neighbourhood(construction, seed, size, aims).domains()
+        before = self._merit
+        work = _WORK * size * size
+        solved = solve(placement, construction.candidates, domains, deadline, evenly=False, work=work)
+        return solved is not None and self._put_if_better(solved.where, before)
+
+    @property
+    def _merit(self) -> tuple[Value, int]:
+        return self.value, score(self._placement).memory_mb
+
+    def _put_if_better(self, where: Mapping[str, str], before: tuple[Value, int]) -> bool:
+        """Whether it was better by more than the memory that moves."""
+        earlier = {vm: self._placement.where(vm) for vm in where}
+        put(self._placement, where)
+        if self._merit > before:
+            put(self._placement, earlier)
+        return self.value < before[0]
+
 
 #: With more places to choose from the greedy strategy goes first; and the share of the time that it gets.
 _SMALL = 2_000

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.optimal import improvement
+from ovirt_placement.planning.assignment.optimal import strategy as improvement
 from ovirt_placement.planning.assignment.optimal.construction import Construction
-from ovirt_placement.planning.assignment.optimal.improvement import Improvement
+from ovirt_placement.planning.assignment.optimal.strategy import Improvement
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts

@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given, settings
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.optimal.construction import Construction
-from ovirt_placement.planning.assignment.optimal.relaxation import relaxed
+from ovirt_placement.planning.assignment.optimal.construction import Construction, relaxed
 from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
-from ovirt_placement.planning.value import Value
+from ovirt_placement.planning.problem.score import Value
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import BruteForce

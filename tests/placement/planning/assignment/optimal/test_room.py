@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.planning.assignment.optimal.ends import put, solve
+from ovirt_placement.planning.assignment.optimal.stages import put, solve
 from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts

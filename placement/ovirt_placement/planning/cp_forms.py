@@ -1,4 +1,4 @@
-"""Forms that are about all VMs of a rule together, over the variables of a model for CP-SAT."""
+"""Forms of constraints over the variables of a model for CP-SAT."""
 
 from __future__ import annotations
 
@@ -6,8 +6,52 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from ovirt_placement.planning.cp_sat import cp_model
-from ovirt_placement.planning.encode.cp import At, Term
-from ovirt_placement.rules.forms import AtLeast, Even, OfAll, OnePlace, Sum
+from ovirt_placement.rules.forms import Allowed, AtLeast, AtMost, Even, Form, OfAll, OnePlace, Sum
+
+#: A term of a sum: a variable, something made of variables, or a number.
+Term = cp_model.LinearExpr | int
+#: Whether each VM is on each host.
+At = Mapping[tuple[str, str], cp_model.IntVar]
+
+
+def loads(
+    cp: cp_model.CpModel,
+    limit: AtMost,
+    at: At,
+    domains: Mapping[str, Iterable[str]],
+    fixed: Iterable[tuple[str, str]],
+) -> dict[str, list[Term]]:
+    """By place, what sums up to the number of sets that are there, in the order of the places.
+
+    Of the VMs of `domains` the model decides where they are; `fixed` are others, each with its host. The sum
+    may be larger where nothing keeps it small.
+    """
+    certain: defaultdict[str, set[str]] = defaultdict(set)
+    for vm, host in fixed:
+        certain[limit.place(host)].add(limit.own_set(vm))
+    possible: defaultdict[tuple[str, str], list[cp_model.IntVar]] = defaultdict(list)
+    members: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for vm, hosts in domains.items():
+        for host in hosts:
+            key = limit.place(host), limit.own_set(vm)
+            possible[key].append(at[vm, host])
+            members[key].add(vm)
+    found: defaultdict[str, list[Term]] = defaultdict(list)
+    for place, sets in certain.items():
+        found[place] += [1] * len(sets)
+    for (place, one), literals in possible.items():
+        if one not in certain[place]:
+            found[place].append(_any(cp, literals) if len(members[place, one]) > 1 else sum(literals))
+    return {place: found[place] for place in sorted(found)}
+
+
+def _any(cp: cp_model.CpModel, literals: Iterable[cp_model.IntVar]) -> cp_model.IntVar:
+    """At least as much as each of them."""
+    present = cp.new_bool_var("")
+    for literal in literals:
+        cp.add_implication(literal, present)
+    return present
+
 
 _Domains = Mapping[str, Sequence[str]]
 _Fixed = Sequence[tuple[str, str]]
@@ -97,3 +141,31 @@ def _at_least(
         used.append(present)
     needed = min(form.least, len(domains) + len(fixed))
     cp.add(sum(used) + needed * violated >= needed)
+
+
+def ask(
+    cp: cp_model.CpModel, form: Form, at: At, domains: Mapping[str, Sequence[str]], literal: cp_model.IntVar
+) -> None:
+    """Where the literal is true, these VMs satisfy the form; each may be on the hosts of its domain."""
+    if isinstance(form, Allowed):
+        for vm, hosts in domains.items():
+            for host in hosts:
+                if not form.right(host):
+                    cp.add_implication(literal, at[vm, host].negated())
+    elif isinstance(form, AtMost):
+        for load in loads(cp, form, at, domains, ()).values():
+            cp.add(sum(load) <= form.most).only_enforce_if(literal)
+    elif isinstance(form, OfAll):
+        restrict(cp, form, at, domains, (), 1 - literal)
+    else:
+        _same(cp, at, domains, literal)
+
+
+def _same(
+    cp: cp_model.CpModel, at: At, domains: Mapping[str, Sequence[str]], literal: cp_model.IntVar
+) -> None:
+    for host in dict.fromkeys(host for hosts in domains.values() for host in hosts):
+        here = [at[vm, host] for vm in domains if (vm, host) in at]
+        for one in here:
+            same = here[0] if len(here) == len(domains) else 0
+            cp.add(one == same).only_enforce_if(literal)

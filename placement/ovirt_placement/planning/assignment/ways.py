@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from ovirt_placement.planning.assignment.assignment import Assignment
-from ovirt_placement.planning.assignment.hosts import EmptiestFirst, allowed, best_hosts
+from ovirt_placement.planning.assignment.assignment import Assignment, EmptiestFirst, allowed, best_hosts
 from ovirt_placement.planning.problem.candidate_hosts import company
-from ovirt_placement.planning.problem.goal import Goal
+from ovirt_placement.planning.problem.problem import Goal
 from ovirt_placement.rules.forms import Allowed, AtMost, Sum
 
 #: VMs that end elsewhere, with their hosts.
