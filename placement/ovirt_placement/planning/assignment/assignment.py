@@ -24,7 +24,7 @@ class Assignment:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.placement = ProblemPlacement(problem)
-        #: Hard goals that were satisfied at the start and are violated.
+        #: Goals that were satisfied at the start, are violated, and must not be.
         self.lost: dict[int, Goal] = {}
         #: Hosts on which VMs do not fit, with the MiB that are missing.
         self.overfull: dict[str, int] = {}
@@ -159,7 +159,7 @@ class Assignment:
         else:
             self._arrived[host][vm] = None
         for goal in problem.goals_between(vm, source, host):
-            if goal.hard and goal.satisfied:
+            if goal.binding and goal.satisfied:
                 if self.placement.violated(goal):
                     self.lost[goal.number] = goal
                 else:

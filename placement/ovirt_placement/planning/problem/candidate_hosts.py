@@ -69,7 +69,10 @@ class CandidateHosts:
         return all(
             problem.targets[vm]
             and not any(peer in problem.where for peer in problem.peers.get(vm, frozenset()) - members)
-            and not any(other.hard and other.parts(members) for other in problem.goals_of.get(vm, ()))
+            and not any(
+                other.binding and not other.lenient and other.parts(members)
+                for other in problem.goals_of.get(vm, ())
+            )
             for vm in goal.vms
         )
 

@@ -47,7 +47,7 @@ def count(form: Form | None, placed: Collection[tuple[str, str]]) -> Count | Non
     if isinstance(form, Allowed):
         return _OnAllowed(placed, form)
     if isinstance(form, Sum):
-        return _InSum(placed, form)
+        return InSum(placed, form)
     if isinstance(form, OnePlace):
         return _InOneDomain(placed, form.place_of)
     if isinstance(form, Even):
@@ -190,30 +190,31 @@ class _OnAllowed(Crowd):
         return self._right(host)
 
 
-class _InSum:
+class InSum:
     """What counts of the members on some hosts; of moves between others it need not know."""
 
     def __init__(self, placed: Collection[tuple[str, str]], form: Sum) -> None:
         self._hosts, self._most, self._amounts = form.hosts, form.most, form.amounts
-        self._there = sum(form.amounts[vm] for vm, host in placed if host in form.hosts)
-        self.faults = max(0, self._there - self._most)
+        #: What counts of those on the hosts.
+        self.there = sum(form.amounts[vm] for vm, host in placed if host in form.hosts)
+        self.faults = max(0, self.there - self._most)
 
     def copied(self) -> Self:
         return copy(self)
 
     def move(self, vm: str, source: str, target: str) -> None:
-        self._there += ((target in self._hosts) - (source in self._hosts)) * self._amounts[vm]
-        self.faults = max(0, self._there - self._most)
+        self.there += ((target in self._hosts) - (source in self._hosts)) * self._amounts[vm]
+        self.faults = max(0, self.there - self._most)
 
     def admits(self, vm: str, source: str, host: str) -> bool:
         enters = host in self._hosts and source not in self._hosts
-        return not enters or self._there + self._amounts[vm] <= self._most
+        return not enters or self.there + self._amounts[vm] <= self._most
 
     def full(self, vms: Collection[str], hosts: Iterable[str]) -> Container[str]:
         coming = sum(
             self._amounts[vm] for vm, host in zip(vms, hosts, strict=True) if host not in self._hosts
         )
-        return self._hosts if self._there + coming > self._most else ()
+        return self._hosts if self.there + coming > self._most else ()
 
 
 class _ByDomain(Crowd):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ovirt_placement.planning.problem.counts import Count, Crowd
+from ovirt_placement.planning.problem.counts import Count, Crowd, InSum
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.rules.forms import OnePlace
 
@@ -52,6 +52,11 @@ class ProblemPlacement:
         """How many running members of a goal each host has."""
         known = self._count(goal)
         return known.crowd if isinstance(known, Crowd) else Counter(self.where(vm) for vm in goal.vms)
+
+    def in_sum(self, goal: Goal) -> int:
+        """What counts of a goal's VMs on its hosts, if that is what it limits."""
+        known = self._count(goal)
+        return known.there if isinstance(known, InSum) else 0
 
     def full(self, goal: Goal, vms: Collection[str]) -> Container[str]:
         """Hosts on which VMs would be too many for a goal that limits them, besides those that stay."""

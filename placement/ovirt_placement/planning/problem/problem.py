@@ -175,6 +175,10 @@ class Problem:
         crossed = (goal for goal in sums if goal.concerns(source, target))
         return (*wide, *(goal for goal in crossed if vm in self._members[goal.number]))
 
+    def in_goal(self, vm: str, goal: Goal) -> bool:
+        """Whether a VM is one of those of a sum."""
+        return vm in self._members[goal.number]
+
     def sums_with(self, host: str) -> tuple[Goal, ...]:
         """The goals that limit what is on a host in sum, with others or alone."""
         return self._sums.get(host, ())

@@ -50,7 +50,9 @@ class Model:
         self.detours: list[Term] = []
         self.most_detours = 0
         for goal in goals_of(self.problem, scope.domains):
-            self._add(goal)
+            # A sum on hosts that nobody leaves or comes to stays what it is.
+            if goal.sum is None or not goal.sum.hosts.isdisjoint(self.on):
+                self._add(goal)
 
     @property
     def moved(self) -> dict[str, Term]:
@@ -62,18 +64,36 @@ class Model:
         if not counts:
             return
         violated: Term = 0
-        if not (goal.hard and goal.satisfied):
+        if not (goal.binding and goal.satisfied):
             violated = self.cp.new_bool_var("")
             self.violated[goal.level].append(violated)
         if goal.limit is not None:
             self._limit(goal, goal.limit, violated)
         elif goal.gathers:
             self._gather(goal, violated)
+        elif goal.sum is not None:
+            self._limit_sum(goal, goal.sum, violated)
         elif isinstance(goal.form, OfAll):
             domains, fixed = self._divided(goal)
             restrict(self.cp, goal.form, self.at, domains, fixed, violated)
         else:
             self._keep_to_hosts(goal, violated)
+
+    def _limit_sum(self, goal: Goal, total: Sum, violated: Term) -> None:
+        """What is there now is known: only what the model decides counts one by one."""
+        placement, amounts = self.scope.placement, total.amounts
+        free = [vm for vm in self.scope.domains if self.problem.in_goal(vm, goal)]
+        staying = placement.in_sum(goal)
+        staying -= sum(amounts[vm] for vm in free if placement.where(vm) in total.hosts)
+        there = [
+            amounts[vm] * self.at[vm, host]
+            for vm in free
+            for host in self.scope.domains[vm]
+            if host in total.hosts
+        ]
+        more = staying + sum(amounts[vm] for vm in free) - total.most
+        if more > 0:
+            self.cp.add(staying + sum(there) <= total.most + more * violated)
 
     def _fixed(self, goal: Goal) -> Counter[str]:
         """Where members are of whom nothing is decided."""

@@ -92,7 +92,7 @@ class Neighbourhood:
             if vm not in seed and (host in self._hosts or self._problem.where[vm] in self._hosts)
         ]
         left = _OTHERS * self._size
-        for vms in dict.fromkeys(construction.part_of.get(vm, (vm,)) for vm in near):
+        for vms in dict.fromkeys(_tied_to(construction, vm) for vm in near):
             if len(vms) <= left:
                 left -= len(vms)
                 yield from vms
@@ -127,6 +127,12 @@ _WORK = 0.2
 _AIMING = 2
 #: Parts with more VMs are left as they are.
 _MOST_VMS = 150
+
+
+def _tied_to(construction: Construction, vm: str) -> tuple[str, ...]:
+    """The VMs of its part, unless these are too many to be decided with it."""
+    vms = construction.part_of.get(vm, (vm,))
+    return vms if len(vms) <= _MOST_VMS else (vm,)
 
 
 class Improvement:
@@ -228,7 +234,9 @@ class Improvement:
                 or any(placement.moved.get(vm) in busy for vm in built.part.vms)
             )
         ]
-        return [*parts, *((vm,) for vm in bystanders)]
+        # A part that is too large is decided again around each VM of it that moved.
+        large = {vm for vm in placement.moved if len(construction.part_of.get(vm, ())) > _MOST_VMS}
+        return [*parts, *((vm,) for vm in (*bystanders, *sorted(large)))]
 
     def _decide(
         self, seed: tuple[str, ...], size: int, deadline: Deadline, aims: Mapping[str, str] = NO_AIMS
