@@ -55,7 +55,7 @@ class Mixed(BruteForce):
         return all(self.lets(one, self.named(at), names, host) for one in binding)
 
     def lets(self, rule: PlacementRule, at: dict[str, str], names: list[str], to: str) -> bool:
-        """One after another, as though those before it were there; what draws together asks of all at once."""
+        """One after another, each there for the next; what draws VMs together is asked of all at once."""
         state, then = self.snapshot, {**at, **dict.fromkeys(names, to)}
         if not any(concerns(rule, state, name) for name in names):
             return True
