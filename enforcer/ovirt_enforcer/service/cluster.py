@@ -25,10 +25,10 @@ from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import group_name, vm_name
-from ovirt_placement.planning.verification import misfit
 from ovirt_placement.planning.maintenance.data import Leaving
 from ovirt_placement.planning.maintenance.verification import HOMEWARD
 from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.verification import misfit
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.world import World
 from ovirt_placement.store.intents import Intent, IntentState
