@@ -1,4 +1,4 @@
-"""Calls in processes of their own, outside the daemon's loop and ended whenever that must be, as of plans.
+"""Calls in processes of their own, outside the daemon's loop and ended whenever that must be.
 
 Not in a thread, since what searches in Python holds the interpreter's lock; and a process can be ended at any
 moment. It is forked from a server that has one thread and has loaded what is needed (multiprocessing's
@@ -7,33 +7,21 @@ forkserver): a fork of the daemon itself would take along locks that its other t
 
 from __future__ import annotations
 
-import dataclasses
 import multiprocessing
 import os
 import signal
 import threading
 import time
 import traceback
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess, parent_process
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
-from ovirt_enforcer.plans import Asked, Holding, nothing_holds, planned, repair_plan, strategy_name
-from ovirt_enforcer.policy_simulation import simulation
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment import catalogue
-from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.verification import plan_home
-from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions
-from ovirt_placement.planning.undoing import Moved
 from ovirt_service.errors import UserError
 
 #: Policy units decide on the same machine within milliseconds: background work gives way.
@@ -171,182 +159,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
     os._exit(1)
-
-
-#: At the least this many plans are made at once; they share the CPUs, and more wait.
-_LEAST_AT_ONCE: Final = 4
-#: The share of the time for what rules ask, where VMs are to go back to their hosts besides.
-_REPAIRING_SHARE: Final = 0.5
-#: A first plan waits so long for a simulation.
-_SIMULATION_SECONDS: Final = 5.0
-
-
-class PlanningFailed(Exception):
-    """A plan could not be made; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlanQuestion:
-    """What is asked of a planner, besides a snapshot."""
-
-    cluster: str
-    #: What is to be left alone.
-    holding: Holding
-    options: PlanOptions
-    strategy: StrategyName
-    #: In seconds, from when planning begins.
-    deadline: float
-    #: Whether it is tried out, too, if the plan would lead to a loop.
-    simulate: bool = False
-    #: What a strategy that draws lots casts its dice with; None: it draws.
-    seed: int | None = None
-    #: Whether somebody else moves VMs to and fro: then that is tried out even if there is nothing to do.
-    restless: bool = False
-    #: VMs that a maintenance run brings back, once there is nothing to repair; None where no run does.
-    home: tuple[Moved, ...] | None = None
-
-
-class Planning(Protocol):
-    """A plan that is being made."""
-
-    def result(self) -> Plan | None:
-        """The plan; None as long as it is not there. Raises `PlanningFailed`."""
-        ...
-
-    def cancel(self) -> None:
-        """Make it no more."""
-        ...
-
-
-class Planners(Protocol):
-    """Where plans are made."""
-
-    def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
-        """Begin to make a plan."""
-        ...
-
-
-def plan_of(
-    snapshot: Snapshot, question: PlanQuestion, simulation_seconds: float = _SIMULATION_SECONDS
-) -> Plan:
-    """Make a plan here and now; trying out what it leads to takes `simulation_seconds` at most."""
-    deadline = Deadline.after(question.deadline)
-    strategy = catalogue.strategy(question.strategy, question.seed)
-    rest = deadline if question.home is None else deadline.within(_REPAIRING_SHARE)
-    plan = repair_plan(snapshot, question.cluster, question.holding, question.options, strategy, rest)
-    if question.home is not None and not plan.steps:
-        plan = plan_home(snapshot, question.cluster, question.home, question.holding.frozen, deadline)
-    if question.simulate and (plan.steps or question.restless):
-        plan = replace(plan, loop=_loop(snapshot, question, simulation_seconds))
-    return plan
-
-
-def _loop(snapshot: Snapshot, question: PlanQuestion, seconds: float) -> str:
-    simulated = simulation.simulate(
-        snapshot,
-        question.cluster,
-        question.holding.frozen,
-        options=question.options,
-        deadline=Deadline.after(seconds),
-    )
-    return simulation.text(simulated) if simulated.loop is not None else ""
-
-
-class PlannerProcesses:
-    """Make plans in processes; for one thread."""
-
-    def __init__(self) -> None:
-        self._at_once = max(_LEAST_AT_ONCE, os.cpu_count() or 1)
-        self._waiting: deque[_PlanningProcess] = deque()
-        self._running: list[_PlanningProcess] = []
-        #: The snapshot that was encoded last: all clusters of a reading share it.
-        self._encoded: tuple[Snapshot, bytes] | None = None
-        preload(__name__, "ovirt_enforcer.watchers.verdict")
-
-    def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
-        planning = _PlanningProcess(self._encode(snapshot), question)
-        self._waiting.append(planning)
-        self.answers()
-        return planning
-
-    def answers(self) -> list[Connection]:
-        """What `multiprocessing.connection.wait` can wait for: one is ready once a plan is made.
-
-        What waits begins as soon as there is room for it.
-        """
-        self._running = [planning for planning in self._running if planning.answer is not None]
-        while self._waiting and len(self._running) < self._at_once:
-            planning = self._waiting.popleft()
-            if not planning.cancelled:
-                planning.begin()
-                self._running.append(planning)
-        return [planning.answer for planning in self._running if planning.answer is not None]
-
-    def close(self) -> None:
-        """End all that is under way."""
-        for planning in (*self._waiting, *self._running):
-            planning.cancel()
-
-    def _encode(self, snapshot: Snapshot) -> bytes:
-        if self._encoded is None or self._encoded[0] is not snapshot:
-            self._encoded = snapshot, msgspec.msgpack.encode(snapshot)
-        return self._encoded[1]
-
-
-class _PlanningProcess:
-    """A plan that a process makes, or that waits for one."""
-
-    def __init__(self, snapshot: bytes, question: PlanQuestion) -> None:
-        self._snapshot = snapshot
-        self._question = question
-        self._call: Call[Plan] | None = None
-        self.cancelled = False
-
-    @property
-    def answer(self) -> Connection | None:
-        """From the process, while there is one."""
-        return None if self._call is None else self._call.answer
-
-    def begin(self) -> None:
-        seconds = self._question.deadline + GRACE_SECONDS
-        self._call = with_snapshot(plan_of, self._snapshot, (self._question,), seconds)
-
-    def result(self) -> Plan | None:
-        if self._call is None or not self._call.over():
-            return None
-        try:
-            return self._call.result()
-        except CallFailed as error:
-            raise PlanningFailed(str(error)) from error
-        finally:
-            self.cancel()
-
-    def cancel(self) -> None:
-        self.cancelled = True
-        if self._call is not None:
-            self._call.cancel()
-            self._call = None
-
-
-_NO_STATE: Final = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
-
-
-def planned_in_process(found: Asked, cluster: str, seconds: float, staying: Mapping[str, str]) -> Plan:
-    """The plan that `planned` makes by the configured strategy, made in a process. Raises `UserError`."""
-    strategy = catalogue.DEFAULT if found.settings is None else strategy_name(found.settings)
-    # The state goes along in fewer bytes than a pickle, and gates do not go along at all.
-    asked = dataclasses.replace(found, snapshot=_NO_STATE, not_now=nothing_holds, frozen_while_emptying=None)
-    return in_process(_planned, found.snapshot, asked, cluster, strategy, staying, seconds=seconds)
-
-
-def _planned(
-    snapshot: Snapshot,
-    found: Asked,
-    cluster: str,
-    strategy: StrategyName,
-    staying: Mapping[str, str],
-    *,
-    deadline: Deadline,
-) -> Plan:
-    found = dataclasses.replace(found, snapshot=snapshot)
-    return planned(found, cluster, catalogue.strategy(strategy), deadline, staying)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ovirt_enforcer.processes import Planning, PlanQuestion, plan_of
+from ovirt_enforcer.planners import Planning, PlanQuestion, plan_of
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 

@@ -11,6 +11,7 @@ import msgspec
 
 from ovirt_enforcer.engine_state import read_engine_state, way_back
 from ovirt_enforcer.orders import domains_of, in_order_of_plan
+from ovirt_enforcer.planners import planned_in_process
 from ovirt_enforcer.plans import (
     RoomFound,
     maintenance_options,
@@ -19,7 +20,7 @@ from ovirt_enforcer.plans import (
     planning_seconds,
     room_for,
 )
-from ovirt_enforcer.processes import in_process, planned_in_process, preload
+from ovirt_enforcer.processes import in_process, preload
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance

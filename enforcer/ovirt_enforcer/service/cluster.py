@@ -17,7 +17,7 @@ from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.people import ApprovalGate
 from ovirt_enforcer.gates.state import LegalityGate
 from ovirt_enforcer.log import RetryState
-from ovirt_enforcer.processes import Planning
+from ovirt_enforcer.planners import Planning
 from ovirt_enforcer.service.reading import LastPlan, Parts, Reading
 from ovirt_placement.answers.plans.plan import misfit_text, plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text

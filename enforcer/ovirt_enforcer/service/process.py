@@ -23,7 +23,7 @@ from ovirt_enforcer.log import AUDIT_LOG
 from ovirt_enforcer.maintenance.run_state import UpgradeFlags
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns
 from ovirt_enforcer.notifications.notifications import notifications_of
-from ovirt_enforcer.processes import PlannerProcesses
+from ovirt_enforcer.planners import PlannerProcesses
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leader import Leader, boot_clock, own_name
 from ovirt_enforcer.service.metrics import EnforcerMetrics, HaMetrics, Health, Sampler

@@ -20,8 +20,8 @@ from ovirt_enforcer.gates.admission import Gates, Memory
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, Held
 from ovirt_enforcer.maintenance.run_state import WayHome
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns, PlanOutcome, draining, emptied
+from ovirt_enforcer.planners import Planners, PlanQuestion
 from ovirt_enforcer.plans import Holding, failure_domains, plan_options, planning_seconds, strategy_name
-from ovirt_enforcer.processes import Planners, PlanQuestion
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.plans.plan import kept_text

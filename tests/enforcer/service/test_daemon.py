@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.processes import PlanQuestion, plan_of
+from ovirt_enforcer.planners import PlanQuestion, plan_of
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.topology import read_snapshot

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ovirt_enforcer.planners import PlannerProcesses, Planning, PlanningFailed, PlanQuestion
 from ovirt_enforcer.plans import Holding
-from ovirt_enforcer.processes import PlannerProcesses, Planning, PlanningFailed, PlanQuestion
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.planner import make_plan
