@@ -32,7 +32,7 @@ _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
-    parser = add_question_command(subparsers, "why", summary)
+    parser = add_question_command(subparsers, "why", summary, _read)
     _add_past(parser)
     parser.set_defaults(run=run, ask_now=parser.get_default("run"))
 
@@ -52,6 +52,15 @@ def run(args: argparse.Namespace) -> int:
     hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
     only = None if args.hosts is None else find(args.hosts, "host of its cluster", hosts)
     return _run_past(args, snapshot, vm, only)
+
+
+def _read(args: argparse.Namespace, measured: Measured) -> tuple[Snapshot, Snapshot]:
+    """The state. Raises `UserError` where there is no host to ask about."""
+    snapshot = read_state(args, measured=measured)
+    vm = _vm(args, snapshot)
+    if args.hosts is None and not snapshot.hosts_of_cluster.get(vm.cluster):
+        raise UserError(f"cluster {snapshot.cluster_by_id[vm.cluster].name} of VM {vm.name} has no hosts")
+    return snapshot, snapshot
 
 
 def _vm(args: argparse.Namespace, snapshot: Snapshot) -> Vm:
