@@ -19,7 +19,7 @@ from ovirt_simulator.generate import Sizes, generate
 #: The same cluster each time: large enough that a map is worth looking at, small enough that names are read.
 _SEED = 4
 _SIZES = Sizes(hosts=24, vms=240, groups=24, broken=0.15)
-_VIEWPORT = {"width": 1280, "height": 760}
+_VIEWPORT = {"width": 1440, "height": 900}
 #: The machine's own browser asks nobody else.
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 _PATIENCE_MS = 300_000
@@ -35,8 +35,9 @@ def main() -> int:
     try:
         with _served(folder) as (url, cluster), _tab(browser) as tab:
             _log_in(tab, url)
-            _map(tab, f"{url}map/{cluster}")
             _plan(tab, f"{url}plan/{cluster}")
+            _overview(tab, f"{url}cluster/{cluster}")
+            _map(tab, f"{url}map/{cluster}")
     except ProcessFailed as failure:
         print(f"make screenshots: {failure}", file=sys.stderr)
         return 1
@@ -74,7 +75,21 @@ def _log_in(tab: Page, url: str) -> None:
     tab.fill("#name", USER)
     tab.fill("#password", PASSWORD)
     tab.click("main button")
-    tab.wait_for_selector("header nav")
+    tab.wait_for_selector("header .find")
+
+
+def _plan(tab: Page, url: str) -> None:
+    """Of the plan that waits, once the enforcer has made it."""
+    tab.goto(url)
+    tab.wait_for_selector("svg.gantt")
+    _take(tab, "plan")
+
+
+def _overview(tab: Page, url: str) -> None:
+    """Of a cluster that needs somebody."""
+    tab.goto(url)
+    tab.wait_for_selector(".hosts .broken")
+    _take(tab, "overview")
 
 
 def _map(tab: Page, url: str) -> None:
@@ -83,16 +98,7 @@ def _map(tab: Page, url: str) -> None:
     tab.wait_for_selector("#map[data-drawn]")
     tab.focus("#map")
     tab.keyboard.press("ArrowRight")
-    tab.keyboard.press("Enter")
-    tab.wait_for_selector("#chosen li")
     _take(tab, "map")
-
-
-def _plan(tab: Page, url: str) -> None:
-    """Of the plan that waits, once the enforcer has made it."""
-    tab.goto(url)
-    tab.wait_for_selector("svg.timeline")
-    _take(tab, "plan")
 
 
 def _take(tab: Page, name: str) -> None:

@@ -107,7 +107,7 @@ class Page:
         return answer.cookie
 
     def csrf(self, cookie: str) -> str:
-        found = re.search(r'name="csrf" value="([^"]+)"', self.ask("/", cookie=cookie).text)
+        found = re.search(r'name="csrf" value="([^"]+)"', self.ask("/search", cookie=cookie).text)
         assert found
         return found[1]
 
@@ -190,6 +190,20 @@ def paged_several(
 def words(text: str) -> str:
     """What a reader sees of a page, with single spaces."""
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def check_preview(shown: str, document: dict[str, Any]) -> None:
+    """Hold a preview against what the command prints as JSON of the same change."""
+    for one in document["clusters"]:
+        assert f"Rules it violates {len(one['violated'])} {len(one['repaired'])} repaired" in shown
+        assert f"Migrations {len(one['moves'])} " in shown
+        for rule in (*one["violated"], *one["remains_violated"]):
+            assert all(group["name"] in shown for group in rule["groups"])
+        for number, move in enumerate(one["moves"], 1):
+            names = ", ".join(vm["name"] for vm in move["vms"])
+            sources = ", ".join(dict.fromkeys(source["name"] for source in move["sources"]))
+            line = f"{number} {names} {sources} {move['to']['name']} {move['reason']}"
+            assert line.replace("\u202e", "\\u202e") in shown
 
 
 @contextmanager

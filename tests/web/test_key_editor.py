@@ -18,7 +18,7 @@ from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_simulator.core.entities import user_id
 from ovirt_simulator.core.roles import BY_NAME
 from tests.builders import cluster, host, snapshot, vm
-from tests.web.running import HOSTILE, Answer, Page, paged, words
+from tests.web.running import HOSTILE, Answer, Page, check_preview, paged, words
 
 HEEDING = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 100})
 STATE = replace(
@@ -82,11 +82,13 @@ def test_a_key_is_foreseen_as_the_command_foresees_it_and_then_set(
     answer, done = looked(page, cookie, "/keys/set", form)
     given = ["keys", "set", "SSD", "0", "-200", "--on", "server", "db-1"]
     config = ["--config", str(page.folder / "placement.toml")]
-    for option in ("--what-if", "--dry-run"):
-        placement([*given, option, *config])
-        printed = capsys.readouterr().out.replace("Nothing was written: this was a dry run.", "")
-        assert " ".join(printed.split()) in words(answer.text)
-    assert "violates placement keys" in words(answer.text)
+    placement([*given, "--dry-run", *config])
+    printed = capsys.readouterr().out.replace("Nothing was written: this was a dry run.", "")
+    assert " ".join(printed.split()) in words(answer.text)
+    placement([*given, "--what-if", "--json", *config])
+    foreseen = json.loads(capsys.readouterr().out)
+    assert foreseen["clusters"]
+    check_preview(words(answer.text), foreseen)
     assert standing(page, "SSD").keys() == {("node", "h1"), ("node", "h2")}
     answer = page.ask("/keys/set", cookie=cookie, form=done)
     assert (answer.status, answer.headers["location"]) == (303, "/ovirt-placement/vm/a/keys")
@@ -110,18 +112,18 @@ def test_each_level_of_a_vm_shows_what_is_in_force_and_what_that_overrides(page:
     page.until(lambda: "GEN 9" in words(page.ask("/vm/x/keys", cookie=cookie).text))
     text = seen(page, "/vm/x/keys")
     rows = [
-        rf"cluster blue system GEN 1 50 overridden by server {re.escape(shown(HOSTILE))}",
-        r"image t1 system GEN 9 1 overridden by server",
-        r"vdc home system GEN 3 50 overridden by server",
-        rf"server {re.escape(shown(HOSTILE))} system GEN 2 50 in force",
+        rf"Cluster blue system GEN 1 50 overridden by server {re.escape(shown(HOSTILE))}",
+        r"Template \(image\) t1 system GEN 9 1 overridden by server",
+        r"Data center \(vdc\) home system GEN 3 50 overridden by server",
+        rf"VM \(server\) {re.escape(shown(HOSTILE))} system GEN 2 50 in force",
     ]
     at = [re.search(row, text) for row in rows]
     assert all(at), text
     starts = [found.start() for found in at if found]
     assert starts == sorted(starts)
     other = seen(page, "/vm/a/keys")
-    assert re.search(r"vdc home system GEN 3 50 in force", other)
-    assert re.search(r"cluster blue system GEN 1 50 overridden by vdc home", other)
+    assert re.search(r"Data center \(vdc\) home system GEN 3 50 in force", other)
+    assert re.search(r"Cluster blue system GEN 1 50 overridden by vdc home", other)
 
 
 @pytest.mark.system
@@ -147,6 +149,7 @@ def test_the_second_of_two_administrators_learns_what_has_changed(page: Page) ->
     assert 'no system key "RACK" is set there' in html.unescape(answer.text)
 
 
+@pytest.mark.system
 def test_a_key_of_hosts_is_on_all_hosts_of_a_cluster_or_on_none(page: Page) -> None:
     cookie = page.session()
     text = page.ask("/keys/hosts?cluster=c1&name=GREEN", cookie=cookie).text

@@ -190,7 +190,7 @@ def test_a_store_that_hangs_holds_up_no_view_and_no_log_in(tmp_path: Path) -> No
         cookie = page.session()
         assert page.ask("/", cookie=cookie).status == 200
         with server.hanging():
-            for path in ("/", "/cluster/c1", "/vm/a", "/keys", "/history", "/maintenance/c1", "/doctor") * 2:
+            for path in ("/", "/cluster/c1", "/vm/a", "/keys", "/history", "/maintenance/c1", "/health") * 2:
                 assert soon(page, cookie, path).status in (200, 503), path
             page.until(lambda: "has not answered within" in soon(page, cookie).text)
             assert page.log_in().status == 303

@@ -32,7 +32,11 @@ _LONGEST_REASON = 500
 
 
 class Stale(Exception):
-    """What somebody decided on is not what there is; the text says what has changed."""
+    """What was decided on is not what there is: the text says what has changed, `back` is where to see it."""
+
+    def __init__(self, text: str, back: str = "") -> None:
+        super().__init__(text)
+        self.back = back
 
 
 class Asked(NamedTuple):
@@ -106,7 +110,7 @@ async def carried_out(
         raise
     except Stale as stale:
         note(f"refused: {stale}")
-        raise Refusal(409, f"Nothing was changed: {stale}") from None
+        raise Refusal(409, f"Nothing was changed: {stale}", back=stale.back or "/") from None
     except EngineFault as fault:
         note(f"refused by the engine: {fault}")
         await asked.site.read_rights_again(asked.session)

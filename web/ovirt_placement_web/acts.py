@@ -46,4 +46,4 @@ async def examine(request: Request) -> Response:
     """Have the doctor look again; that costs the engine some requests, and changes nothing."""
     asked = await asked_by(request)
     await asked.site.bounds.plans.run(asked.session, asked.site.questions.examine)
-    return RedirectResponse(f"{asked.site.root}/doctor", 303)
+    return RedirectResponse(f"{asked.site.root}/health", 303)

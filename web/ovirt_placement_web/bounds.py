@@ -29,13 +29,16 @@ _log = logging.getLogger(__name__)
 
 
 class Refusal(Exception):
-    """An answer other than what was asked for: its status and a sentence."""
+    """An answer other than what was asked for: its status, a sentence, and where to go on from there."""
 
-    def __init__(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, text: str, headers: dict[str, str] | None = None, back: str = "/"
+    ) -> None:
         super().__init__(text)
         self.status = status
         self.text = text
         self.headers = headers or {}
+        self.back = back
 
 
 class Limit(NamedTuple):

@@ -16,10 +16,11 @@ from ovirt_placement.answers.ha_check import (
     configured_domains,
 )
 from ovirt_placement.model import Cluster
+from ovirt_placement.model.amounts import counted
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.log_in import to_log_in
-from ovirt_placement_web.pages import Shown, found, viewed
+from ovirt_placement_web.pages import Shown, cluster_frame, found, viewed
 from ovirt_placement_web.site import Site, check_query, number, site_of
 from ovirt_service.errors import UserError
 
@@ -30,7 +31,7 @@ _HOSTS = 50
 @viewed()
 def cluster_map(site: Site, request: Request, view: View) -> Shown:
     one = found(request, "cluster", view.snapshot.clusters)
-    return "map.html", {"cluster": one}
+    return "map.html", cluster_frame(site, view, one, "Map")
 
 
 @viewed("page")
@@ -47,7 +48,13 @@ def table(site: Site, request: Request, view: View) -> Shown:
         for at in {vm.host, vm.to} & vms.keys():
             vms[at or 0].append(vm)
     rows = [(at, drawn.hosts[at], vms[at]) for at in shown]
-    return "table.html", {"cluster": one, "drawn": drawn, "rows": rows, "number": page, "last": last}
+    return "table.html", {
+        **cluster_frame(site, view, one, "Map"),
+        "drawn": drawn,
+        "rows": rows,
+        "number": page,
+        "last": last,
+    }
 
 
 async def fail(request: Request) -> Response:
@@ -74,10 +81,14 @@ def failures(site: Site, request: Request, view: View) -> Shown:
     hosts = view.snapshot.hosts_of_cluster.get(one.id, ())
     domains = _domains(site, view, one)
     failing = _failing(request, view, one, domains)
+    vms = view.snapshot.vms_of_host
     shown: dict[str, Any] = {
-        "cluster": one,
+        **cluster_frame(site, view, one, "Failures"),
         "hosts": sorted(hosts, key=lambda host: host.name),
-        "vms_of_host": view.snapshot.vms_of_host,
+        "notes": {
+            host.id: counted(len(vms.get(host.id, ())), "VM") if host.up else host.status.replace("_", " ")
+            for host in hosts
+        },
         "domains": domains,
         "failing": failing,
         "checked": site.questions.ha_check(view, one).clusters[0] if hosts else None,

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from ovirt_placement.answers.groups.change import differences
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.answers.what_if import WhatIfDocument
-from ovirt_placement.answers.what_if import lines as foreseen_lines
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.user_tokens import VARIABLE
 from ovirt_placement.engine.reading.topology import read_groups
@@ -92,7 +91,7 @@ async def _foreseen_or_done(
     judgement, foreseen = await asked.site.bounds.plans.run(
         asked.session, _foreseen, asked.site, view, change
     )
-    shown = _shown(change, form) | {"judgement": judgement, "foreseen": list(foreseen_lines(foreseen))}
+    shown = _shown(change, form) | {"judgement": judgement, "foreseen": foreseen}
     return asked.site.page(request, "group_form.html", view=view, **shown)
 
 
@@ -183,5 +182,11 @@ def _shown(change: _Change, form: GroupForm) -> dict[str, Any]:
         "action": action,
         "may": PERMIT,
         "judgement": None,
-        "foreseen": (),
+        "foreseen": None,
+        "part": "Rules",
+        "crumbs": (
+            ("Rules", "/rules"),
+            *(((change.before.name, f"/group/{change.before.id}"),) if change.before.id else ()),
+            ({"Add": "New affinity group", "Change": "Edit", "Remove": "Remove"}[change.verb], ""),
+        ),
     }

@@ -14,7 +14,7 @@ from ovirt_placement.answers.document import listed
 from ovirt_placement.answers.keys.change import key_change_lines as change_lines
 from ovirt_placement.answers.keys.change import keys_change, objections, read_named, read_records, read_with
 from ovirt_placement.answers.keys.key import key_title, written, written_weight
-from ovirt_placement.answers.what_if import lines as foreseen_lines
+from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.placement_keys import check_text
@@ -49,7 +49,7 @@ class _Looked(NamedTuple):
     #: What is set and removed, as the command prints it.
     changes: tuple[str, ...]
     against: str
-    foreseen: tuple[str, ...]
+    foreseen: WhatIfDocument | None
     #: What stands there, for the act to compare.
     was: str
 
@@ -114,12 +114,12 @@ def _look(site: Site, view: View, meant: Meant) -> _Looked:
     against = objections(before, change)
     document = keys_change(before, records.keys, change, dry_run=False)
     if against:
-        return _Looked(tuple(change_lines(document)), against, (), "")
+        return _Looked(tuple(change_lines(document)), against, None, "")
     found = site.made.keys_foreseen(before, change)
     return _Looked(
         tuple(_compared(document.before, change_lines(document))),
         "",
-        tuple(foreseen_lines(found)),
+        found,
         state_of(change, records.keys),
     )
 

@@ -31,9 +31,23 @@ from ovirt_service.errors import UserError
 
 #: A key changes where VMs are placed, as the policy of a cluster does.
 PERMIT = "edit_cluster_configuration"
-#: With what they are called where a form offers them.
-_CALLED = {NODE: "node (a host)", "server": "server (a VM)"}
-LEVELS = {level: _CALLED.get(level, level) for level in SETTABLE}
+#: What levels are called in oVirt.
+_CALLED = {
+    NODE: "Host",
+    "server": "VM",
+    "cluster": "Cluster",
+    "image": "Template",
+    "vdc": "Data center",
+}
+
+
+def _called(level: str) -> str:
+    """A level with the word that commands and files have for it."""
+    word = _CALLED.get(level, level.replace("_", " ").capitalize())
+    return word if word.lower() == level else f"{word} ({level})"
+
+
+LEVELS = {level: _called(level) for level in SETTABLE}
 
 
 @viewed()
@@ -48,6 +62,7 @@ def keys(site: Site, request: Request, view: View) -> Shown:
     may = _may(site, request, view)
     table = listing.keys_table(answer) if answer else Table((), ())
     return "keys.html", {
+        "part": "Placement keys",
         "headers": table.headers,
         "rows": list(zip(table.rows, map(_address, listed), strict=True)),
         "error": error,
@@ -63,6 +78,9 @@ def of_vm(site: Site, request: Request, view: View) -> Shown:
     levels = key_levels(view.snapshot, vm)
     may = _may(site, request, view)
     return "vm_keys.html", {
+        "part": "Virtual machines",
+        "crumbs": (("Virtual machines", "/vms"), (vm.name, f"/vm/{vm.id}"), ("Placement keys", "")),
+        "called": LEVELS,
         "vm": vm,
         "levels": [
             (
@@ -104,6 +122,8 @@ def hosts_form(site: Site, request: Request, view: View) -> Shown:
 def key_shown(form: KeyForm, snapshot: Snapshot) -> dict[str, Any]:
     """What the form of a key on one object shows."""
     return {
+        "part": "Placement keys",
+        "crumbs": _CRUMBS,
         "form": form,
         "cluster": None,
         "levels": LEVELS,
@@ -117,6 +137,8 @@ def key_shown(form: KeyForm, snapshot: Snapshot) -> dict[str, Any]:
 def hosts_shown(form: HostsForm, snapshot: Snapshot) -> dict[str, Any]:
     """What the form of a key of all hosts of a cluster shows."""
     return {
+        "part": "Placement keys",
+        "crumbs": _CRUMBS,
         "form": form,
         "cluster": snapshot.cluster_by_id[form.cluster],
         "address": "/keys/hosts",
@@ -125,6 +147,7 @@ def hosts_shown(form: HostsForm, snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
+_CRUMBS = (("Placement keys", "/keys"), ("Set", ""))
 _NOT_LOOKED: dict[str, Any] = {"looked": None, "verb": "Set", "gone": False, "permit": PERMIT}
 
 

@@ -16,7 +16,7 @@ from ovirt_placement.store.maintenance import MaintenanceStore
 from ovirt_placement.store.maintenance_run import ACTIVE, MaintenanceRun, RunState, Work
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.keeper import View
-from ovirt_placement_web.pages import Shown, found, viewed
+from ovirt_placement_web.pages import Shown, cluster_frame, found, viewed
 from ovirt_placement_web.site import Site
 from ovirt_placement_web.stored import stored
 from ovirt_service.errors import UserError
@@ -47,12 +47,13 @@ def maintenance(site: Site, request: Request, view: View) -> Shown:
     words = request.query_params.get("stop", "").replace("\r\n", "\n")
     back = _back(request.query_params.get("return", Return.NONE.value))
     shown: dict[str, Any] = {
-        "cluster": one,
+        **cluster_frame(site, view, one, "Maintenance"),
         "hosts": hosts,
+        "notes": {host.id: host.status.replace("_", " ") for host in hosts},
         "chosen": chosen,
         "stop": words,
         "back": back,
-        "backs": list(Return),
+        "backs": [(each.value, each.value) for each in Return],
         "works": _works(site),
         "permit": PERMIT,
         "plan": None,

@@ -1,42 +1,35 @@
-"""The views: each finds what the address means, asks for answers, and renders them."""
+"""What views share: who asks, what an address means, the frame of a cluster; and the simplest views."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ovirt_enforcer.history import (
-    Subject,
-    Wanted,
-    about,
-    narrowed,
-    remaining,
-    steps,
-    steps_about,
-)
+from ovirt_enforcer.history import Wanted, about
 from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound
-from ovirt_placement.answers.decisions import decision
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.keys import compiled
-from ovirt_placement.answers.placement import Restart, after_text, not_asked_text, restart_text
+from ovirt_placement.answers.status.clusters import ClusterStatus
 from ovirt_placement.answers.status.health import status_lines
-from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
-from ovirt_placement.store.history import PlanRecord
+from ovirt_placement.answers.violations import ViolatedConstraint
+from ovirt_placement.model import Cluster
+from ovirt_placement.model.amounts import counted
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.group_form import state_of
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.log_in import to_log_in
+from ovirt_placement_web.plan_life import life
 from ovirt_placement_web.site import Site, check_query, number, site_of
 from ovirt_service.errors import UserError
 
 _DAY = 86400.0
 #: Of longer lists a page shows this many, and says how many there are.
 MOST_ROWS = 200
-_MOST_FOUND = 50
 
 Item = TypeVar("Item")
 #: What a view shows: by the name of its template.
@@ -90,11 +83,10 @@ def found(request: Request, wanted: str, items: Iterable[Item]) -> Item:
         raise Refusal(404, f"There is {error}.") from None
 
 
-@viewed()
-def clusters(site: Site, request: Request, view: View) -> Shown:
-    answer = site.questions.status(view)
-    others = [place for place in site.places if place.root != site.root]
-    return "clusters.html", {"answer": answer, "lines": list(status_lines(answer)), "others": others}
+def misplaced(violations: Iterable[ViolatedConstraint]) -> dict[str, str]:
+    """By VM that breaks a rule, "hard" or "soft"."""
+    ordered = sorted(violations, key=lambda one: one.hard)
+    return {vm.id: "hard" if one.hard else "soft" for one in ordered for vm in one.offenders}
 
 
 async def summary(request: Request) -> Response:
@@ -107,70 +99,27 @@ async def summary(request: Request) -> Response:
     asker = site.session(request, use=False)
 
     def render() -> Response:
-        return site.page(request, "summary.html", view=view, answer=site.questions.status(view))
+        answer = site.questions.status(view)
+        states = {one.cluster.id: condition(one) for one in answer.clusters}
+        return site.page(request, "summary.html", view=view, answer=answer, states=states)
 
     return await site.bounds.views.run(asker, render)
-
-
-@viewed()
-def cluster(site: Site, request: Request, view: View) -> Shown:
-    one = found(request, "cluster", view.snapshot.clusters)
-    status = site.questions.status(view)
-    numbers = next((each for each in status.clusters if each.cluster.id == one.id), None)
-    return "cluster.html", {
-        "cluster": one,
-        "numbers": numbers,
-        "enforcer": status.enforcer,
-        "violations": site.questions.violations(view, one).violations,
-        "conflicts": site.questions.conflicts(view, one).clusters,
-        "groups": site.questions.groups(view, one).groups,
-        "hosts": view.snapshot.hosts_of_cluster.get(one.id, ()),
-        "vms_of_host": view.snapshot.vms_of_host,
-        "most": MOST_ROWS,
-    }
-
-
-@viewed()
-def vm(site: Site, request: Request, view: View) -> Shown:
-    one = found(request, "VM", view.snapshot.vms)
-    questions = site.questions
-    why, where = questions.why(view, one), questions.where(view, one)
-    keys = questions.keys_of_vm(view, one)
-    accepted = {each.host.id: each for each in where.hosts}
-    order = {each.host.id: number for number, each in enumerate(where.hosts)}
-    hosts = sorted(why.hosts, key=lambda each: (order.get(each.host.id, len(order)), each.host.name))
-    return "vm.html", {
-        "vm": one,
-        "cluster": why.cluster,
-        "host": why.host,
-        "hosts": hosts,
-        "ranked": accepted,
-        "moves_with": why.moves_with,
-        "notes": [
-            *(note.sentence for note in why.notes),
-            *(not_asked_text(one, why.cluster.name) for one in why.not_asked),
-        ],
-        "groups": questions.groups(view, vm=one.id).groups,
-        "violations": questions.violations(view, vm=one.id).violations,
-        "keys": compiled.vm_table(keys),
-        "keys_ignored": list(compiled.ignored_lines(keys)),
-        "coming_to": [host_of(view.snapshot, each) for each in view.snapshot.pending_hosts.get(one.id, ())],
-        "restart": [] if why.restart is None else _restart(one.name, why.restart),
-        **_decided(site, view, one),
-        **_past(site, Wanted(one.id, Subject.VM), _DAY),
-    }
 
 
 @viewed()
 def host(site: Site, request: Request, view: View) -> Shown:
     one = found(request, "host", view.snapshot.hosts)
     keys = site.questions.keys_of_host(view, one)
+    violated = site.questions.violations(view, host=one.id).violations
     return "host.html", {
+        "part": "Hosts",
+        "crumbs": (("Hosts", "/hosts"), (one.name, "")),
         "host": one,
         "cluster": view.snapshot.cluster_by_id[one.cluster],
         "vms": sorted(view.snapshot.vms_of_host.get(one.id, ()), key=lambda vm: vm.name),
         "groups": site.questions.groups(view, host=one.id).groups,
-        "violations": site.questions.violations(view, host=one.id).violations,
+        "violations": violated,
+        "wrong": misplaced(violated),
         "keys": compiled.host_table(keys),
         "ratios": compiled.ratios_text(keys),
     }
@@ -185,6 +134,8 @@ def group(site: Site, request: Request, view: View) -> Shown:
     for of_cluster in found_clashes:
         clashes += [*of_cluster.conflicts, *of_cluster.contradictions]
     return "group.html", {
+        "part": "Rules",
+        "crumbs": (("Rules", "/rules"), (one.name, "")),
         "group": listed[0],
         "was": state_of(one),
         "clashes": [each for each in clashes if any(other.id == one.id for other in each.groups)],
@@ -195,34 +146,36 @@ def group(site: Site, request: Request, view: View) -> Shown:
 
 @viewed("q", "days")
 def history(site: Site, request: Request, view: View) -> Shown:
+    return "history.html", {
+        "part": "History",
+        "cluster": None,
+        **_history(site, request, view),
+        "place": "/history",
+    }
+
+
+@viewed("q", "days")
+def history_of_cluster(site: Site, request: Request, view: View) -> Shown:
+    one = found(request, "cluster", view.snapshot.clusters)
+    return "history.html", {
+        **cluster_frame(site, view, one, "History"),
+        **_history(site, request, view, one.id),
+        "place": f"/cluster/{one.id}/history",
+    }
+
+
+def _history(site: Site, request: Request, view: View, cluster: str = "") -> dict[str, Any]:
     days = number(request, "days", 30)
     name = request.query_params.get("q", "").strip()
-    return "history.html", {"name": name, "days": days, **_past(site, Wanted(name), days * _DAY)}
+    return {"name": name, "days": days, **past_plans(site, view, Wanted(name), days * _DAY, cluster)}
 
 
 @viewed()
-def doctor(site: Site, request: Request, view: View) -> Shown:
+def health(site: Site, request: Request, view: View) -> Shown:
     answer, at = site.questions.examined or (None, 0.0)
-    return "doctor.html", {"answer": answer, "examined_at": at}
-
-
-@viewed("q")
-def search(site: Site, request: Request, view: View) -> Shown:
-    word = request.query_params.get("q", "").strip()
-    lists: list[tuple[str, str, Iterable[Vm | Host | AffinityGroup | Cluster]]] = [
-        ("vm", "VM", view.snapshot.vms),
-        ("host", "host", view.snapshot.hosts),
-        ("group", "affinity group", view.snapshot.affinity_groups),
-        ("cluster", "cluster", view.snapshot.clusters),
-    ]
-    hits = [
-        (kind, noun, one)
-        for kind, noun, items in lists
-        for one in items
-        if word and (word.casefold() in one.name.casefold() or word == one.id)
-    ]
-    hits.sort(key=lambda hit: (hit[2].name.casefold() != word.casefold(), len(hit[2].name), hit[2].name))
-    return "search.html", {"word": word, "hits": hits[:_MOST_FOUND], "count": len(hits)}
+    status = site.questions.status(view)
+    shown = {"answer": answer, "examined_at": at, "standing": status, "lines": list(status_lines(status))}
+    return "health.html", {"part": "Health", **shown}
 
 
 def start(request: Request) -> Response:
@@ -230,45 +183,59 @@ def start(request: Request) -> Response:
     return RedirectResponse(f"{site_of(request).root}/", 307)
 
 
-def host_of(snapshot: Snapshot, identity: str) -> Any:
-    return snapshot.host_by_id.get(identity)
-
-
-def _restart(name: str, restart: Restart) -> list[str]:
-    return [restart_text(name, restart), *(after_text(name, one) for one in restart.after)]
-
-
-def _decided(site: Site, view: View, one: Vm) -> dict[str, Any]:
-    """What the proxy answered last about a VM, or why that is not known."""
+def past_plans(site: Site, view: View, wanted: Wanted, seconds: float, cluster: str = "") -> dict[str, Any]:
+    """What was decided about something lately, or why that is not known."""
     try:
-        found = site.questions.last_decisions(view, one).decisions
+        recorded = site.past.history(seconds)
+        waiting = {one.id: site.past.waiting(one) for one in view.snapshot.clusters}
     except UserError as error:
-        return {"decisions": (), "decisions_error": str(error)}
+        return {"plans": (), "past_error": str(error)}
+    latest = {one.cluster: one.id for one in reversed(recorded)}
+    plans = [
+        life(one, waiting.get(one.cluster), latest=latest[one.cluster] == one.id, wanted=wanted)
+        for one in recorded
+        if (not cluster or one.cluster == cluster) and (not wanted.name or about(one, wanted))
+    ]
+    return {"plans": plans[:MOST_ROWS], "past_error": ""}
+
+
+def cluster_frame(site: Site, view: View, cluster: Cluster, tab: str) -> dict[str, Any]:
+    """Where a view of a cluster stands: its breadcrumb, and the tabs with what they count."""
+    numbers = next(one for one in site.questions.status(view).clusters if one.cluster.id == cluster.id)
+    enforcer = site.questions.status(view).enforcer
+    waiting = sum(one.cluster.id == cluster.id for one in enforcer.waiting) if enforcer else 0
+    name = quote(cluster.id, safe="")
+    tone = "red" if numbers.hard_violations else "orange"
+    down = numbers.hosts - numbers.hosts_up
+    crumbs = [("Clusters", "/"), (cluster.name, "" if tab == "Overview" else f"/cluster/{name}")]
     return {
-        "decisions": [
-            (
-                next(decision.decision_lines(each)),
-                each,
-                decision.decision_headers(each),
-                decision.decision_rows(each),
-            )
-            for each in found
-        ],
-        "decisions_error": "",
+        "part": "Clusters",
+        "cluster": cluster,
+        "tab": tab,
+        "crumbs": crumbs if tab == "Overview" else [*crumbs, (tab, "")],
+        "tabs": (
+            ("Overview", f"/cluster/{name}", 0, ""),
+            ("Map", f"/map/{name}", 0, ""),
+            ("Rules", f"/cluster/{name}/rules", numbers.hard_violations + numbers.soft_violations, tone),
+            ("Plan", f"/plan/{name}", waiting, "orange"),
+            ("Hosts", f"/cluster/{name}/hosts", down, "orange"),
+            ("Failures", f"/ha/{name}", int(numbers.ha_safe is False), "red"),
+            ("Maintenance", f"/maintenance/{name}", 0, ""),
+            ("History", f"/cluster/{name}/history", 0, ""),
+        ),
     }
 
 
-def _past(site: Site, wanted: Wanted, seconds: float) -> dict[str, Any]:
-    """What was decided about something lately, or why that is not known."""
-    try:
-        found = site.past.history(seconds)
-    except UserError as error:
-        return {"plans": (), "past_error": str(error)}
-    plans = [narrowed(plan, wanted) for plan in found if not wanted.name or about(plan, wanted)]
-    return {"plans": [reported(plan, wanted) for plan in plans[:MOST_ROWS]], "past_error": ""}
-
-
-def reported(plan: PlanRecord, wanted: Wanted) -> tuple[PlanRecord, list[tuple[int, Any]], tuple[Any, ...]]:
-    """A plan, its steps with their numbers, and what it leaves unrepaired."""
-    known = steps(plan)
-    return plan, [(number, known[number - 1]) for number in steps_about(plan, wanted)], remaining(plan)
+def condition(one: ClusterStatus) -> tuple[str, str]:
+    """The state of a cluster in a few words, and how it is coloured."""
+    if one.lost:
+        return (f"{counted(len(one.lost), 'HA VM')} down", "danger")
+    if one.ha_reservation and one.ha_safe is False:
+        return ("Not safe", "danger")
+    if number := one.hard_violations:
+        return (f"{number} {'rule' if number == 1 else 'rules'} violated", "danger")
+    if one.doubt:
+        return ("Not known", "warning")
+    if number := one.soft_violations:
+        return (f"{number} soft {'rule' if number == 1 else 'rules'} violated", "warning")
+    return ("Healthy", "success")

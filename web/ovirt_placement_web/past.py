@@ -7,11 +7,16 @@ from ovirt_placement.config import Config
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
 from ovirt_placement.store.history import HistoryStore, PlanRecord
+from ovirt_placement.store.intents import IntentState
+from ovirt_placement.store.pauses import Pause, PauseStore
 from ovirt_placement.store.user_actions import UserAction, UserActionStore
 from ovirt_placement_web.stored import stored
+from ovirt_service.errors import UserError
 
 #: In seconds.
-MONTH = 30 * 86400.0
+DAY = 86400.0
+MONTH = 30 * DAY
+_ENDED = (IntentState.DONE, IntentState.FAILED)
 
 
 class Past:
@@ -33,6 +38,21 @@ class Past:
         waiting = stored(ApprovalStore, self._config, ApprovalStore.waiting, nothing)
         return next((one for one in waiting if one.cluster == cluster.id), None)
 
+    def under_way(self, cluster: Cluster) -> PlanRecord | None:
+        """The latest plan of a cluster that has a migration which has not ended."""
+        recorded = (one for one in self.history(DAY) if one.cluster == cluster.id)
+        running = (one for one in recorded if any(each.state not in _ENDED for each in one.migrations))
+        return next(running, None)
+
+    def paused(self, cluster: Cluster) -> str:
+        """Who has paused migrations of a cluster, when and why, as a sentence; empty if that is not so."""
+        nothing: tuple[Pause, ...] = ()
+        try:
+            pauses = stored(PauseStore, self._config, PauseStore.pauses, nothing)
+        except UserError:
+            return ""
+        return next((one.sentence for one in pauses if one.cluster in ("", cluster.id)), "")
+
     def plan_named(self, plan: str) -> PlanRecord | None:
         """A plan as it was written down; None where it was not."""
         nothing: tuple[PlanRecord, ...] = ()
@@ -50,7 +70,10 @@ class Past:
     def changed(self, former: str, present: str | None) -> str:
         """What has become of a plan that somebody looked at, as sentences."""
         if present is None:
-            return "the plan does not wait any more: it was approved of, or its cluster needs none now."
+            last = next(reversed(self.words_on(former)), None)
+            if last is not None:
+                return f"the plan does not wait any more: {last.sentence}."
+            return "the plan does not wait any more: its cluster needs none now."
         before, after = (_moves(self.plan_named(plan)) for plan in (former, present))
         gone = [move for move in before if move not in after]
         new = [move for move in after if move not in before]

@@ -72,4 +72,5 @@ def _waits(store: ApprovalStore, cluster: str, plan: str) -> bool:
 def _stale(asked: Asked, store: ApprovalStore, cluster: str, plan: str) -> Stale:
     """With what has become of the plan since it was looked at."""
     waiting = next((one for one in store.waiting() if one.cluster == cluster), None)
-    return Stale(asked.site.past.changed(plan, None if waiting is None else waiting.plan))
+    present = None if waiting is None else waiting.plan
+    return Stale(asked.site.past.changed(plan, present), back=f"/plan/{cluster}")

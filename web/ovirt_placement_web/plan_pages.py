@@ -2,60 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 from starlette.requests import Request
 
-from ovirt_enforcer.history import Wanted
-from ovirt_placement.answers.plans.reading import Document, timed, waiting_on
+from ovirt_placement.answers.plans.reading import Document, waiting_on
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement.store.intents import IntentState
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
-from ovirt_placement_web.made_plans import MadePlan, difference
-from ovirt_placement_web.pages import Shown, found, planned, reported, viewed
+from ovirt_placement_web.made_plans import Difference, MadePlan, difference
+from ovirt_placement_web.pages import Shown, cluster_frame, found, planned, viewed
 from ovirt_placement_web.past import MONTH
-from ovirt_placement_web.sides import sides
+from ovirt_placement_web.plan_drawing import gantt, sides
+from ovirt_placement_web.plan_life import life
 from ovirt_placement_web.site import Site
-from ovirt_placement_web.timeline import Timeline, timeline
 from ovirt_service.errors import UserError
 
-#: Of a longer plan, this many steps are drawn.
-_MOST_DRAWN = 300
+#: Of other plans of a cluster, this many are named.
+_MOST_EARLIER = 8
 _ENDED = (IntentState.DONE, IntentState.FAILED)
 _MOST_SKIPPED = 50
 
 
 @viewed()
 def plan(site: Site, request: Request, view: View) -> Shown:
-    """The plan that waits in a cluster, else the last one that was made there."""
+    """The plan of a cluster that waits or runs, else the last one that has steps."""
+    return _shown(site, request, view, "")
+
+
+@viewed()
+def plan_named(site: Site, request: Request, view: View) -> Shown:
+    """One plan, whatever has become of it."""
+    return _shown(site, request, view, request.path_params["plan"])
+
+
+def _shown(site: Site, request: Request, view: View, name: str) -> Shown:
     one = found(request, "cluster", view.snapshot.clusters)
+    enforcer = site.questions.status(view).enforcer
     shown: dict[str, Any] = {
-        "cluster": one,
-        "enforcer": site.questions.status(view).enforcer,
+        **cluster_frame(site, view, one, "Plan"),
+        "enforcer": enforcer,
         "waiting": None,
-        "plan": None,
-        "words": (),
+        "life": None,
         "error": "",
+        "newer": False,
+        "earlier": (),
     }
     try:
         waiting = site.past.waiting(one)
-        recorded = site.past.plan_named(waiting.plan) if waiting else None
-        if waiting is None:
-            past = site.past.history(MONTH)
-            recorded = next((each for each in past if each.cluster == one.id), None)
-        words = site.past.words_on(recorded.id) if recorded else ()
+        recorded = [each for each in site.past.history(MONTH) if each.cluster == one.id]
+        # While none waits or runs, the last one that moved something, or would.
+        steps = [each for each in recorded if each.document.get("steps")]
+        running = [each for each in steps if any(move.state not in _ENDED for move in each.migrations)]
+        wanted = name or (waiting.plan if waiting else next(iter((*running, *steps, *recorded)), None))
+        record = wanted if isinstance(wanted, PlanRecord) else site.past.plan_named(wanted or "")
+        words = site.past.words_on(record.id) if record else ()
     except UserError as error:
         return "plan.html", {**shown, "error": str(error)}
-    if recorded is None:
+    if record is None or record.cluster != one.id:
+        if name:
+            raise Refusal(404, f"Cluster {one.name} has no plan {name} on record.")
         return "plan.html", {**shown, "waiting": waiting}
-    course = _course_of(site, view, one, recorded)
-    reporting = {"waiting": waiting, "plan": reported(recorded, Wanted()), "words": words}
-    return "plan.html", {**shown, **reporting, **course, "undoable": _has_done(recorded)}
+    paused = site.past.paused(one)
+    latest = not steps or steps[0].id == record.id
+    known = life(record, waiting, words, enforcer, paused=paused, latest=latest)
+    shown |= {
+        "waiting": waiting,
+        "life": known,
+        "newer": bool(name) and not latest and not known.waits and not known.runs,
+        "earlier": [life(each, waiting) for each in steps if each.id != record.id][:_MOST_EARLIER],
+        **_course_of(site, view, one, record),
+    }
+    return "plan.html", shown
 
 
 @viewed("plan", "without", repeated=("without",), kind=planned)
@@ -78,10 +100,19 @@ def plan_now(site: Site, request: Request, view: View) -> Shown:
         }
     held = [("without", vm.id) for vm in vms]
     again = urlencode([*([] if former is None else [("plan", former.id)]), *held])
+    said = []
+    if former is not None and (between := shown["difference"]):
+        same = not between.gone and not between.new
+        said.append(
+            ("info", "Its migrations are the same as before." if same else _compared(between, former))
+        )
     return "plan_now.html", {
-        "cluster": one,
+        **_frame(site, view, one, "New plan"),
+        "title": "New plan",
         "vms": vms,
         "again": again,
+        "said": said,
+        "nothing": _nothing(made.document),
         **shown,
         **_made(site, view, one, made),
     }
@@ -93,13 +124,20 @@ def undo(site: Site, request: Request, view: View) -> Shown:
     one = found(request, "cluster", view.snapshot.clusters)
     former = _former(site, request, one)
     if former is None:
-        raise Refusal(400, "Name the plan: ?plan=ID")
+        raise Refusal(400, "This address names no plan.", back=f"/plan/{one.id}")
     _check_engine(view)
     made = site.made.undo(former)
-    return "plan_undo.html", {
-        "cluster": one,
+    nothing = "Nothing is left to undo: its VMs are where they were before it."
+    if not any(each.state is IntentState.DONE for each in former.migrations):
+        nothing = "Nothing can be undone yet: no migration of it has ended."
+    elif made.kept:
+        nothing = "Nothing of it can be undone now."
+    return "plan_now.html", {
+        **_frame(site, view, one, "Undo"),
+        "title": f"Undo plan {former.id[:7]}",
         "former": former,
-        "begun": _has_done(former),
+        "kept": made.kept,
+        "nothing": nothing,
         **_made(site, view, one, made),
     }
 
@@ -113,15 +151,62 @@ def room(site: Site, request: Request, view: View) -> Shown:
     _check_engine(view)
     answer = site.questions.room(view, site.made, one)
     document = msgspec.to_builtins(answer.plan)
-    steps = document["steps"]
-    return "room.html", {
+    if answer.host is None:
+        proven = (
+            "No migrations let it start."
+            if answer.plan.proven
+            else "No migrations were found that let it start."
+        )
+        said = [("danger", proven)]
+    elif not document["steps"]:
+        said = [("success", f"It can start on host {answer.host.name} as things are.")]
+    else:
+        after = "after these migrations of other VMs. Start it in the engine once they are done."
+        said = [("success", f"It can start on host {answer.host.name} {after}")]
+    cluster = view.snapshot.cluster_by_id[one.cluster]
+    return "plan_now.html", {
+        **_frame(site, view, cluster, "Make room"),
+        "part": "Virtual machines",
+        "crumbs": (("Virtual machines", "/vms"), (one.name, f"/vm/{one.id}"), ("Make room", "")),
+        "tabs": (),
+        "title": "Room for VM",
         "vm": one,
-        "cluster": view.snapshot.cluster_by_id[one.cluster],
-        "answer": answer,
+        "said": said,
         "document": document,
-        "numbered": list(enumerate(steps, 1)),
-        "drawing": _drawing(steps),
+        "because": answer.because if answer.host is None else (),
+        "came": [(number, step, None) for number, step in enumerate(document["steps"], 1)],
+        "gantt": gantt(document["steps"]),
+        "sides": None,
+        "misfit": "",
     }
+
+
+def _frame(site: Site, view: View, cluster: Cluster, title: str) -> dict[str, Any]:
+    """What the views of plans that nobody has carried out share."""
+    frame = cluster_frame(site, view, cluster, "Plan")
+    crumbs = [*frame["crumbs"][:-1], ("Plan", f"/plan/{cluster.id}"), (title, "")]
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("said", "vms", "skipped", "depending", "kept", "because", "nothing", "vm", "former"), ()
+    )
+    return {**frame, "crumbs": crumbs, "again": None, **nothing}
+
+
+def _nothing(document: Document) -> str:
+    if document.get("remaining") or document.get("refused"):
+        return "What is violated cannot be repaired, or its repair is not asked for."
+    return "No rule is violated that it was to repair."
+
+
+def _compared(between: Difference, former: PlanRecord) -> str:
+    """How a plan differs from the one that was looked at."""
+    text = f"Compared with plan {former.id[:7]}: "
+    if between.gone:
+        text += f"no longer in it {'are its steps' if len(between.gone) > 1 else 'is its step'} "
+        text += f"{', '.join(map(str, between.gone))}. "
+    if between.new:
+        text += f"New {'are steps' if len(between.new) > 1 else 'is step'} "
+        text += f"{', '.join(map(str, between.new))} below."
+    return text.strip()
 
 
 def _check_engine(view: View) -> None:
@@ -151,39 +236,28 @@ def _former(site: Site, request: Request, cluster: Cluster) -> PlanRecord | None
 
 def _made(site: Site, view: View, cluster: Cluster, made: MadePlan) -> dict[str, Any]:
     document = made.document
-    numbered = list(enumerate(document["steps"], 1))
-    course = _course(site, view, cluster, document, frozenset())
-    return {"made": made, "document": document, "numbered": numbered, **course}
+    came = [(number, step, None) for number, step in enumerate(document["steps"], 1)]
+    return {"document": document, "came": came, **_course(site, view, cluster, document, frozenset())}
 
 
 def _course_of(site: Site, view: View, cluster: Cluster, record: PlanRecord) -> dict[str, Any]:
-    """Of a plan on record; while something of it is under way, nothing is compared."""
+    """Of a plan on record; once something of it is under way or was refused, nothing is compared."""
     done = frozenset(one.step for one in record.migrations if one.state is IntentState.DONE and one.step)
     if any(one.state not in _ENDED for one in record.migrations):
-        return {"drawing": _drawing(record.document.get("steps", ())), "sides": None, "misfit": ""}
+        return {"gantt": gantt(record.document.get("steps", ())), "sides": None, "misfit": ""}
     return _course(site, view, cluster, record.document, done)
 
 
 def _course(
     site: Site, view: View, cluster: Cluster, document: Document, done: frozenset[int]
 ) -> dict[str, Any]:
-    """The timeline of a plan, and where it leads from here; or why it does not fit here."""
+    """When the steps of a plan run, and where it leads from here; or why it does not fit here."""
     steps = document.get("steps", ())
     ahead = [step for number, step in enumerate(steps, 1) if number not in done]
-    shown: dict[str, Any] = {"drawing": _drawing(steps), "sides": None, "misfit": ""}
+    shown: dict[str, Any] = {"gantt": gantt(steps), "sides": None, "misfit": ""}
     if not ahead:
         return shown
     end = site.questions.map_after(view, cluster, document, done)
     if isinstance(end, str):
         return {**shown, "misfit": end}
     return {**shown, "sides": sides(site.questions.map(view, cluster), end, ahead)}
-
-
-def _drawing(steps: Sequence[Document]) -> Timeline | None:
-    """The first steps of a plan, which wait for none of the others; None of one without steps."""
-    some = steps[:_MOST_DRAWN]
-    return timeline(some, timed(some)) if some else None
-
-
-def _has_done(record: PlanRecord) -> bool:
-    return any(one.state is IntentState.DONE for one in record.migrations)

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from ovirt_placement.answers.document import fewest_text, safe_word
+from ovirt_placement.answers.document import duration_text, safe_word
 from ovirt_placement.answers.status.clusters import FAMILIES
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
@@ -120,7 +120,7 @@ class Site:
             view=known,
             engine=self.config.engine,
             true_at=instant(datetime.now(UTC).timestamp() - known.age_seconds),
-            **shown,
+            **{"part": "", "crumbs": (), "tabs": (), **shown},
         )
         return HTMLResponse(text, status)
 
@@ -157,7 +157,11 @@ def number(request: Request, key: str, most: int) -> int:
 
 def refused(request: Request, error: Refusal) -> Response:
     """A page for what is refused."""
-    answer = site_of(request).page(request, "error.html", status=error.status, text=error.text)
+    titles = {404: "Not found", 409: "Nothing was changed", 503: "Not available now"}
+    title = titles.get(error.status, "Not possible")
+    answer = site_of(request).page(
+        request, "error.html", status=error.status, title=title, text=error.text, back=error.back
+    )
     answer.headers.update(error.headers)
     return answer
 
@@ -175,7 +179,7 @@ def environment() -> jinja2.Environment:
     found.filters.update(
         instant=instant, when=when, mib=mib, plural=plural, family=lambda name: FAMILIES.get(name, name)
     )
-    found.filters.update(safe_word=safe_word, fewest_text=fewest_text)
+    found.filters.update(safe_word=safe_word, duration=duration_text)
     return found
 
 
@@ -187,6 +191,8 @@ def instant(seconds: float) -> str:
 def when(moment: float | str) -> Markup:
     """A moment that the reader's browser shows in its own zone; without it, in UTC."""
     iso = instant(moment) if isinstance(moment, float | int) else moment
+    if iso.endswith(" UTC"):
+        iso = iso.removesuffix(" UTC").replace(" ", "T") + "+00:00"
     return Markup('<time datetime="{}">{}</time>').format(
         iso, iso.replace("T", " ").replace("+00:00", " UTC")
     )
@@ -194,7 +200,10 @@ def when(moment: float | str) -> Markup:
 
 def mib(amount: int) -> str:
     """Memory as people read it."""
-    return f"{amount / 1024:.1f} GiB" if amount >= 1024 else f"{amount} MiB"
+    for unit, size in (("TiB", 1024 * 1024), ("GiB", 1024)):
+        if amount >= size:
+            return f"{amount / size:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{amount} MiB"
 
 
 def plural(count: int, one: str, many: str = "") -> str:

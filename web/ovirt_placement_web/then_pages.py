@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from ovirt_enforcer.history import Subject, Wanted, about, narrowed
+from ovirt_enforcer.history import Subject, Wanted, about
 from ovirt_placement.answers.decisions import at_time, decision
 from ovirt_placement.answers.decisions.at_time import (
     Attempt,
@@ -21,7 +21,8 @@ from ovirt_placement.answers.decisions.decision import PastDecision
 from ovirt_placement.model import Vm
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
-from ovirt_placement_web.pages import Shown, found, reported, viewed
+from ovirt_placement_web.pages import Shown, found, viewed
+from ovirt_placement_web.plan_life import life
 from ovirt_placement_web.site import Site
 from ovirt_service.errors import UserError
 
@@ -38,8 +39,13 @@ def then(site: Site, request: Request, view: View) -> Shown:
     """The decisions next to a moment; without one, the form that asks for it."""
     one = found(request, "VM", view.snapshot.vms)
     text = request.query_params.get("at", "").strip()
+    frame = {
+        "part": "Virtual machines",
+        "crumbs": (("Virtual machines", "/vms"), (one.name, f"/vm/{one.id}"), ("At another time", "")),
+        "vm": one,
+    }
     if not text:
-        return "then.html", {"vm": one, "at": "", "moment": None}
+        return "then.html", {**frame, "at": "", "moment": None}
     try:
         moment = at_time.read_moment(text[:_LONGEST], time.time())
     except (ValueError, OverflowError, OSError) as error:
@@ -47,7 +53,7 @@ def then(site: Site, request: Request, view: View) -> Shown:
     if not 0 <= moment.seconds < _YEAR_9999:
         raise Refusal(400, "Nothing is known of that year.")
     return "then.html", {
-        "vm": one,
+        **frame,
         "at": text,
         "moment": moment,
         **_decided(site, view, one, moment),
@@ -116,6 +122,6 @@ def _planned(site: Site, one: Vm, moment: at_time.Moment) -> dict[str, Any]:
     if later:
         chosen.append(("The next plan", min(later, key=lambda plan: plan.created)))
     return {
-        "plans_then": [(title, reported(narrowed(plan, wanted), wanted)) for title, plan in chosen],
+        "plans_then": [(title, life(plan, wanted=wanted)) for title, plan in chosen],
         "past_error": "",
     }

@@ -33,7 +33,11 @@ class Tab:
         self.page.fill("#name", name)
         self.page.fill("#password", PASSWORD)
         self.page.click("main button")
-        self.page.wait_for_selector("header nav")
+        self.page.wait_for_selector("header .find")
+
+    def log_out(self) -> None:
+        self.page.click(".who")
+        self.page.click("#user button")
 
     def see(self, path: str) -> None:
         self.page.goto(f"{self.served.origin}{ROOT}{path}")

@@ -20,7 +20,7 @@ from tests.web.test_plans import STATE, offer
 pytestmark = pytest.mark.system
 
 READER = "reader@internal"
-APPROVE = "text=Approve of this plan"
+APPROVE = "button >> text=Approve 1 migration"
 RACK = '[[ha.domains]]\nname = "rack-1"\nhosts = ["alpha", "beta"]\n'
 
 
@@ -48,11 +48,11 @@ def test_rights_are_given_and_withdrawn(chromium: Browser, served: Page) -> None
     with tab(chromium, served) as one:
         one.log_in(READER)
         one.see("/plan/c1")
-        expect(one.page.locator("main")).to_contain_text("waits for approval")
+        expect(one.page.locator("main")).to_contain_text("Waiting for approval")
         assert one.page.locator(APPROVE).count() == 0
         role = BY_NAME["ClusterAdmin"].id
         granted = served.engine.access.grant(role, user_id(READER), cluster="c1")
-        one.page.click("text=Log out")
+        one.log_out()
         one.log_in(READER)
         one.see("/plan/c1")
         expect(one.page.locator(APPROVE)).to_be_visible()
@@ -60,7 +60,7 @@ def test_rights_are_given_and_withdrawn(chromium: Browser, served: Page) -> None
         one.page.click(APPROVE)
         expect(one.page.locator("main")).to_contain_text("permit")
         one.see("/plan/c1")
-        expect(one.page.locator("main")).to_contain_text("waits for approval")
+        expect(one.page.locator("main")).to_contain_text("Waiting for approval")
 
 
 def test_a_rack_fails_by_a_click(chromium: Browser, served: Page) -> None:
@@ -86,7 +86,7 @@ def test_an_approved_plan_is_carried_out_and_watched(chromium: Browser, tmp_path
 def _approve_and_watch(page: Page, one: Tab) -> None:
     one.log_in()
     cookie = page.session()
-    page.until(lambda: "waits for approval</strong>" in page.ask("/plan/c1", cookie=cookie).text)
+    page.until(lambda: "Waiting for approval" in page.ask("/plan/c1", cookie=cookie).text)
     one.see("/plan/c1")
     one.page.click(APPROVE)
     expect(one.page.locator("main")).to_contain_text("approved plan")
@@ -94,7 +94,7 @@ def _approve_and_watch(page: Page, one: Tab) -> None:
 
     def repaired() -> bool:
         page.engine.advance(5)
-        return "No running VM violates a rule here" in one.page.content()
+        return "No running VM breaks a rule here" in one.page.content()
 
     page.until(repaired)
     assert one.complaints == []

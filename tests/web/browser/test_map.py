@@ -43,11 +43,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 def test_a_map_is_found_through_by_keyboard(chromium: Browser, served: Page) -> None:
     with tab(chromium, served) as one:
         _open(one, "c1")
-        expect(one.page.locator("#count")).to_have_text("2 hosts, 2 VMs, 2 stand wrong, 0 on their way")
+        expect(one.page.locator("#count")).to_have_text("2 hosts, 2 VMs, 2 misplaced, 0 migrating")
         assert one.page.evaluate(_COLOURS) > 4
+        for colour in ("Groups", "HA", "Load", "Maintenance", "Violations"):
+            one.page.click(f"#tools >> text={colour}")
+        expect(one.page.locator("#legend")).to_contain_text("breaks a hard rule")
         one.page.focus("#map")
         one.page.keyboard.press("ArrowRight")
-        expect(one.page.locator("#said")).to_have_text("Host alpha, up, 2 VMs, 2 stand wrong")
+        expect(one.page.locator("#said")).to_have_text("Host alpha, up, 2 VMs, 2 misplaced")
         one.page.keyboard.press("Enter")
         expect(one.page.locator("#chosen")).to_contain_text("db-1 in databases")
         one.page.keyboard.press("ArrowRight")
@@ -66,9 +69,9 @@ def test_a_migration_moves_on_the_map(chromium: Browser, served: Page) -> None:
         _open(one, "c1")
         served.engine.vms.migrate("b", host_id="h2")
         served.engine.advance(1)
-        expect(one.page.locator("#count")).to_contain_text("1 on their way", timeout=20_000)
+        expect(one.page.locator("#count")).to_contain_text("1 migrating", timeout=20_000)
         served.engine.advance(600)
-        expect(one.page.locator("#count")).to_contain_text("0 stand wrong, 0 on their way", timeout=20_000)
+        expect(one.page.locator("#count")).to_contain_text("0 misplaced, 0 migrating", timeout=20_000)
         assert one.complaints == []
 
 

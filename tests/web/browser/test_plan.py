@@ -29,17 +29,18 @@ def test_a_plan_is_readable_and_a_step_is_skipped(
     with tab(chromium, served, scheme=scheme, width=width) as one:
         one.log_in()
         one.see("/plan/c1")
-        assert one.page.locator("svg.timeline rect").count() == 4
+        assert one.page.locator("svg.gantt rect").count() == 2
         assert violations_of(one, axe) == []
         assert one.page.evaluate("document.documentElement.scrollWidth") <= width
-        one.page.click("text=skip step 1")
+        one.page.click("text=Leave out step 1")
         expect(one.page.locator("main")).to_contain_text("These steps wait for it")
-        expect(one.page.locator("main")).to_contain_text("The plan has no step")
+        expect(one.page.locator("main")).to_contain_text("This plan has no step")
         assert violations_of(one, axe) == []
         one.see("/plan/c1")
+        one.page.click("text=Refuse…")
         one.page.fill("#reason", "not tonight")
-        one.page.click("text=Refuse this plan")
-        expect(one.page.locator("main")).to_contain_text("No plan waits for approval")
+        one.page.click("button >> text=Refuse plan")
+        expect(one.page.locator("main")).to_contain_text("Refused by admin@internal")
         expect(one.page.locator("main")).to_contain_text("not tonight")
         assert one.complaints == []
         assert one.strangers == []

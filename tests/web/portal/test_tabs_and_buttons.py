@@ -35,6 +35,7 @@ def test_tabs_show_what_is_selected(chromium: Browser, served: Portal, axe: str,
         expect(one.inner.locator("header .brand, header .out")).to_have_count(0)
         one.page.click("#menu >> text=Placement")
         expect(one.inner.locator("main")).to_contain_text("c1")
+        one.inner.locator(".menu").click()
         one.inner.locator("nav >> text=History").click()
         expect(one.inner.locator("h1")).to_have_text("History")
         for frame in one.page.frames[1:]:

@@ -15,24 +15,44 @@ function ageText(seconds) {
   if (seconds < 2) return "now";
   if (seconds < 120) return `${Math.round(seconds)} s ago`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min ago`;
-  return `${Math.round(seconds / 3600)} h ago`;
+  if (seconds < 172800) return `${Math.round(seconds / 3600)} h ago`;
+  return `${Math.round(seconds / 86400)} days ago`;
+}
+
+// The hour, the day only where it is another one, and how long ago that is; all of it as the title.
+function momentText(at) {
+  const today = at.toDateString() === new Date().toDateString();
+  const hour = at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  const day = today ? "" : `${at.toLocaleDateString(undefined, { month: "short", day: "numeric", year: at.getFullYear() === new Date().getFullYear() ? undefined : "numeric" })}, `;
+  const ago = (Date.now() - at) / 1000;
+  return ago < -60 ? `${day}${hour}` : `${day}${hour} (${ageText(Math.max(0, ago))})`;
 }
 
 function showTimes() {
-  for (const each of document.querySelectorAll("time[datetime]:not([data-local])")) {
+  for (const each of document.querySelectorAll("time[datetime]")) {
     const at = new Date(each.dateTime);
     if (Number.isNaN(at.getTime())) continue;
-    each.textContent = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
-    each.title = each.dateTime;
-    each.dataset.local = "";
+    const text = momentText(at);
+    if (each.textContent !== text) each.textContent = text;
+    each.title = at.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
   }
 }
 
 function showAge() {
   const silent = Date.now() - heardAt > SILENT_MS;
   document.body.classList.toggle("stale", silent || error !== null);
-  const text = document.querySelector("#known [data-age]");
-  if (text) text.textContent = ageText((Date.now() - trueAt) / 1000);
+  const age = (Date.now() - trueAt) / 1000;
+  const known = document.getElementById("known");
+  if (known) {
+    const old = silent || error !== null;
+    known.classList.toggle("old", old);
+    const text = old || age > 15 ? ageText(age).replace(" ago", " old") : "Live";
+    const sign = known.querySelector("[data-age]");
+    if (sign && sign.textContent !== text) sign.textContent = text;
+    known.title = `The engine's state, ${ageText(age)}`;
+  }
+  const away = document.querySelector("#away [data-age]");
+  if (away) away.textContent = ageText(age);
   const lost = document.getElementById("lost");
   if (lost && !lost.dataset.ended) {
     const said = silent ? `No word from the page's service for ${ageText((Date.now() - heardAt) / 1000).replace(" ago", "")}.` : "";
@@ -42,20 +62,21 @@ function showAge() {
 }
 
 function showSource(state) {
-  const known = document.getElementById("known");
-  if (!known) return;
-  known.classList.toggle("old", state.error !== null);
+  const away = document.getElementById("away");
+  if (!away) return;
+  away.hidden = state.error === null;
+  if (state.error === null) { away.replaceChildren(); return; }
   const age = document.createElement("span");
   age.dataset.age = "";
-  if (state.error === null) {
-    known.replaceChildren("As it was ", age, ".");
-  } else {
-    const strong = document.createElement("strong");
-    strong.textContent = "The engine does not answer";
-    const why = document.createElement("bdi");
-    why.textContent = state.error;
-    known.replaceChildren(strong, ": all of this is as it was ", age, ". ", why);
-  }
+  const [strong, why] = [document.createElement("strong"), document.createElement("bdi")];
+  strong.textContent = "The engine does not answer";
+  why.textContent = state.error;
+  const box = document.createElement("p");
+  box.className = "pf-v6-c-alert pf-m-inline pf-m-warning";
+  const text = document.createElement("span");
+  text.append(strong, ": all of this is as it was ", age, ", and no acts are accepted. ", why);
+  box.append(text);
+  away.replaceChildren(box);
 }
 
 function take(state) {
@@ -123,5 +144,26 @@ if (about.dataset.session === "yes") {
   });
   showAge();
 }
+// Those of the hosts to pick whose name has what is written.
+function narrow(field) {
+  const word = field.value.trim().toLowerCase();
+  for (const each of document.getElementById(field.dataset.narrows)?.children ?? []) {
+    each.hidden = word !== "" && !each.textContent.toLowerCase().includes(word) && !each.querySelector(":checked");
+  }
+}
+
+document.addEventListener("input", (event) => { if (event.target.dataset?.narrows) { event.stopPropagation(); narrow(event.target); } });
+document.addEventListener("change", (event) => { if (event.target.dataset?.narrows) event.stopPropagation(); }, true);
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  document.getElementById("find")?.focus();
+});
 showTimes();
-new MutationObserver(showTimes).observe(document.body, { childList: true, subtree: true });
+setInterval(showTimes, 20_000);
+let timesDue = false;
+new MutationObserver(() => {
+  if (timesDue) return;
+  timesDue = true;
+  queueMicrotask(() => { showTimes(); timesDue = false; });
+}).observe(document.body, { childList: true, characterData: true, subtree: true });

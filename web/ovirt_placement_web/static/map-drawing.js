@@ -1,6 +1,8 @@
-// Draws a cluster on a canvas: hosts as cells, VMs in them, groups by colour and shape, migrations as lines.
+// Draws a cluster on a canvas: hosts as cards with their VMs, or from afar as squares; migrations as lines.
 
 export const CELL = { width: 200, height: 150, gap: 14, head: 44, vm: 14 };
+// From so many hosts on, those that are too small for names are one square each.
+const MANY = 100;
 
 // Distinguished by those who see few colours (Okabe and Ito), each with four shapes.
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b59f00", "#7a5cff"];
@@ -19,6 +21,13 @@ export const shown = (name) => name.replace(HIDDEN, (one) => `\\u${one.codePoint
 export function columns(count, ratio) {
   const cells = Math.max(1, count);
   return Math.max(1, Math.min(cells, Math.round(Math.sqrt((cells * ratio * (CELL.height + CELL.gap)) / (CELL.width + CELL.gap)))));
+}
+
+// Cards are as high as the fullest host needs, up to a limit beyond which VMs are drawn smaller.
+export function fitCells(vmsOf) {
+  const fullest = Math.max(0, ...vmsOf.map((vms) => vms.length));
+  const rows = Math.max(1, Math.min(6, Math.ceil(fullest / Math.floor((CELL.width - 16) / (CELL.vm + 3)))));
+  CELL.height = CELL.head + rows * (CELL.vm + 3) + 10;
 }
 
 export function placeOf(at, across) {
@@ -41,7 +50,7 @@ export function slotOf(place, number, { size, across }) {
 export function theme(element) {
   const style = getComputedStyle(element);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
-  return Object.fromEntries(["ground", "raised", "line", "thin", "text", "quiet", "link", "wrong", "warn", "bar", "busy"].map((name) => [name, of(name)]));
+  return Object.fromEntries(["ground", "raised", "thin", "text", "quiet", "link", "hard", "soft", "peer", "moving", "plain", "track", "used", "cpu", "good", "bar"].map((name) => [name, of(name)]));
 }
 
 function shape(pen, kind, x, y, size) {
@@ -51,27 +60,79 @@ function shape(pen, kind, x, y, size) {
   else { pen.moveTo(x + size / 2, y); pen.lineTo(x + size, y + size); pen.lineTo(x, y + size); pen.closePath(); }
 }
 
-function bar(pen, colours, x, y, share) {
-  pen.fillStyle = colours.thin;
-  pen.fillRect(x, y, CELL.width - 16, 5);
-  pen.fillStyle = share > 0.9 ? colours.wrong : colours.busy;
-  pen.fillRect(x, y, (CELL.width - 16) * Math.max(0, Math.min(1, share)), 5);
+function bar(pen, colours, x, y, share, colour) {
+  const width = CELL.width - 62;
+  pen.fillStyle = colours.track;
+  pen.fillRect(x, y, width, 5);
+  pen.fillStyle = share > 0.9 ? colours.hard : colour;
+  pen.fillRect(x, y, width * Math.max(0, Math.min(1, share)), 5);
 }
 
-function host(pen, colours, one, place, { scale, chosen }) {
-  pen.fillStyle = one.status === "up" ? colours.ground : colours.raised;
+const usedOf = (one) => (one.memory_mb ? 1 - one.free_mb / one.memory_mb : 0);
+
+// How a VM looks: by what it breaks, its groups, or what becomes of it when a host fails.
+function vmLook(one, { mode, ha, violated }, colours) {
+  if (mode === "groups") {
+    const first = one.groups?.[0];
+    return first === undefined ? { colour: colours.plain, shape: "square" } : look(first);
+  }
+  if (mode === "ha") return { colour: ha.lost.has(one.id) ? colours.hard : ha.restarts.has(one.id) ? colours.good : colours.plain, shape: "square" };
+  if (mode !== "wrong") return { colour: colours.plain, shape: "square" };
+  const colour = one.wrong ? colours[one.wrong] : one.to !== undefined ? colours.moving : one.groups?.some((group) => violated.has(group)) ? colours.peer : colours.plain;
+  return { colour, shape: "square" };
+}
+
+// How a host looks from afar, or behind its card.
+function hostLook(one, vms, { mode, ha }, colours) {
+  const up = one.status === "up";
+  if (mode === "away") return up ? colours.plain : one.status.includes("maintenance") ? colours.moving : colours.hard;
+  if (!up) return null;
+  if (mode === "load") return usedOf(one) > 0.9 ? colours.hard : usedOf(one) > 0.75 ? colours.soft : usedOf(one) > 0.4 ? colours.used : colours.bar;
+  if (mode === "ha") return vms.some((vm) => ha.lost.has(vm.id)) ? colours.hard : vms.some((vm) => ha.restarts.has(vm.id)) ? colours.good : colours.plain;
+  if (vms.some((vm) => vm.wrong === "hard")) return colours.hard;
+  if (vms.some((vm) => vm.wrong)) return colours.soft;
+  return vms.some((vm) => vm.to !== undefined) ? colours.moving : colours.plain;
+}
+
+// Whether hosts are squares now: many of them, and too small for names.
+export const isHeat = (scene) => scene.map.hosts.length >= MANY && scene.camera.scale < LEGIBLE;
+
+function square(pen, colours, one, vms, place, scene, chosen) {
+  const colour = hostLook(one, vms, scene, colours);
+  pen.globalAlpha = scene.filtered && !vms.some(scene.matches) ? 0.2 : 1;
+  if (colour) { pen.fillStyle = colour; pen.fillRect(place.x, place.y, CELL.width, CELL.height); }
+  pen.lineWidth = (chosen ? 3 : 1) / scene.camera.scale;
+  pen.strokeStyle = chosen ? colours.link : colours.quiet;
+  if (!colour || chosen) { pen.setLineDash(colour ? [] : [4 / scene.camera.scale, 3 / scene.camera.scale]); pen.strokeRect(place.x, place.y, CELL.width, CELL.height); pen.setLineDash([]); }
+  pen.globalAlpha = 1;
+}
+
+function host(pen, colours, one, vms, place, scene, chosen) {
+  const { scale } = scene.camera;
+  const up = one.status === "up";
+  const back = scene.mode === "load" || scene.mode === "away" ? hostLook(one, vms, scene, colours) : null;
+  pen.fillStyle = colours.ground;
   pen.fillRect(place.x, place.y, CELL.width, CELL.height);
-  pen.lineWidth = chosen ? 4 / Math.min(1, scale) : 1;
-  pen.strokeStyle = chosen ? colours.link : colours.line;
-  pen.setLineDash(one.status === "up" ? [] : [8, 6]);
+  if (back && back !== colours.plain) { pen.globalAlpha = 0.3; pen.fillStyle = back; pen.fillRect(place.x, place.y, CELL.width, CELL.height); pen.globalAlpha = 1; }
+  const broken = scene.mode === "wrong" && vms.some((vm) => vm.wrong);
+  pen.lineWidth = chosen ? 4 / Math.min(1, scale) : broken ? 3 : 1;
+  pen.strokeStyle = chosen ? colours.link : broken ? colours.hard : colours.plain;
+  pen.setLineDash(up ? [] : [8, 6]);
   pen.strokeRect(place.x, place.y, CELL.width, CELL.height);
   pen.setLineDash([]);
-  bar(pen, colours, place.x + 8, place.y + 24, 1 - one.free_mb / Math.max(1, one.memory_mb));
-  if (one.cpu_percent != null) bar(pen, colours, place.x + 8, place.y + 32, one.cpu_percent / 100);
+  const shares = [[usedOf(one), colours.used], ...(one.cpu_percent == null ? [] : [[one.cpu_percent / 100, colours.cpu]])];
+  shares.forEach(([share, colour], row) => bar(pen, colours, place.x + 8, place.y + 24 + 10 * row, share, colour));
   if (scale < LEGIBLE) return;
+  pen.fillStyle = colours.quiet;
+  pen.font = '10px "Red Hat Text", sans-serif';
+  pen.textAlign = "right";
+  shares.forEach(([share], row) => pen.fillText(`${Math.round(100 * share)} %`, place.x + CELL.width - 8, place.y + 30 + 10 * row));
+  pen.font = '13px "Red Hat Text", sans-serif';
+  pen.fillText(up ? String(vms.length) : one.status.replaceAll("_", " "), place.x + CELL.width - 8, place.y + 16);
+  pen.textAlign = "left";
   pen.fillStyle = colours.text;
-  pen.font = '600 13px "Open Sans", "DejaVu Sans", sans-serif';
-  pen.fillText(fitted(pen, shown(one.name) + (one.status === "up" ? "" : ` (${one.status})`), CELL.width - 16), place.x + 8, place.y + 17);
+  pen.font = '600 13px "Red Hat Text", sans-serif';
+  pen.fillText(fitted(pen, shown(one.name), CELL.width - (up ? 46 : 100)), place.x + 8, place.y + 16);
 }
 
 function fitted(pen, text, width) {
@@ -81,16 +142,15 @@ function fitted(pen, text, width) {
   return `${text.slice(0, end)}…`;
 }
 
-function vm(pen, colours, one, { x, y, size }, matches) {
-  const first = one.groups?.[0];
-  const { colour, shape: kind } = first === undefined ? { colour: colours.line, shape: "square" } : look(first);
-  pen.globalAlpha = matches ? 1 : 0.15;
+function vm(pen, colours, one, { x, y, size }, scene) {
+  const { colour, shape: kind } = vmLook(one, scene, colours);
+  pen.globalAlpha = scene.matches(one) ? 1 : 0.15;
   pen.fillStyle = colour;
   if (kind === "square") pen.fillRect(x, y, size, size); // most of ten thousand: no path
   else { shape(pen, kind, x, y, size); pen.fill(); }
-  if (one.wrong) {
+  if (one.wrong && scene.mode === "groups") {
     pen.lineWidth = 3;
-    pen.strokeStyle = one.wrong === "hard" ? colours.wrong : colours.warn;
+    pen.strokeStyle = colours[one.wrong];
     pen.setLineDash(one.wrong === "hard" ? [] : [3, 2]);
     pen.strokeRect(x - 2, y - 2, size + 4, size + 4);
     pen.setLineDash([]);
@@ -101,7 +161,7 @@ function vm(pen, colours, one, { x, y, size }, matches) {
 function way(pen, colours, from, to) {
   const end = { x: to.x + CELL.width / 2, y: to.y + CELL.height / 2 };
   const angle = Math.atan2(end.y - from.y, end.x - from.x);
-  pen.strokeStyle = pen.fillStyle = colours.link;
+  pen.strokeStyle = pen.fillStyle = colours.moving;
   pen.lineWidth = 3;
   pen.beginPath();
   pen.moveTo(from.x, from.y);
@@ -149,10 +209,11 @@ function drawPart(pen, scene, colours, { left, top, width, height }, ratio) {
   for (let at = Math.max(0, rows[0] * across); at < end; at += 1) {
     const place = placeOf(at, across);
     if (place.x > right || place.y > bottom || place.x + CELL.width < x || place.y + CELL.height < y) continue;
-    host(pen, colours, map.hosts[at], place, { scale: camera.scale, chosen: at === scene.chosen });
-    const vms = scene.vmsOf[at];
+    const vms = scene.vmsOf[at].map((each) => map.vms[each]);
+    if (isHeat(scene)) { square(pen, colours, map.hosts[at], vms, place, scene, at === scene.chosen); continue; }
+    host(pen, colours, map.hosts[at], vms, place, scene, at === scene.chosen);
     const how = slots(vms.length);
-    vms.forEach((each, number) => vm(pen, colours, map.vms[each], slotOf(place, number, how), scene.matches(map.vms[each])));
+    vms.forEach((each, number) => vm(pen, colours, each, slotOf(place, number, how), scene));
   }
   pen.restore();
 }
@@ -162,7 +223,7 @@ function toCamera(pen, camera, ratio) {
   pen.setTransform(scale, 0, 0, scale, -camera.x * scale, -camera.y * scale);
 }
 
-// Draws what the camera sees; `scene` has map, vmsOf, across, camera, chosen and matches. Where the places of
+// Draws what the camera sees; `scene` has map, vmsOf, across, camera, chosen, mode and matches. Where the places of
 // hosts are given, their cells alone are drawn again: nothing else looks different since the last time.
 export function draw(canvas, scene, colours, hosts) {
   const ratio = window.devicePixelRatio || 1;

@@ -1,12 +1,12 @@
 // The map of a cluster: what has changed is read when the state does; found by name, mouse and keyboard.
 
 import { changed } from "./map-changes.js";
-import { ALL, CELL, columns, draw, look, placeOf, shown, slotOf, slots, theme } from "./map-drawing.js";
+import { ALL, CELL, columns, draw, fitCells, isHeat, look, placeOf, shown, slotOf, slots, theme } from "./map-drawing.js";
 
 const root = document.querySelector("meta[name=placement]").content;
 const canvas = document.getElementById("map");
-const field = Object.fromEntries(["word", "only", "group", "count", "said", "chosen"].map((id) => [id, document.getElementById(id)]));
-const scene = { map: null, vmsOf: [], across: 1, camera: { x: 0, y: 0, scale: 1 }, chosen: -1, matches: () => true };
+const field = Object.fromEntries(["word", "only", "group", "count", "said", "chosen", "legend"].map((id) => [id, document.getElementById(id)]));
+const scene = { map: null, vmsOf: [], across: 1, camera: { x: 0, y: 0, scale: 1 }, chosen: -1, filtered: false, matches: () => true, mode: "wrong", violated: new Set(), ha: { restarts: new Set(), lost: new Set() } };
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 let colours = theme(document.body);
 let due = null; // the places of the hosts to draw, or ALL
@@ -49,10 +49,11 @@ function take(map) {
   const first = scene.map === null;
   const kept = scene.map?.hosts[scene.chosen]?.id;
   place(map);
+  if (first) fitCells(scene.vmsOf);
   scene.across = columns(map.hosts.length, canvas.clientWidth / Math.max(1, canvas.clientHeight));
   scene.chosen = kept === undefined ? -1 : map.hosts.findIndex((host) => host.id === kept);
   showGroups();
-  if (first) showWhole();
+  if (first) { showWhole(); showLegend(); }
   show();
 }
 
@@ -71,6 +72,7 @@ function show(hosts = ALL) {
 
 function place(map) {
   scene.map = map;
+  scene.violated = new Set(map.groups.flatMap((group, number) => (group.violated ? [number] : [])));
   scene.vmsOf = map.hosts.map(() => []);
   map.vms.forEach((vm, number) => { if (vm.host !== undefined) scene.vmsOf[vm.host].push(number); });
 }
@@ -81,7 +83,7 @@ function showGroups() {
     const { shape } = look(number);
     return new Option(`${{ square: "■", circle: "●", diamond: "◆", triangle: "▲" }[shape]} ${shown(group.name)}${group.violated ? " (violated)" : ""}`, group.id);
   });
-  field.group.replaceChildren(new Option("any", ""), ...options);
+  field.group.replaceChildren(new Option("Any group", ""), ...options);
   field.group.value = before;
   if (field.group.selectedIndex < 0) field.group.value = "";
 }
@@ -101,9 +103,47 @@ function choose() {
   const count = scene.map.vms.filter(scene.matches).length;
   const wrong = scene.map.vms.filter((vm) => vm.wrong).length;
   const moving = scene.map.vms.filter((vm) => vm.to !== undefined).length;
-  const all = `${scene.map.hosts.length} hosts, ${scene.map.vms.length} VMs, ${wrong} stand wrong, ${moving} on their way`;
-  const text = word || only || group >= 0 ? `${count} of ${all}` : all;
+  scene.filtered = Boolean(word || only || group >= 0);
+  const all = `${scene.map.hosts.length} hosts, ${scene.map.vms.length} VMs, ${wrong} misplaced, ${moving} migrating`;
+  const text = scene.filtered ? `${count} of ${all}` : all;
   if (field.count.textContent !== text) field.count.textContent = text;
+}
+
+// What the colours mean, of these alone that are used now.
+const LEGENDS = {
+  wrong: [["hard", "breaks a hard rule"], ["soft", "breaks a soft rule"], ["peer", "another member of a violated rule"], ["moving", "migrating"], ["plain", "all others"]],
+  groups: [["plain", "in no group; each group has a colour and a shape"]],
+  ha: [["good", "restarts if its host fails"], ["hard", "would not restart"], ["plain", "not highly available"]],
+  load: [["hard", "memory above 90 %"], ["soft", "above 75 %"], ["used", "above 40 %"], ["bar", "below"]],
+  away: [["moving", "in maintenance"], ["hard", "not up otherwise"], ["plain", "up"]],
+};
+
+function showLegend() {
+  field.legend.replaceChildren(...LEGENDS[scene.mode].map(([colour, text]) => {
+    const [entry, sign] = [document.createElement("span"), document.createElement("i")];
+    sign.className = colour;
+    entry.append(sign, ` ${text}`);
+    return entry;
+  }));
+}
+
+// Which VMs restart, and which would not: read when somebody wants to see it.
+async function readHa() {
+  const answer = await fetch(`${root}/api/v1/ha-check?cluster=${encodeURIComponent(scene.map.cluster.id)}`, { headers: { "Live-Update": "1" } });
+  if (!answer.ok) { field.said.textContent = (await answer.json()).error; return; }
+  const [checked] = (await answer.json()).clusters;
+  const ids = (lists) => new Set(lists.flat().map((vm) => vm.id));
+  scene.ha = { restarts: ids(checked.restart_order.map((one) => one.vms)), lost: ids(checked.losses.map((one) => one.unplaced)) };
+  redraw();
+}
+
+for (const each of document.querySelectorAll("input[name=colour]")) {
+  each.addEventListener("change", () => {
+    scene.mode = each.value;
+    showLegend();
+    if (scene.mode === "ha" && scene.map) readHa();
+    redraw();
+  });
 }
 
 function showWhole() {
@@ -135,7 +175,7 @@ function go(at) {
   const host = scene.map.hosts[at];
   const vms = scene.vmsOf[at].map((number) => scene.map.vms[number]);
   const wrong = vms.filter((vm) => vm.wrong).length;
-  field.said.textContent = `Host ${shown(host.name)}, ${host.status}, ${vms.length} VMs${wrong ? `, ${wrong} stand wrong` : ""}`;
+  field.said.textContent = `Host ${shown(host.name)}, ${host.status}, ${vms.length} VMs${wrong ? `, ${wrong} misplaced` : ""}`;
   redraw();
 }
 
@@ -154,15 +194,15 @@ function list() {
   const fail = document.createElement("a");
   const cluster = scene.map.cluster.id;
   fail.href = `${root}/ha/${encodeURIComponent(cluster)}?host=${encodeURIComponent(host.id)}`;
-  fail.textContent = "What if it fails";
+  fail.textContent = "Simulate its failure";
   head.append("Host ", link("host", host));
   const vms = document.createElement("ul");
   for (const number of scene.vmsOf[scene.chosen]) {
     const vm = scene.map.vms[number];
     const line = document.createElement("li");
     const groups = (vm.groups ?? []).map((group) => shown(scene.map.groups[group].name)).join(", ");
-    const to = vm.to === undefined ? "" : `, on its way to ${shown(scene.map.hosts[vm.to].name)}`;
-    line.append(link("vm", vm), `${groups ? ` in ${groups}` : ""}${vm.wrong ? `, stands wrong (${vm.wrong})` : ""}${to}`);
+    const to = vm.to === undefined ? "" : `, migrating to ${shown(scene.map.hosts[vm.to].name)}`;
+    line.append(link("vm", vm), `${groups ? ` in ${groups}` : ""}${vm.wrong ? `, breaks a ${vm.wrong} rule` : ""}${to}`);
     vms.append(line);
   }
   field.chosen.replaceChildren(head, fail, vms);
@@ -188,8 +228,11 @@ function hover(event) {
     const slot = slotOf(place, number, how);
     return x >= slot.x && x <= slot.x + slot.size && y >= slot.y && y <= slot.y + slot.size;
   });
-  const vm = scene.map.vms[hit];
-  canvas.title = shown(vm ? `${vm.name} on ${scene.map.hosts[at].name}` : scene.map.hosts[at].name);
+  const vm = isHeat(scene) ? undefined : scene.map.vms[hit];
+  const host = scene.map.hosts[at];
+  const groups = (vm?.groups ?? []).map((group) => scene.map.groups[group].name).join(", ");
+  const used = host.memory_mb ? `, ${Math.round(100 - (100 * host.free_mb) / host.memory_mb)} % of memory` : "";
+  canvas.title = shown(vm ? `${vm.name} on ${host.name}${groups ? `, in ${groups}` : ""}${vm.wrong ? `, breaks a ${vm.wrong} rule` : ""}` : `${host.name}, ${host.status}: ${vms.length} VMs${used}`);
 }
 
 let grip = null;
