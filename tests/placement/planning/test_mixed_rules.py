@@ -129,7 +129,14 @@ def check(state: Snapshot) -> None:
     assert not called_proven or greedy == best
 
 
-@settings(SLOW, max_examples=20)
+@settings(SLOW, max_examples=6)
+@given(clusters())
+def test_a_few_mixtures_have_no_false_proof_and_no_illegal_step(state: Snapshot) -> None:
+    check(state)
+
+
+@pytest.mark.system
+@settings(SLOW, max_examples=200)
 @given(clusters())
 def test_no_false_proof_no_illegal_step_and_nothing_better(state: Snapshot) -> None:
     check(state)
