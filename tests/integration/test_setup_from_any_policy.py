@@ -69,7 +69,7 @@ class World:
     def __init__(self, engine: Engine, connection: EngineConnection) -> None:
         self.engine = engine
         self._connection = connection
-        every = engine.queries.state.units.values()
+        every = tuple(engine.queries.state.units.values())
         self.units = {kind: [unit for unit in every if unit.type is kind] for kind in UnitType}
         self.names = {unit.id: unit.name for unit in every}
         self.ours = {unit.id for unit in every if not unit.internal}

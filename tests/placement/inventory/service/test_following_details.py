@@ -104,8 +104,11 @@ def deeds(stage: Stage, dice: random.Random) -> tuple[Callable[[str], object], .
     """What may happen to a VM's disks, NICs and owner."""
     devices, access, vm = stage.engine.devices, stage.engine.access, stage.engine.queries.vm
     tags = stage.engine.tags
-    profile = dice.choice(stage.engine.queries.state.vnic_profiles.values()).id
-    known = stage.engine.queries.state.tags.values() or (tags.add("pk-customer-acme"), tags.add("other"))
+    profile = dice.choice(tuple(stage.engine.queries.state.vnic_profiles.values())).id
+    known = tuple(stage.engine.queries.state.tags.values()) or (
+        tags.add("pk-customer-acme"),
+        tags.add("other"),
+    )
     tag = dice.choice(known).id
     name = f"n{dice.randrange(100)}"
     granted = [one for one in stage.engine.queries.state.permissions.values() if one.vm is not None]
