@@ -88,7 +88,7 @@ def _plan(tab: Page, url: str) -> None:
 def _overview(tab: Page, url: str) -> None:
     """Of a cluster that needs somebody."""
     tab.goto(url)
-    tab.wait_for_selector(".hosts .broken")
+    tab.wait_for_selector(".hosts .wrong")
     _take(tab, "overview")
 
 

@@ -61,7 +61,7 @@ function takeChanges(changes) {
   const { map, dirty } = changed(scene.map, changes);
   place(map);
   if (changes.groups?.length) showGroups();
-  show(dirty);
+  show(changes.groups?.length ? ALL : dirty); // other members of a violated rule look otherwise, too
 }
 
 function show(hosts = ALL) {
