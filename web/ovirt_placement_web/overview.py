@@ -142,6 +142,8 @@ def cluster(site: Site, request: Request, view: View) -> Shown:
 
 def present_plan(site: Site, cluster: Cluster, enforcer: EnforcementRecord | None) -> Life | None:
     """The plan of a cluster that waits or runs; None where there is none, or the store does not answer."""
+    if enforcer is not None and not enforcer.migrations_under_way and not enforcer.waiting:
+        return None  # the store has said so a moment ago
     try:
         waiting = site.past.waiting(cluster)
         record = site.past.plan_named(waiting.plan) if waiting else site.past.under_way(cluster)
@@ -196,7 +198,7 @@ def _needs(
             f"/plan/{here}/now",
             "Plan the repair",
         )
-    if paused := site.past.paused(cluster):
+    if enforcer is not None and enforcer.paused and (paused := site.past.paused(cluster)):
         yield Need("warning", "Migrations are paused", paused, f"/cluster/{here}#enforcer", "Resume below")
     yield from _of_enforcer(enforcer, here)
     if numbers.doubt:
