@@ -72,6 +72,7 @@ class ServedInventory:
         if before is None or before.snapshot != snapshot:
             number = max(number + 1, int(now() * 1_000_000))
         self._publisher.version = Version(number, snapshot, moments)
+        self._publisher.has_read = True
         await self._readers.report()
 
     async def _end(self) -> None:

@@ -18,7 +18,8 @@ from ovirt_placement.answers.plans.plan import remaining_record
 from ovirt_placement.answers.plans.text import title
 from ovirt_placement.forecast.course import Start
 from ovirt_placement.forecast.maintenance import Evacuation
-from ovirt_placement.forecast.outlook import Outlook, Survived, Violated
+from ovirt_placement.forecast.outlook import Outlook, Violated
+from ovirt_placement.forecast.surviving import Survived
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import be, counted
 from ovirt_placement.model.names import (

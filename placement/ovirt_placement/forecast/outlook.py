@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from ovirt_placement.forecast.repeated import end_of, repeated_plan
+from ovirt_placement.forecast.surviving import Survived, survived
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.statuses import RESTING_STATUSES
@@ -15,11 +15,6 @@ from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
-from ovirt_placement.rules.failover.failures import judge_failures
-from ovirt_placement.rules.failover.outcomes import Proven
-from ovirt_placement.rules.failover.protection import find_lost
-from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.scheduling.judging import judge
 from ovirt_placement.rules.violations import find_violations
@@ -27,8 +22,6 @@ from ovirt_placement.rules.violations import find_violations
 #: What a rule is known by from one state to the other: its half, its groups, whether it is hard; of placement
 #: keys, the VM.
 _Key = tuple[str, tuple[str, ...], bool]
-#: This many failing hosts are looked at, where a cluster is not set to survive more.
-_USUALLY: Final = 2
 #: Which rules migrations are planned for.
 HARD_AND_SOFT = frozenset({Repair.HARD, Repair.SOFT})
 
@@ -112,38 +105,6 @@ def _violated(snapshot: Snapshot, cluster: str) -> dict[_Key, Violated]:
     for refused in catalogue.momentary_constraints(snapshot, cluster):
         found[refused.family, refused.vms, refused.hard] = Violated(refused, refused.offenders(placement))
     return found
-
-
-class Survived(Record, frozen=True):
-    """A number of hosts may fail."""
-
-    failures: int
-    #: Whether one more may surely not; else nobody looked, or it is not known.
-    exact: bool
-
-
-def survived(snapshot: Snapshot, cluster: str) -> Survived | None:
-    """How many hosts may fail: none while a VM is lost already; None if there is no highly available VM."""
-    if find_lost(snapshot, cluster):
-        return Survived(0, exact=True)
-    if not any(vm.ha and vm.cluster == cluster and vm.host for vm in snapshot.vms):
-        return None
-    measure = Starts(snapshot, cluster)
-    most = min(len(measure.hosts), max(_USUALLY, snapshot.cluster_by_id[cluster].ha_failures))
-    return survived_of(judge_failures(snapshot, measure, most, DEFAULT_BUDGET), most)
-
-
-def survived_of(proven: Proven, most: int) -> Survived:
-    """How many hosts may fail, by what is proven of all sets of at most `most`."""
-    lost = min((len(loss.hosts) for loss in proven.losses), default=most + 1)
-    unknown = min(_unknown(proven), default=most + 1)
-    return Survived(min(lost, unknown) - 1, exact=lost <= min(unknown, most))
-
-
-def _unknown(proven: Proven) -> Iterable[int]:
-    """The sizes of sets that are not judged."""
-    yield from (len(one.hosts) for one in proven.unknown)
-    yield from (size.size for size in proven.sizes if size.unjudged)
 
 
 @dataclass(frozen=True, slots=True)

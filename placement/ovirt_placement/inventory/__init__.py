@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ovirt_placement.inventory.client import Known, close, known, snapshot, using, wait_for_change
     from ovirt_placement.inventory.decision import NoSnapshot
-    from ovirt_placement.inventory.on_demand import Measured
-    from ovirt_placement.inventory.protocol import NoService
+    from ovirt_placement.inventory.protocol import Measured, NoService
 
 _MODULES = {
     **dict.fromkeys(("Known", "close", "known", "snapshot", "using", "wait_for_change"), "client"),
     "NoSnapshot": "decision",
-    "Measured": "on_demand",
+    "Measured": "protocol",
     "NoService": "protocol",
 }
 

@@ -17,8 +17,7 @@ from ovirt_placement.config import Config, EngineSettings, StoreSettings
 from ovirt_placement.inventory import sections
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.direct import EngineState
-from ovirt_placement.inventory.on_demand import Measured
-from ovirt_placement.inventory.protocol import NoAnswer, NoService, Refresh, Services, State, Wake
+from ovirt_placement.inventory.protocol import Measured, NoAnswer, NoService, Refresh, Services, State, Wake
 from ovirt_placement.inventory.publication import Moments, Outcomes, Publication, now
 from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot

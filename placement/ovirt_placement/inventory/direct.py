@@ -23,7 +23,6 @@ from ovirt_placement.inventory.decision import Base, NoSnapshot
 from ovirt_placement.inventory.on_demand import (
     NO_SEARCHES,
     KnownSearches,
-    Measured,
     Wanted,
     needed,
     read_searches,
@@ -31,6 +30,7 @@ from ovirt_placement.inventory.on_demand import (
     referred,
     with_statistics,
 )
+from ovirt_placement.inventory.protocol import Measured
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.stored import IntentOverlay, KeyOverlay, levels, names_host_tags, searches
 from ovirt_placement.model import Snapshot

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from ovirt_placement.engine.reading.owners import NO_DETAILS, Detail
+from ovirt_placement.inventory.protocol import Measured
 from ovirt_placement.model import Cluster, Disk, Host, Network, Nic, PlacementRule, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.placement_rules import MemberSearch, SearchOf
 from ovirt_placement.model.statistics import HostStatistics, VmStatistics
@@ -237,17 +237,6 @@ class KnownSearches:
         kept = tuple(one for one in answers if (one.of, one.text) in self.wanted)
         if kept != self.found:
             self.found = kept
-
-
-class Measured(IntEnum):
-    """How much of what is measured a question needs; each holds the one before."""
-
-    #: Whether rules are satisfied: nothing.
-    NOTHING = 0
-    #: What units of a cluster's policy say, ours and the engine's filters: what these read.
-    FOR_UNITS = 1
-    #: The check of HA reservation as well.
-    FOR_RESERVATION = 2
 
 
 @dataclass(frozen=True)

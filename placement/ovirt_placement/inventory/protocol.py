@@ -15,6 +15,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import IntEnum
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -23,6 +24,17 @@ import msgspec
 from ovirt_service.saying import Said
 
 SOCKET_NAME = "socket"
+
+
+class Measured(IntEnum):
+    """How much of what is measured a question needs; each holds the one before."""
+
+    #: Whether rules are satisfied: nothing.
+    NOTHING = 0
+    #: What units of a cluster's policy say, ours and the engine's filters: what these read.
+    FOR_UNITS = 1
+    #: The check of HA reservation as well.
+    FOR_RESERVATION = 2
 
 
 #: What a policy unit does.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ovirt_placement.answers.document import safe_word, upgrade_text
 from ovirt_placement.answers.ha_check import LostVm, lost_vm
 from ovirt_placement.answers.setup.units import usual_units
-from ovirt_placement.forecast.outlook import survived_of
+from ovirt_placement.forecast.surviving import survived_of
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
