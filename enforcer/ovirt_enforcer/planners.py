@@ -1,4 +1,4 @@
-"""Makes plans in processes of their own: for the daemon, beside its loop, and for a person who waits."""
+"""Makes plans in processes of their own: for the daemon, apart from its loop, and for a person who waits."""
 
 from __future__ import annotations
 

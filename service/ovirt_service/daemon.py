@@ -1,4 +1,4 @@
-"""A daemon: it tells systemd that it is ready and gets on, and ends on SIGTERM between two of its actions."""
+"""A daemon: it reports to systemd that it is ready and gets on, and ends between two of its actions."""
 
 from __future__ import annotations
 

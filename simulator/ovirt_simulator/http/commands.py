@@ -346,8 +346,8 @@ EVENT_PAST = "cluster/name code data_center/name host/name index name template/n
 def add_event(call: Call, _: Ids, given: Given) -> Any:
     if given["severity"] not in SEVERITIES:
         valid = ", ".join(f"'{word}'" for word in SEVERITIES)
-        told = f"The string '{given['severity']}' isn't a valid value for the 'LogSeverity' enumerated type."
-        raise fault(400, f"{told} Valid values are: {valid}.", "Invalid value")
+        invalid = f"The string '{given['severity']}' isn't a valid value for the 'LogSeverity' enumerated type."
+        raise fault(400, f"{invalid} Valid values are: {valid}.", "Invalid value")
     return call.engine.events.add(ExternalEvent(**given), caller=call.caller)
 
 

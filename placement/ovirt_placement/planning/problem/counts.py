@@ -266,7 +266,7 @@ class _InOneDomain(_ByDomain):
 
 
 class _InDomains(_ByDomain):
-    """In so many domains at least."""
+    """In at least this number of domains."""
 
     def __init__(self, placed: Collection[tuple[str, str]], form: AtLeast) -> None:
         self._least = min(form.least, len(placed))

@@ -1,4 +1,4 @@
-"""The VMs of failed hosts as blocks: what they need, what ties them, and what smaller failures tell."""
+"""The VMs of failed hosts as blocks: what they need, what ties them, and what smaller failures decide."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def _spare_cpu(placement: ProblemPlacement, host: str, unknown: float) -> float:
 _MOST_PLACES = 6_000
 #: And with more places even so, each VM is offered fewer, if it is about sums.
 _MOST_OFFERED = 30_000
-#: With so many of these, or more than those, the known end is taken as it is.
+#: With this many of these, or more than those, the known end is taken as it is.
 _TOO_MANY = 60_000
 #: No part takes more than this share of the time that is left, unless there are few.
 _PART_SHARE = 0.25
