@@ -20,6 +20,7 @@ from ovirt_placement.model import Snapshot, state_file
 from ovirt_scheduler_proxy import cli as proxy
 from ovirt_simulator import cli as simulator
 from tests.builders import APART, TOGETHER, cluster, group, host, label, snapshot, vm
+from tests.docs.parsers import subcommands
 from tests.enforcer.actions import bench as benches
 from tests.enforcer.actions.bench import Bench
 
@@ -197,8 +198,8 @@ def test_no_command_is_left_out() -> None:
     others = {"ovirt-placement inventory", "ovirt-enforcer run", "ovirt-enforcer apply"}
     asked = {" ".join(line.split()[:2]) for line in lines(OF_STATES) + lines(OF_ENGINES)}
     known = {
-        f"{module.COMMAND} {name}"
+        " ".join(parser.prog.split()[:2])
         for module in (ovirt_placement.cli.main, ovirt_enforcer.cli.main)
-        for name in module._SUBCOMMANDS
+        for parser in subcommands(module._parser())
     }
     assert known - asked == others

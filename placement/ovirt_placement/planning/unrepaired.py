@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.assignment.catalogue import OPTIMAL_IS_THERE
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.explain.core import Element, ElementKind
+from ovirt_placement.planning.explain.elements import Element, ElementKind
 from ovirt_placement.planning.legality import vetoes
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Remaining

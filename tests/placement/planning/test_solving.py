@@ -37,6 +37,7 @@ class Found:
     name = "found"
     goes_on = False
     seed: int | None = None
+    other = None
 
     def __init__(self, *ends: Mapping[str, str]) -> None:
         *self._others, self._best = ends

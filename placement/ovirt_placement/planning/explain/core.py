@@ -2,65 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum, auto
+from collections.abc import Collection, Sequence
 
 from ovirt_placement.planning.cp_forms import ask
 from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.explain.elements import Element, ElementKind, concerned, elements
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.rules.forms import OfAll
-
-
-class ElementKind(Enum):
-    """In the order in which pieces are dropped, if either of two would do: first what matters less."""
-
-    ROOM = auto()
-    TARGETS = auto()
-    STAYS = auto()
-    RULE = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """A limit of a host, the hosts that filters leave a VM, a VM that stays, or a rule."""
-
-    kind: ElementKind
-    #: The host or the VM, or the groups of the rule.
-    ids: tuple[str, ...]
-    goal: Goal | None = None
-
-
-def elements(problem: Problem, goal: Goal, vms: tuple[str, ...]) -> Iterator[Element]:
-    """Whatever might block a goal, as far as these VMs are concerned."""
-    for host in problem.hosts:
-        yield Element(ElementKind.ROOM, (host,))
-    for vm in vms:
-        if not problem.targets[vm]:
-            yield Element(ElementKind.STAYS, (vm,))
-        elif not problem.targets[vm].issuperset(problem.hosts):
-            yield Element(ElementKind.TARGETS, (vm,))
-    seen = {goal.number}
-    for vm in vms:
-        for other in problem.goals_of.get(vm, ()):
-            if other.hard and other.number not in seen and other.form is not None:
-                seen.add(other.number)
-                yield Element(ElementKind.RULE, other.constraint.groups, other)
-
-
-def concerned(problem: Problem, goal: Goal, most: int) -> tuple[str, ...]:
-    """The members of a goal and those that hard rules tie to them, at most this many."""
-    found: Mapping[str, None] = dict.fromkeys(goal.vms)
-    waiting = list(found)
-    known = dict(found)
-    while waiting and len(known) < most:
-        for other in problem.goals_of.get(waiting.pop(0), ()):
-            fresh = [vm for vm in other.vms if vm not in known] if other.hard else []
-            known.update(dict.fromkeys(fresh))
-            waiting.extend(fresh)
-    return tuple(known)
-
 
 #: VMs that are looked at together with those of the goal.
 _MOST_VMS = 60

@@ -9,7 +9,8 @@ import pytest
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.explain.core import Element, ElementKind, core
+from ovirt_placement.planning.explain.core import core
+from ovirt_placement.planning.explain.elements import Element, ElementKind
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.rules.affinity.host_groups import OnHosts
