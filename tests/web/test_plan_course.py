@@ -114,7 +114,7 @@ def test_before_and_after_are_what_the_migrations_make_of_it(page: Page) -> None
     assert "beta 1 VM 100 % 62 % leaves: guest arrives: db-1" in sides.replace("\u2212 ", "").replace(
         "+ ", ""
     )
-    assert "VMs that break a rule 2 \u2192 0 now and afterwards" in words(text)
+    assert "VMs that violate a rule 2 \u2192 0 now and afterwards" in words(text)
 
 
 def test_without_a_step_the_plan_is_made_again_as_the_command_makes_it(

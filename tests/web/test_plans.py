@@ -163,6 +163,6 @@ def test_a_plan_that_is_approved_of_is_carried_out(tmp_path: Path) -> None:
             page.until(arrived)
             page.until(lambda: "Done in" in page.ask("/plan/c1", cookie=cookie).text)
             page.until(
-                lambda: "No running VM breaks a rule here" in page.ask("/cluster/c1", cookie=cookie).text
+                lambda: "No running VM violates a rule here" in page.ask("/cluster/c1", cookie=cookie).text
             )
             process.terminate()

@@ -120,7 +120,7 @@ def cluster(site: Site, request: Request, view: View) -> Shown:
     plan = present_plan(site, one, status.enforcer)
     hosts = view.snapshot.hosts_of_cluster.get(one.id, ())
     down = [host for host in hosts if not host.up]
-    broken = [host for host in down if host.status not in _RESTS]
+    failed = [host for host in down if host.status not in _RESTS]
     rules = len(site.questions.groups(view, one).groups) + len(view.snapshot.placement_rules)
     return "cluster.html", {
         **cluster_frame(site, view, one, "Overview"),
@@ -135,7 +135,7 @@ def cluster(site: Site, request: Request, view: View) -> Shown:
         "plan": plan,
         "repairs": repairs(plan),
         "drawn": _picture(drawn, {group.id for found in violations for group in found.groups}),
-        "broken_hosts": broken,
+        "failed_hosts": failed,
         "away": _away(down),
     }
 

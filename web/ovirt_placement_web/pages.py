@@ -84,7 +84,7 @@ def found(request: Request, wanted: str, items: Iterable[Item]) -> Item:
 
 
 def misplaced(violations: Iterable[ViolatedConstraint]) -> dict[str, str]:
-    """By VM that breaks a rule, "hard" or "soft"."""
+    """By VM that violates a rule, "hard" or "soft"."""
     ordered = sorted(violations, key=lambda one: one.hard)
     return {vm.id: "hard" if one.hard else "soft" for one in ordered for vm in one.offenders}
 

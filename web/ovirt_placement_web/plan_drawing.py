@@ -51,7 +51,7 @@ class Sides(NamedTuple):
     #: How many hosts of the plan are not shown, and how many of the cluster stay as they are.
     left_out: int
     staying: int
-    #: How many VMs break a rule, before and after.
+    #: How many VMs violate a rule, before and after.
     wrong: tuple[int, int]
 
 

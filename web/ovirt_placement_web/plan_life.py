@@ -196,11 +196,11 @@ def _stages(
     else:
         migrate = Stage("Migrate", "later", f"{counted(count, 'step')}, about {seconds}")
     outcomes = [one.outcome for one in record.migrations if one.outcome is not None]
-    broken = sorted({rule.name for one in outcomes for rule in one.rules if not rule.holds})
+    violated = sorted({rule.name for one in outcomes for rule in one.rules if not rule.holds})
     if ended < count or found.runs:
         verify = Stage("Verify", "later", "rules are checked again")
-    elif broken:
-        verify = Stage("Verify", "failed", f"still violated: {', '.join(broken[:3])}")
+    elif violated:
+        verify = Stage("Verify", "failed", f"still violated: {', '.join(violated[:3])}")
     else:
         gain = sum({one.step: one.outcome.gain for one in record.migrations if one.outcome}.values())
         verify = Stage("Verify", "done" if outcomes else "now", f"{counted(gain, 'rule')} repaired")
@@ -230,10 +230,10 @@ def _gates(
             else GateState("bad", "Mode observe: nothing is migrated", 'Set [enforcer] mode = "approve"')
         )
         own = found.record.cluster
-        broken = [one.reason for one in enforcer.breakers if one.cluster.id == own]
+        causes = [one.reason for one in enforcer.breakers if one.cluster.id == own]
         gates.append(
-            GateState("bad", f"Too many failures: {broken[0]}", "It tries again after a while")
-            if broken
+            GateState("bad", f"Too many failures: {causes[0]}", "It tries again after a while")
+            if causes
             else GateState("good", "Migrations did not fail lately")
         )
         gates.append(

@@ -94,7 +94,7 @@ def _approve_and_watch(page: Page, one: Tab) -> None:
 
     def repaired() -> bool:
         page.engine.advance(5)
-        return "No running VM breaks a rule here" in one.page.content()
+        return "No running VM violates a rule here" in one.page.content()
 
     page.until(repaired)
     assert one.complaints == []

@@ -1,7 +1,7 @@
 // Draws a cluster on a canvas: hosts as cards with their VMs, or from afar as squares; migrations as lines.
 
 export const CELL = { width: 200, height: 150, gap: 14, head: 44, vm: 14 };
-// From so many hosts on, those that are too small for names are one square each.
+// From this number of hosts on, those that are too small for names are one square each.
 const MANY = 100;
 
 // Distinguished by those who see few colours (Okabe and Ito), each with four shapes.
@@ -114,9 +114,9 @@ function host(pen, colours, one, vms, place, scene, chosen) {
   pen.fillStyle = colours.ground;
   pen.fillRect(place.x, place.y, CELL.width, CELL.height);
   if (back && back !== colours.plain) { pen.globalAlpha = 0.3; pen.fillStyle = back; pen.fillRect(place.x, place.y, CELL.width, CELL.height); pen.globalAlpha = 1; }
-  const broken = scene.mode === "wrong" && vms.some((vm) => vm.wrong);
-  pen.lineWidth = chosen ? 4 / Math.min(1, scale) : broken ? 3 : 1;
-  pen.strokeStyle = chosen ? colours.link : broken ? colours.hard : colours.plain;
+  const violates = scene.mode === "wrong" && vms.some((vm) => vm.wrong);
+  pen.lineWidth = chosen ? 4 / Math.min(1, scale) : violates ? 3 : 1;
+  pen.strokeStyle = chosen ? colours.link : violates ? colours.hard : colours.plain;
   pen.setLineDash(up ? [] : [8, 6]);
   pen.strokeRect(place.x, place.y, CELL.width, CELL.height);
   pen.setLineDash([]);
