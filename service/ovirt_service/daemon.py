@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import select
@@ -36,6 +35,8 @@ class Notifier:
 
     async def keep_alive(self, hangs: Callable[[], bool] = lambda: False) -> None:
         """Notify systemd that the event loop turns, for as long as it does and nothing else hangs."""
+        import asyncio  # who awaits this has it; it takes long to load for those who do not
+
         while self._interval is not None:
             self._report_unless(hangs)
             await asyncio.sleep(self._interval)

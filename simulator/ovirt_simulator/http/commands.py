@@ -346,7 +346,9 @@ EVENT_PAST = "cluster/name code data_center/name host/name index name template/n
 def add_event(call: Call, _: Ids, given: Given) -> Any:
     if given["severity"] not in SEVERITIES:
         valid = ", ".join(f"'{word}'" for word in SEVERITIES)
-        invalid = f"The string '{given['severity']}' isn't a valid value for the 'LogSeverity' enumerated type."
+        invalid = (
+            f"The string '{given['severity']}' isn't a valid value for the 'LogSeverity' enumerated type."
+        )
         raise fault(400, f"{invalid} Valid values are: {valid}.", "Invalid value")
     return call.engine.events.add(ExternalEvent(**given), caller=call.caller)
 
