@@ -72,7 +72,9 @@ def test_the_table_has_what_the_map_has(page: Page) -> None:
     for one in (*drawn["hosts"], *drawn["vms"]):
         assert f'{one["id"]}"><bdi>{one["name"]}</bdi>' in text
     assert (
-        len(re.findall("breaks a (?:hard|soft) rule", text)) == sum("wrong" in vm for vm in drawn["vms"]) > 0
+        len(re.findall("violates a (?:hard|soft) rule", text))
+        == sum("wrong" in vm for vm in drawn["vms"])
+        > 0
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from starlette.requests import Request
 
-from ovirt_placement.answers.document import duration_text
+from ovirt_placement.answers.document import duration_text, none_text
 from ovirt_placement.answers.status.clusters import ClusterStatus
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.model import Cluster, Host
@@ -233,10 +233,10 @@ def _of_plan(plan: Life | None, here: str) -> Iterator[Need]:
     time = f"about {duration_text(float(document.get('seconds', 0)))}"
     if plan.waits:
         repaired = len({group["id"] for _, step, _ in plan.steps for group in step.get("repairs", ())})
-        least = "; fewer cannot do it" if document.get("proven") else ""
+        fewest = none_text(bool(document.get("proven")), "fewer will do", "")
         left = len(plan.left)
         does = "It repairs" if count.startswith("1 ") else "They repair"
-        text = f"{does} {counted(repaired, 'violated rule')} in {time}{least}."
+        text = f"{does} {counted(repaired, 'violated rule')} in {time}{fewest and f'; {fewest}'}."
         text += f" {counted(left, 'rule')} {be(left)} not repaired by it." if left else ""
         wait = "waits" if count.startswith("1 ") else "wait"
         yield Need("warning", f"{count} {wait} for approval", text, f"/plan/{here}", "Review and approve")
@@ -319,6 +319,6 @@ def _mark(vm: MapVm, violated: set[int]) -> str:
 
 def _title(vm: MapVm, drawn: MapDocument) -> str:
     groups = ", ".join(drawn.groups[group].name for group in vm.groups)
-    wrong = f", breaks a {vm.wrong} rule" if vm.wrong else ""
+    wrong = f", violates a {vm.wrong} rule" if vm.wrong else ""
     to = f", migrating to {drawn.hosts[vm.to].name}" if vm.to is not None else ""
     return f"{vm.name}{f' ({groups})' if groups else ''}{wrong}{to}"

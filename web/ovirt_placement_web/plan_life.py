@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ovirt_enforcer.history import Wanted, remaining, steps, steps_about
-from ovirt_placement.answers.document import duration_text
+from ovirt_placement.answers.document import duration_text, fewest_text
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.store.approvals import WaitingPlan
@@ -174,7 +174,10 @@ def _stages(
     count, ended, failed = counts
     record, begun = found.record, bool(found.record.migrations)
     planned = Stage(
-        "Planned", "done", "proven fewest" if record.document.get("proven") else "", record.created
+        "Planned",
+        "done",
+        f"proven {fewest_text(True)}" if record.document.get("proven") else "",
+        record.created,
     )
     if found.waits and waiting is not None:
         approval = Stage("Approval", "waits", "waiting since then", waiting.since)

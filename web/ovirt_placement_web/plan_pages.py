@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 from starlette.requests import Request
 
+from ovirt_placement.answers.document import none_text
 from ovirt_placement.answers.plans.reading import Document, waiting_on
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.history import PlanRecord
@@ -152,12 +153,9 @@ def room(site: Site, request: Request, view: View) -> Shown:
     answer = site.questions.room(view, site.made, one)
     document = msgspec.to_builtins(answer.plan)
     if answer.host is None:
-        proven = (
-            "No migrations let it start."
-            if answer.plan.proven
-            else "No migrations were found that let it start."
-        )
-        said = [("danger", proven)]
+        found_none = "no migrations were found that let it start"
+        none = none_text(answer.plan.proven, "migrations let it start", found_none)
+        said = [("danger", f"{none[0].upper()}{none[1:]}.")]
     elif not document["steps"]:
         said = [("success", f"It can start on host {answer.host.name} as things are.")]
     else:

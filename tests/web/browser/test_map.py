@@ -47,7 +47,7 @@ def test_a_map_is_found_through_by_keyboard(chromium: Browser, served: Page) -> 
         assert one.page.evaluate(_COLOURS) > 4
         for colour in ("Groups", "HA", "Load", "Maintenance", "Violations"):
             one.page.click(f"#tools >> text={colour}")
-        expect(one.page.locator("#legend")).to_contain_text("breaks a hard rule")
+        expect(one.page.locator("#legend")).to_contain_text("violates a hard rule")
         one.page.focus("#map")
         one.page.keyboard.press("ArrowRight")
         expect(one.page.locator("#said")).to_have_text("Host alpha, up, 2 VMs, 2 misplaced")

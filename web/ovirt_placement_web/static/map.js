@@ -111,7 +111,7 @@ function choose() {
 
 // What the colours mean, of these alone that are used now.
 const LEGENDS = {
-  wrong: [["hard", "breaks a hard rule"], ["soft", "breaks a soft rule"], ["peer", "another member of a violated rule"], ["moving", "migrating"], ["plain", "all others"]],
+  wrong: [["hard", "violates a hard rule"], ["soft", "violates a soft rule"], ["peer", "another member of a violated rule"], ["moving", "migrating"], ["plain", "all others"]],
   groups: [["plain", "in no group; each group has a colour and a shape"]],
   ha: [["good", "restarts if its host fails"], ["hard", "would not restart"], ["plain", "not highly available"]],
   load: [["hard", "memory above 90 %"], ["soft", "above 75 %"], ["used", "above 40 %"], ["bar", "below"]],
@@ -202,7 +202,7 @@ function list() {
     const line = document.createElement("li");
     const groups = (vm.groups ?? []).map((group) => shown(scene.map.groups[group].name)).join(", ");
     const to = vm.to === undefined ? "" : `, migrating to ${shown(scene.map.hosts[vm.to].name)}`;
-    line.append(link("vm", vm), `${groups ? ` in ${groups}` : ""}${vm.wrong ? `, breaks a ${vm.wrong} rule` : ""}${to}`);
+    line.append(link("vm", vm), `${groups ? ` in ${groups}` : ""}${vm.wrong ? `, violates a ${vm.wrong} rule` : ""}${to}`);
     vms.append(line);
   }
   field.chosen.replaceChildren(head, fail, vms);
@@ -232,7 +232,7 @@ function hover(event) {
   const host = scene.map.hosts[at];
   const groups = (vm?.groups ?? []).map((group) => scene.map.groups[group].name).join(", ");
   const used = host.memory_mb ? `, ${Math.round(100 - (100 * host.free_mb) / host.memory_mb)} % of memory` : "";
-  canvas.title = shown(vm ? `${vm.name} on ${host.name}${groups ? `, in ${groups}` : ""}${vm.wrong ? `, breaks a ${vm.wrong} rule` : ""}` : `${host.name}, ${host.status}: ${vms.length} VMs${used}`);
+  canvas.title = shown(vm ? `${vm.name} on ${host.name}${groups ? `, in ${groups}` : ""}${vm.wrong ? `, violates a ${vm.wrong} rule` : ""}` : `${host.name}, ${host.status}: ${vms.length} VMs${used}`);
 }
 
 let grip = null;
