@@ -112,6 +112,7 @@ RESOURCES = (
                                       checks=True),
                       "stop": acts(lambda e: e.vms.stop, "vm_id", Permit.STOP_VM),
                       "shutdown": acts(lambda e: e.vms.shutdown, "vm_id", Permit.STOP_VM),
+                      "suspend": acts(lambda e: e.vms.suspend, "vm_id", Permit.STOP_VM),
                       "migrate": Action(run=commands.migrate, permit=Permit.MIGRATE_VM,
                                         takes={"host_id": element("host", "name"),
                                                "cluster_id": id_of("cluster"), "force": boolean("force"),
