@@ -234,8 +234,15 @@ class Improvement:
                 or any(placement.moved.get(vm) in busy for vm in built.part.vms)
             )
         ]
-        # A part that is too large is decided again around each VM of it that moved.
-        large = {vm for vm in placement.moved if len(construction.part_of.get(vm, ())) > _MOST_VMS}
+        # A part that is too large is decided again around each VM of it that moved for a sum; a crowd that
+        # cannot be dispersed would be looked at VM by VM, and none of its ends is known to be the best.
+        goals = construction.problem.goals_of
+        large = {
+            vm
+            for vm in placement.moved
+            if len(construction.part_of.get(vm, ())) > _MOST_VMS
+            and any(goal.sum is not None for goal in goals.get(vm, ()))
+        }
         return [*parts, *((vm,) for vm in (*bystanders, *sorted(large)))]
 
     def _decide(
