@@ -23,7 +23,7 @@ EDGES = (900, *range(1014, 1026), 2000)
 #: shortest time of each is what they cost, however busy the machine is.
 MOST = 1.5
 REQUESTS = 4
-ROUNDS = 30
+ROUNDS = 60
 
 
 @pytest.fixture(autouse=True)
