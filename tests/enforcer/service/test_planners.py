@@ -108,6 +108,7 @@ def reported(folder: Path, mode: str) -> list[str]:
     return play(folder, folder)
 
 
+@pytest.mark.system
 def test_what_was_drawn_stands_until_somebody_approves_of_it(tmp_path: Path) -> None:
     """It is planned again every minute meanwhile."""
     waiting = {
@@ -118,6 +119,7 @@ def test_what_was_drawn_stands_until_somebody_approves_of_it(tmp_path: Path) -> 
     assert len(waiting) == 1
 
 
+@pytest.mark.system
 def test_each_daemon_draws_for_itself_and_says_with_what_the_plan_is_repeated(tmp_path: Path) -> None:
     seeds = []
     for number in range(2):
@@ -130,6 +132,7 @@ def test_each_daemon_draws_for_itself_and_says_with_what_the_plan_is_repeated(tm
     assert seeds[0] != seeds[1]
 
 
+@pytest.mark.system
 def test_when_one_is_carried_out_the_next_is_drawn(tmp_path: Path) -> None:
     log = reported(tmp_path / "enforce", "enforce")
     assert len(set(re.findall(r"\(random, seed (\d+)", "\n".join(log)))) == 3
