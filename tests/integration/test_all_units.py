@@ -102,6 +102,7 @@ def test_soft_affinity_overflows_to_another_host_rather_than_fail(engine: World)
     assert engine.start("overflow-a") != engine.start("overflow-b")
 
 
+@pytest.mark.system
 def test_soft_anti_affinity_starts_vms_on_different_hosts(engine: World) -> None:
     assert engine.start("apart-a") != engine.start("apart-b")
 

@@ -6,7 +6,7 @@ from itertools import combinations, count
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.examples import examples
 from tests.placement.planning.assignment.clusters import drawn
 
 SEEDS = st.integers(0, 100_000)
@@ -78,6 +79,7 @@ def test_what_is_left_starts_where_vms_are_waits_for_nothing_lost_and_repairs_wh
         assert all(holds(at, group) for group in set(plan.steps[place].repairs) - remaining)
 
 
+@settings(max_examples=examples(60), deadline=None)
 @given(SEEDS)
 def test_all_of_a_plan_fits_the_cluster_that_it_was_made_for(seed: int) -> None:
     state = drawn(seed, hosts=4, vms=8, groups=5)

@@ -37,7 +37,7 @@ def answers(state: Snapshot) -> list[object]:
     return found
 
 
-@settings(deadline=None, max_examples=examples(40))
+@settings(deadline=None, max_examples=examples(25))
 @given(worlds(whole_policies()), ENTRIES, ENTRIES)
 def test_answers_are_those_of_a_snapshot_decoded_again(
     state: Snapshot, first: list[tuple[str, str]], second: list[tuple[str, str]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_simulator.core import affinity, loading
@@ -14,6 +14,7 @@ from ovirt_simulator.core.events import EventCode
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.core.state import State
 from tests.builders import TOGETHER, group, host, vm
+from tests.examples import examples
 from tests.simulator.core import engines
 from tests.simulator.core.engines import START
 from tests.simulator.scheduler.clusters import states
@@ -55,6 +56,7 @@ def drawn(groups: list[AffinityGroup], first: str, second: str) -> set[str]:
     return of_first & of_second
 
 
+@settings(max_examples=examples(60), deadline=None)
 @given(states())
 def test_vms_apart_that_are_drawn_to_one_host_are_found_either_way_round(snapshot: Snapshot) -> None:
     groups = list(snapshot.affinity_groups)

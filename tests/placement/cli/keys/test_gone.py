@@ -107,6 +107,7 @@ def test_prune_says_what_it_does(serving: Starting, store: KeyStore) -> None:
     assert lines[-1] == "forgot VM v2"
 
 
+@pytest.mark.system
 def test_an_engine_that_shows_nothing_of_a_kind_says_nothing_about_it(
     serving: Starting, store: KeyStore
 ) -> None:
@@ -117,6 +118,7 @@ def test_an_engine_that_shows_nothing_of_a_kind_says_nothing_about_it(
         assert store.remembered_vms() == {"v1", "v2"}
 
 
+@pytest.mark.system
 def test_what_is_set_or_recorded_while_prune_reads_the_engine_stays(
     serving: Starting, store: KeyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

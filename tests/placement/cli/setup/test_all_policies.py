@@ -130,6 +130,7 @@ def test_a_dry_run_shows_the_very_requests_of_each_policy_and_sends_none(live: L
     assert {f"DELETE /schedulingpolicies/{one}" for one in ids.values()} <= set(expected)
 
 
+@pytest.mark.system
 def test_undo_gives_back_the_same_policies_and_assignments(live: LiveEngine) -> None:
     before = every_policy(live)
     live.run(0, "setup", "--all-policies")
