@@ -173,6 +173,7 @@ def test_a_key_of_hosts_is_on_all_hosts_of_a_cluster_or_on_none(page: Page) -> N
     assert standing(page, "GREEN") == {}
 
 
+@pytest.mark.system
 def test_keys_are_set_by_who_may_change_every_cluster_concerned(page: Page) -> None:
     admin, reader = page.session(), page.session("reader@internal")
     assert "Set a key" not in page.ask("/keys", cookie=reader).text
