@@ -54,13 +54,13 @@ _SILENCE_SECONDS = 5.0
 #: Descriptors for everything but readers: connections to the engine, the store, what is published.
 _OTHER_DESCRIPTORS = 48
 _FEWEST_READERS = 16
+_MOST_AT_ONCE = 100
 #: What one user of this machine may have at once, so that it keeps nothing from the others: connections,
 #: decisions that are made, and states that are made and sent, of which each can be 20 MiB.
 _MOST_OF_ONE_USER = 512
 _MOST_DECISIONS, _MOST_LONG_DECISIONS, _MOST_STATES = 32, 2, 4
 #: Who does not take an answer for so long is closed: it stands in memory meanwhile.
 _TAKING_SECONDS = 10.0
-_MOST_AT_ONCE = 100
 #: An engine schedules with some 20 threads; a decision may wait for it or a VM, and holds one of these.
 _QUICK_THREADS = 64
 #: What can calculate long has few threads of its own, and leaves the processor to the quick ones.
@@ -104,6 +104,11 @@ async def _send(writer: asyncio.StreamWriter, answer: State | Decided | int) -> 
         await writer.drain()
 
 
+def _shares(most: int) -> defaultdict[int, asyncio.Semaphore]:
+    """By user, what that one may have at once."""
+    return defaultdict(lambda: asyncio.Semaphore(most))
+
+
 def _backlog() -> int:
     """How many readers are let in at a time: they take descriptors before they can be counted."""
     return min(_MOST_AT_ONCE, descriptors() // 12)
@@ -134,11 +139,9 @@ class Readers:
         self._changed = asyncio.Condition()
         #: How many connections each user has.
         self._connected = Counter[int]()
-        self._deciding = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(_MOST_DECISIONS))
-        self._deciding_long = defaultdict[int, asyncio.Semaphore](
-            lambda: asyncio.Semaphore(_MOST_LONG_DECISIONS)
-        )
-        self._sending = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(_MOST_STATES))
+        self._deciding = _shares(_MOST_DECISIONS)
+        self._deciding_long = _shares(_MOST_LONG_DECISIONS)
+        self._sending = _shares(_MOST_STATES)
         #: Those that have asked nothing yet, the oldest first, with their users.
         self._silent: dict[asyncio.StreamWriter, int] = {}
         #: How many wait for whatever is published next.

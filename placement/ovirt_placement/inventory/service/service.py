@@ -356,8 +356,11 @@ class _Service:
 
     def _knows(self, question: Refresh) -> bool:
         """Whether the VM that is asked for is published, if the engine has it."""
-        state, vm = self._publisher.state, question.vm
-        if vm is None or state is None or state.snapshot is None or vm in state.snapshot.vm_by_id:
+        state, version, vm = self._publisher.state, self._publisher.version, question.vm
+        if vm is None or state is None or state.snapshot is None or version is None:
+            return True
+        # Not the state, which is there a moment before its version: who asks meanwhile is answered by that.
+        if vm in version.snapshot.vm_by_id:
             return True
         return self._follower.unknown_vms.is_known(vm, question.not_before)
 

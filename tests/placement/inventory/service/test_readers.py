@@ -11,14 +11,20 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.protocol import SOCKET_NAME, Decide, Decided, address, ask
+from ovirt_placement.inventory.protocol import SOCKET_NAME, Decide, Decided, Refresh, address, ask
+from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.service.follower import MOST_AT_ONCE, UnknownVms
+from ovirt_placement.inventory.service.publisher import Version
+from ovirt_placement.inventory.service.service import _Service
+from tests.builders import snapshot, vm
 from tests.paths import RECORDING
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import COMMAND, ended, polls, readings, running
@@ -167,6 +173,18 @@ def test_who_does_not_wait_for_a_vm_learns_at_once_that_it_is_awaited(
         assert until_known(config, "new-vm").failure is None
         assert "the engine lists no VM nobody" in (until_known(config, "nobody").failure or "")
         ended(service)
+
+
+def test_a_vm_that_is_read_and_not_published_yet_is_awaited() -> None:
+    """Decisions go by the version: for a moment after a reading it is still the one before."""
+    before, read = snapshot(vm("known", None)), snapshot(vm("known", None), vm("new-vm", None))
+    moments = Moments(1.0)
+    publisher = SimpleNamespace(state=SimpleNamespace(snapshot=read), version=Version(1, before, moments))
+    service: Any = SimpleNamespace(_publisher=publisher, _follower=SimpleNamespace(unknown_vms=UnknownVms()))
+    asked = [Refresh(1.0, vm=name) for name in ("known", "new-vm")]
+    assert [_Service._knows(service, one) for one in asked] == [True, False]
+    publisher.version = Version(2, read, moments)
+    assert [_Service._knows(service, one) for one in asked] == [True, True]
 
 
 @pytest.mark.parametrize("name", ["", "..", "a b", "a or name=*", "a\nb", "x" * 65, "ä"])
