@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -69,6 +70,13 @@ def rest(connection: socket.socket) -> bytes:
     return found
 
 
+def wait_for_end(connection: socket.socket) -> None:
+    """Wait until the other side has closed it, and read nothing."""
+    poll = select.poll()
+    poll.register(connection, 0)  # an end is reported in any case
+    assert poll.poll(_SECONDS * 1000), "it is still open"
+
+
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[ServedInventory]:
     file = tmp_path / "placement.toml"
@@ -103,8 +111,11 @@ def test_states_that_are_not_taken_keep_none_from_another_user(users: Users) -> 
 
 
 def test_who_does_not_take_the_answer_is_closed(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answering, "_TAKING_SECONDS", 0.05)
-    held = [users.connect(STATE) for _ in range(4)]
+    with monkeypatch.context() as soon:
+        soon.setattr(answering, "_TAKING_SECONDS", 0.05)
+        held = [users.connect(STATE) for _ in range(4)]
+        for one in held:
+            wait_for_end(one)
     assert len(users.state().changed) > 1, "their places are free again"
     whole = len(framed(users.state()))
     assert all(len(rest(one)) < whole for one in held)
