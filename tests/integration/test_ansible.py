@@ -165,13 +165,10 @@ def test_information(engine: str, folder: Path, sdk: ovirtsdk4.Connection) -> No
         assert vm["placement_policy"]["affinity"] == shown_vm.placement_policy.affinity.value
     assert names(vms("VMs by name and cluster")) == ["web1", "web2", "web3"]
     assert names(vms("VMs by status and host")) == ["db1", "manual", "web2"]
-    assert names(vms("VMs in another case")) == []
-    assert names(vms("VMs in any case")) == ["web1", "web2", "web3"]
     assert names(vms("two VMs")) == names(vms("all VMs"))[:2]
     (followed,) = vms("VMs with what they link to")
     assert followed["host"]["name"] == "alpha"
     assert set(names(followed["tags"])) == {"red", "blue"}
-    assert names(vms("VMs as they will run")) == ["web1"]
     assert vms("VMs by what is no field") == []
 
     def hosts(task: str) -> list[dict[str, Any]]:
@@ -209,25 +206,8 @@ def test_information(engine: str, folder: Path, sdk: ovirtsdk4.Connection) -> No
     assert names(results["policies by id"]["ovirt_scheduling_policies"]) == [policies[1].name]
 
 
-def test_events_and_log_in(engine: str, folder: Path, sdk: ovirtsdk4.Connection) -> None:
-    results = play("event.yml", engine, folder)
-    raised = results["raise"]
-    assert raised["changed"]
-    event = sdk.system_service().events_service().event_service(raised["id"]).get()
-    assert (event.code, event.origin, event.custom_id) == (9802, "backup", 7)
-    assert (event.description, event.vm.id) == ("the backup of web1 is late", "web1")
-    assert event.correlation_id == "late-backup"
-    assert "already exists" in results["raise again"]["msg"]
-
-    def found(task: str) -> list[str]:
-        return [event["id"] for event in results[task]["ovirt_events"]]
-
-    assert found("find") == [raised["id"]]
-    assert len(found("find the newest")) == 1
-    assert all(int(event_id) > int(raised["id"]) for event_id in found("find those after it"))
-    assert results["dismiss"]["changed"]
-    assert found("find what was dismissed") == []
-
+def test_log_in_and_out(engine: str, folder: Path) -> None:
+    results = play("log_out.yml", engine, folder)
     assert results["use the spent token"]["failed"]
     assert results["log in with a wrong password"]["failed"]
     assert "Cannot authenticate user" in results["log in with a wrong password"]["msg"]
