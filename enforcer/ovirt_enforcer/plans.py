@@ -33,7 +33,6 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.rules.sentences import sentence
-from ovirt_placement.rules.violations import find_violations
 from ovirt_service.errors import UserError
 
 #: How long planning may take, in seconds, where the configuration does not say.
@@ -113,57 +112,71 @@ def repair_plan(
 
     What the engine refused is left out, and the next best is done at once. The next best is to wait, where
     time alone lets the same be repaired with fewer migrations: `_WORTH_SECONDS` for each that is saved, at
-    the most. What does not wait is done now; of the groups that wait it is said for what.
+    the most. What does not wait is done now; of what waits, be it a rule, placement keys or the HA
+    reservation, it is said for what.
     """
-    make = partial(make_plan, snapshot, cluster, strategy=strategy)
-    violated = {vm for one in find_violations(snapshot, cluster) for vm in one.constraint.vms}
-    waits = {pair: seconds for pair, seconds in holding.waits.items() if pair[0] in violated}
-    first = deadline.within(_NOW_SHARE) if waits else deadline
-    plan = make(holding.frozen, refused=holding.left_out.keys(), options=options, deadline=first)
-    waiting: Mapping[str, str] = {}
-    if waits and plan.migrations > 1 and not deadline.over:
-        frozen = {vm: why for vm, why in holding.frozen.items() if (vm, "") not in waits}
-        left_out = holding.left_out.keys() - waits.keys()
-        later = make(frozen, refused=left_out, options=options, deadline=deadline.within(_NOW_SHARE))
-        waiting = _worth_waiting(snapshot, plan, later, waits)
-        if waiting:
-            fewer = replace(options, spared=options.spared.union(waiting))
-            now = make(holding.frozen, refused=holding.left_out.keys(), options=fewer, deadline=deadline)
+    make = partial(make_plan, snapshot, cluster, options=options, strategy=strategy)
+    first = deadline.within(_NOW_SHARE) if holding.waits else deadline
+    plan = make(holding.frozen, refused=holding.left_out.keys(), deadline=first)
+    if holding.waits and plan.migrations > 1 and not deadline.over:
+        frozen = {vm: why for vm, why in holding.frozen.items() if (vm, "") not in holding.waits}
+        left_out = holding.left_out.keys() - holding.waits.keys()
+        later = make(frozen, refused=left_out, deadline=deadline.within(_NOW_SHARE))
+        seconds = _waiting_seconds(later, holding.waits)
+        saved = plan.migrations - later.migrations
+        worth = 0.0 < max(seconds, default=0.0) <= saved * _WORTH_SECONDS
+        if worth and _left(later) <= _left(plan):
+            held = next(step for step, wait in zip(later.steps, seconds, strict=True) if wait)
+            what = f"{' and '.join(vm_name(vm, snapshot) for vm in held.vms)} may be moved to"
+            reason = (
+                f"it waits, {saved * _WORTH_SECONDS / 60:.0f} min at most, until {what}"
+                f" {host_name(held.target, snapshot)}: {counted(later.migrations, 'migration')} will do then,"
+                f" and {plan.migrations} would now"
+            )
+            going = {vm for at, step in enumerate(later.steps) if not seconds[at] for vm in step.vms}
+            staying = {vm.id: holding.frozen.get(vm.id, reason) for vm in snapshot.vms if vm.id not in going}
+            now = make(staying, refused=holding.left_out.keys(), deadline=deadline, explained=False)
             if now.migrations < later.migrations:
-                plan = msgspec.structs.replace(now, proven=False)  # it could be repaired now, with more
-            else:
-                waiting = {}
-    spared = {**waiting, **holding.spared}
-    return with_held_back(plan, snapshot, spared, holding.left_out, holding.frozen)
+                plan = _until_then(now, later, reason)
+    return with_held_back(plan, snapshot, holding.spared, holding.left_out, holding.frozen)
 
 
-def _worth_waiting(
-    snapshot: Snapshot, plan: Plan, later: Plan, waits: Mapping[tuple[str, str], float]
-) -> dict[str, str]:
-    """The groups whose repair is to wait, with the reason; none if the plan of now is as good."""
-    saved = plan.migrations - later.migrations
-    if saved < 1 or not _left(later) <= _left(plan):
-        return {}
-    seconds: dict[int, float] = {}
-    for place, step in enumerate(later.steps):
+def _waiting_seconds(plan: Plan, waits: Mapping[tuple[str, str], float]) -> list[float]:
+    """For each step, how long it has to wait, for its own VMs or for the steps before it."""
+    seconds: list[float] = []
+    for step in plan.steps:
         own = [waits.get((vm, host), 0.0) for vm in step.vms for host in ("", step.target)]
-        seconds[place] = max([*own, *(seconds[before] for before in step.after)])
-    longest = max(seconds.values(), default=0.0)
-    held = [step for place, step in enumerate(later.steps) if seconds[place]]
-    if not 0.0 < longest <= saved * _WORTH_SECONDS:
-        return {}
-    minutes = f"{saved * _WORTH_SECONDS / 60:.0f} min"
-    counts = f"{counted(later.migrations, 'migration')} will do then, and {plan.migrations} would now"
-    first = held[0]
-    what = f"{' and '.join(vm_name(vm, snapshot) for vm in first.vms)} may be moved to"
-    reason = f"it waits, {minutes} at most, until {what} {host_name(first.target, snapshot)}: {counts}"
-    return {group: reason for step in held for group in step.groups}
+        seconds.append(max([*own, *(seconds[before] for before in step.after)]))
+    return seconds
+
+
+def _until_then(now: Plan, later: Plan, reason: str) -> Plan:
+    """What is done now; what stays violated now and not later waits."""
+    lasting = {_which(one): one for one in later.remaining}
+    remaining = tuple(
+        lasting.get(_which(one))
+        or msgspec.structs.replace(one, obstacles=(_held(reason, vms=one.vms, groups=one.groups),))
+        for one in now.remaining
+    )
+    reservation = now.reservation
+    if (
+        reservation is not None
+        and later.reservation is not None
+        and reservation.lost != later.reservation.lost
+    ):
+        reservation = msgspec.structs.replace(reservation, proven=False, waits=reason)
+    # It could be repaired now, with more.
+    return msgspec.structs.replace(now, proven=False, remaining=remaining, reservation=reservation)
+
+
+def _which(rule: Remaining) -> tuple[str, tuple[str, ...]]:
+    return rule.family, rule.groups or rule.vms
 
 
 def _left(plan: Plan) -> set[tuple[str, tuple[str, ...]]]:
     """What stays violated."""
     lost = () if plan.reservation is None else plan.reservation.lost
-    return {*((one.family, one.groups) for one in plan.remaining), *(("ha", one.vms) for one in lost)}
+    return {*map(_which, plan.remaining), *(("ha", one.vms) for one in lost)}
 
 
 #: This many targets are reported a rule: a large group may have a hundred.

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ovirt_enforcer.plans import Holding, repair_plan
+from ovirt_placement.answers.plans.plan import plan_record
+from ovirt_placement.answers.plans.text import text
+from ovirt_placement.model import PlacementKey, SchedulingPolicy
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
-from tests.builders import APART, CLUSTER, group, host, snapshot, vm
+from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
+
+_HOSTS = ("h1", "h2", "h3")
+_KEYS = PlanOptions(keys=True)
 
 #: `a` and `b` are to be parted. One of them fits on h2 at once; on h3 only once the three there have left.
 STATE = snapshot(
@@ -28,6 +35,9 @@ MORE = group("more", APART, "x y")
 REFUSED = {("a", "h2"): "the engine refused it", ("b", "h2"): "the engine refused it"}
 
 
+GREEDY = strategy(StrategyName.GREEDY)
+
+
 def plan(
     waits: dict[tuple[str, str], float],
     left_out: dict[tuple[str, str], str] | None = None,
@@ -37,8 +47,7 @@ def plan(
 ) -> Plan:
     state = snapshot(*STATE.hosts, *STATE.vms, *STATE.affinity_groups, *([MORE] if more else []))
     holding = Holding(frozen or {}, REFUSED if left_out is None else left_out, {}, waits)
-    greedy = strategy(StrategyName.GREEDY)
-    return repair_plan(state, CLUSTER, holding, PlanOptions(), greedy, NEVER)
+    return repair_plan(state, CLUSTER, holding, PlanOptions(), GREEDY, NEVER)
 
 
 def reasons(made: Plan) -> list[str]:
@@ -85,3 +94,70 @@ def test_what_is_left_out_for_good_is_not_waited_for() -> None:
     lasting = {("b", "h2"): "it was taken from h2 lately"}
     assert plan(only, {**lasting, ("a", "h2"): "the engine refused it"}).migrations == 0
     assert plan({}, {**lasting, ("a", "h2"): "the engine refused it"}).migrations == 4
+
+
+def test_a_vm_that_makes_room_is_waited_for_as_one_that_is_to_move() -> None:
+    """With `f` gone from h2, one of the two fits there; it may leave in a while."""
+    state = snapshot(
+        host("h1", memory_mb=20000, free_mb=2000),
+        host("h2", memory_mb=10000, free_mb=7000),
+        host("h3", memory_mb=10000, free_mb=700),
+        host("h4", memory_mb=10000, free_mb=7650),
+        vm("a", "h1", needs_mb=8000),
+        vm("b", "h1", needs_mb=8000),
+        vm("f", "h2", needs_mb=1500),
+        *(vm(f"s{number}", "h3", needs_mb=2500) for number in range(3)),
+        group("pair", APART, "a b"),
+    )
+    for seconds, migrations in ((600.0, 0), (6000.0, 4)):
+        holding = Holding({"f": "its cooldown"}, {}, {}, {("f", ""): seconds})
+        made = repair_plan(state, CLUSTER, holding, PlanOptions(), GREEDY, NEVER)
+        assert made.migrations == migrations
+    assert Holding({"f": "its cooldown"}).waits == {}
+
+
+def test_placement_keys_are_waited_for_as_rules_are() -> None:
+    """`a` is to leave h1, which takes one migration to h2, and two to h3, where `c` is."""
+    filters = SchedulingPolicy(filters=("PlacementKeyFilter",))
+    state = snapshot(
+        cluster(scheduling_policy=filters), *map(host, _HOSTS), vm("a", "h1"), vm("c", "h3"),
+        group("apart", APART, "a c"),
+    )  # fmt: skip
+    keys = [("server", "a", 1.0, -100.0), *(("node", name, float(name == "h1"), None) for name in _HOSTS)]
+    state = replace(
+        state,
+        placement_keys=tuple(
+            PlacementKey(level=level, resource=of, key_class="system", name="SAN", value=value, weight=weight)
+            for level, of, value, weight in keys
+        ),
+    )
+    refused = {("a", "h2"): "the engine refused it"}
+    for waits, migrations in (({}, 2), ({("a", "h2"): 600.0}, 0), ({("a", "h2"): 601.0}, 2)):
+        made = repair_plan(state, CLUSTER, Holding({}, refused, {}, waits), _KEYS, GREEDY, NEVER)
+        assert made.migrations == migrations
+        assert (migrations == 0) is any(
+            "it waits, 10 min at most, until a may be moved to h2" in one for one in reasons(made)
+        )
+
+
+def test_an_ha_reservation_is_waited_for_as_rules_are() -> None:
+    """`v` finds a home when h1 fails once `f` has left h2: to h4, or to h3 after `s0` has left that."""
+    state = snapshot(
+        cluster(ha_reservation=True),
+        host("h1", memory_mb=20000, free_mb=2000),
+        host("h2", memory_mb=10000, free_mb=7000),
+        host("h3", memory_mb=10000, free_mb=2500),
+        host("h4", memory_mb=10000, free_mb=3500),
+        vm("v", "h1", needs_mb=8000, ha=True),
+        vm("f", "h2", needs_mb=3000),
+        *(vm(f"s{number}", "h3", needs_mb=2500) for number in range(3)),
+    )
+    refused = {("f", "h4"): "the engine refused it"}
+    options = PlanOptions(reserve=True)
+    for waits, migrations in (({}, 2), ({("f", "h4"): 600.0}, 0), ({("f", "h4"): 601.0}, 2)):
+        made = repair_plan(state, CLUSTER, Holding({}, refused, {}, waits), options, GREEDY, NEVER)
+        assert made.migrations == migrations
+        assert made.reservation is not None
+        said = text(plan_record(made, state))
+        expected = "The HA reservation is not restored: it waits, 10 min at most, until f may be moved to h4"
+        assert (expected in said) is (migrations == 0)

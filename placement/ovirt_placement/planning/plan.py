@@ -98,6 +98,8 @@ class Reservation(Struct, frozen=True):
     known: bool
     #: No legal migrations leave fewer VMs without a home, and none that leave as few are fewer.
     proven: bool
+    #: What it waits for; empty where nothing.
+    waits: str = ""
 
 
 class Plan(Struct, frozen=True, dict=True):

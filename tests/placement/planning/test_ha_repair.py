@@ -51,7 +51,7 @@ def test_what_needs_no_start_goes_where_what_needs_one_leaves_no_room() -> None:
     assert "1 migration, the fewest" in text
     assert "c from h3 to h1: for the HA reservation" in text
     document = msgspec.json.decode(msgspec.json.encode(plan_record(plan, state)))
-    assert document["reservation"] == {"holds": True, "proven": True, "lost": []}
+    assert document["reservation"] == {"holds": True, "proven": True, "lost": [], "waits": ""}
     assert plan_of(document).steps == plan.steps
 
 

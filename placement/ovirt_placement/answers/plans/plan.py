@@ -268,6 +268,8 @@ class PlannedReservation(Record, frozen=True, omit_defaults=False):
     #: Whether no migrations leave fewer VMs without a home.
     proven: bool
     lost: tuple[LostFailure, ...]
+    #: What its restoration waits for; empty where nothing.
+    waits: str
 
 
 class DroppedStep(Record, frozen=True, omit_defaults=False):
@@ -390,6 +392,7 @@ def _reservation_record(reservation: Reservation, snapshot: Snapshot) -> Planned
         holds=not reservation.lost if reservation.known else None,
         proven=reservation.proven,
         lost=_failures(reservation.lost, snapshot),
+        waits=reservation.waits,
     )
 
 

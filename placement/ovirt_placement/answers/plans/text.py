@@ -92,7 +92,7 @@ def reservation_text(reservation: PlannedReservation) -> Iterator[str]:
     if reservation.lost:
         untried = "no migrations that restore it were found; not all could be tried"
         none = none_text(reservation.proven, "legal migrations restore it", untried)
-        yield f"The HA reservation is not restored: {none}"
+        yield f"The HA reservation is not restored: {reservation.waits or none}"
     for failure in reservation.lost[:_MOST_FAILURES]:
         yield f"  - if {_failing(failure)} failed, no home would be left for {_names(failure.vms)}"
     if more := len(reservation.lost[_MOST_FAILURES:]):
