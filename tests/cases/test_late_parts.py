@@ -24,19 +24,18 @@ from ovirt_placement.model.snapshot import Part
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.make_room import make_room
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.rules.built_in import cpu_overloaded, memory
+from ovirt_placement.rules.built_in.filters import CPU_OVERLOADED_FILTER, MEMORY_FILTER
 from ovirt_placement.rules.failover.check import check
-from ovirt_placement.rules.placement_keys import key_filter
-from ovirt_placement.rules.placement_rules import rule_filter
-from ovirt_placement.rules.reasons import NOT_KNOWN_YET
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER
+from ovirt_placement.rules.placement_rules.units import RULE_FILTER
 from ovirt_placement.rules.rule import Rule
-from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.verdict import NOT_KNOWN_YET, Request
 from ovirt_placement.rules.violations import find_violations
 from tests.builders import CLUSTER, cluster, host, snapshot, vm
 
 _HOSTS = ("h0", "h1", "h2")
 _VMS = ("v0", "v1", "v2", "v3")
-_FILTERS: tuple[Rule, ...] = (rule_filter.RULE, key_filter.RULE, cpu_overloaded.RULE, memory.RULE)
+_FILTERS: tuple[Rule, ...] = (RULE_FILTER, KEY_FILTER, CPU_OVERLOADED_FILTER, MEMORY_FILTER)
 _SEARCH = "name=v*"
 _UNITS = SchedulingPolicy(
     filters=("PlacementRuleFilter", "PlacementKeyFilter"), engine_filters=("CPUOverloaded", "Memory")

@@ -19,7 +19,7 @@ from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.make_room import make_room
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.rules.placement_rules.in_force import KINDS
-from ovirt_placement.rules.scheduling.ranking import order
+from ovirt_placement.rules.scheduling import order
 from tests.examples import examples
 from tests.integration.test_why_comes_true import (
     EXAMPLES,

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from ovirt_placement import inventory
 from ovirt_placement.answers.placement import JudgedHost, why
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.scheduling.ranking import order
+from ovirt_placement.rules.scheduling import order
 from ovirt_placement.units import client
 from ovirt_placement.units.client import Undecided, accepted_hosts, ranked_hosts
 from tests import builders as build

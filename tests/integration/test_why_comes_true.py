@@ -19,7 +19,7 @@ from ovirtsdk4 import types
 
 from ovirt_placement.answers.placement import why
 from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
-from ovirt_placement.rules.scheduling.ranking import order
+from ovirt_placement.rules.scheduling import order
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.ha_check_workers import spreading
 from ovirt_placement.model import SchedulingPolicy, Snapshot
+from ovirt_placement.rules.assignment import Budget
 from ovirt_placement.rules.failover.check import CheckQuestion, Spread
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Outcome, Proven
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.solving.problem import Budget
 from ovirt_simulator.generate import Sizes, generate
 from tools.benchmarks import ha_instances, ha_watch
 from tools.benchmarks.tables import of_records

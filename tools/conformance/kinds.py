@@ -8,12 +8,11 @@ from types import MappingProxyType
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.affinity import conflicts, host_filter, host_weight, vm_filter, vm_weight
-from ovirt_placement.rules.affinity.unified_groups import unify
-from ovirt_placement.rules.engine_enforcement import order as engine_order
+from ovirt_placement.rules.affinity.groups import unify
+from ovirt_placement.rules.engine_enforcement import candidates, cycle
 from ovirt_placement.rules.failover import check
-from ovirt_placement.rules.ha import balance, weight
-from ovirt_placement.rules.ha.usage import Measure
-from ovirt_placement.rules.scheduling.ranking import order
+from ovirt_placement.rules.ha import OVER_UTILIZATION, Measure, balance_ha_vms, rank_hosts
+from ovirt_placement.rules.scheduling import order
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
 from tools.conformance import placement_keys
 from tools.conformance.judge import difference_of_sets, difference_of_tiers, tiers_of
@@ -61,11 +60,11 @@ def _ha_balance(vector: Vector) -> str | None:
     """Whether the move chosen is one of those admissible."""
     cluster = vector.request["cluster"]
     up = tuple(host.id for host in vector.snapshot.hosts_of_cluster.get(cluster, ()) if host.up)
-    move = balance.balance(
+    move = balance_ha_vms(
         vector.snapshot,
         cluster,
         tuple(vector.request.get("candidate_hosts", up)),
-        vector.request.get("over_utilization") or balance.OVER_UTILIZATION,
+        vector.request.get("over_utilization") or OVER_UTILIZATION,
         Measure.VMS,
     )
     admissible = vector.right_answer["admissible"]
@@ -149,9 +148,7 @@ def _best_host(vector: Vector) -> Callable[[str], str | None]:
 
 def _enforcer_candidates(vector: Vector) -> str | None:
     """The order as a whole; where the engine leaves it open, who may be first and who is in it."""
-    tiers = engine_order.candidates(
-        vector.snapshot, vector.request["cluster"], _schedulable(vector), _best_host(vector)
-    )
+    tiers = candidates(vector.snapshot, vector.request["cluster"], _schedulable(vector), _best_host(vector))
     if vector.right_answer.get("tiers") is not None:
         return difference_of_tiers(vector, tiers)
     first = tiers[0] if tiers else ()
@@ -162,7 +159,7 @@ def _enforcer_candidates(vector: Vector) -> str | None:
 
 def _enforcer_cycle(vector: Vector) -> str | None:
     """Who is migrated in each cluster: one of those that come first."""
-    chosen = engine_order.cycle(vector.snapshot, _schedulable(vector), _best_host(vector))
+    chosen = cycle(vector.snapshot, _schedulable(vector), _best_host(vector))
     for wanted in vector.right_answer["migrations"]:
         vms = chosen.get(wanted["cluster"], ())
         if bool(vms) is not bool(wanted["count"]) or not set(vms) <= set(wanted["any_of"]):
@@ -176,7 +173,7 @@ JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
         "vm_to_host_filter": _filter(host_filter.filter_hosts),
         "vm_affinity_weight": _weight(vm_weight.rank_hosts),
         "vm_to_host_weight": _weight(host_weight.rank_hosts),
-        "ha_weight": _weight(weight.rank_hosts),
+        "ha_weight": _weight(rank_hosts),
         "ha_balance": _ha_balance,
         "ha_check": _ha_check,
         "rank_selector": _rank_selector,

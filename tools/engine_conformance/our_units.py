@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ovirt_placement.rules.affinity import host_filter, host_weight, vm_filter, vm_weight
+from ovirt_placement.rules.ha import rank_hosts
 from tools.engine_conformance import product
 from tools.engine_conformance.our_switches import (
     EMPTY_HOST_GROUP,
@@ -34,7 +36,7 @@ OURS = (
         "filter",
         "VmAffinityFilterPolicyUnit",
         Copy(
-            product.accepted("affinity.vm_filter"),
+            product.accepted(vm_filter.filter_hosts),
             (UNIFIED_GROUPS, LEFT_BEHIND, CRASH_OF_A_HOST_ASIDE),
             beforehand=(MEMBERS_ELSEWHERE,),
         ),
@@ -44,28 +46,30 @@ OURS = (
         "HostAffinityFilter",
         "filter",
         "VmToHostAffinityFilterPolicyUnit",
-        Copy(product.accepted("affinity.host_filter"), (EMPTY_HOST_GROUP,), beforehand=(MEMBERS_ELSEWHERE,)),
+        Copy(
+            product.accepted(host_filter.filter_hosts), (EMPTY_HOST_GROUP,), beforehand=(MEMBERS_ELSEWHERE,)
+        ),
         same(as_hosts),
     ),
     _ours(
         "SoftAffinityWeight",
         "weight",
         "VmAffinityWeightPolicyUnit",
-        Copy(product.ranks("affinity.vm_weight"), (PENDING_AS_IT_IS,), beforehand=(MEMBERS_ELSEWHERE,)),
+        Copy(product.ranks(vm_weight.rank_hosts), (PENDING_AS_IT_IS,), beforehand=(MEMBERS_ELSEWHERE,)),
         refined,
     ),
     _ours(
         "HostAffinityWeight",
         "weight",
         "VmToHostAffinityWeightPolicyUnit",
-        Copy(product.ranks("affinity.host_weight"), beforehand=(MEMBERS_ELSEWHERE,)),
+        Copy(product.ranks(host_weight.rank_hosts), beforehand=(MEMBERS_ELSEWHERE,)),
         same(as_tiers),
     ),
     _ours(
         "HaReservationWeight",
         "weight",
         "HaReservationWeightPolicyUnit",
-        Copy(product.ranks("ha.weight"), (NOT_ITSELF, PENDING_HA)),
+        Copy(product.ranks(rank_hosts), (NOT_ITSELF, PENDING_HA)),
         same(as_tiers),
     ),
     Unit(

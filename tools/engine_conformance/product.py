@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ovirt_enforcer.policy_simulation.actors import SimulatedCluster, engine_candidates, engine_target
+from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
-from ovirt_placement.rules.affinity.unified_groups import unify
+from ovirt_placement.rules.affinity.groups import unify
 from ovirt_placement.rules.failover import check
-from ovirt_placement.rules.load import even_distribution
-from ovirt_placement.rules.load.even_distribution import LoadLimits
+from ovirt_placement.rules.load import LoadLimits, balance_load, overloaded
 from ovirt_placement.rules.parameters import whole_number
-from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.rank_selector import order_hosts
+from ovirt_placement.rules.verdict import Request, Verdict, Weight
 from tools.engine_conformance.question import Question
-
-_RULES = "ovirt_placement.rules."
 
 
 def request_of(question: Question) -> Request:
@@ -30,30 +28,30 @@ def request_of(question: Question) -> Request:
     )
 
 
-def accepted(module: str) -> Callable[[Question], Any]:
+def accepted(filter_hosts: Callable[[Snapshot, Request], Iterable[Verdict]]) -> Callable[[Question], Any]:
     """The hosts that a filter accepts."""
 
     def answer(question: Question) -> list[str]:
-        verdicts = import_module(_RULES + module).filter_hosts(question.snapshot, request_of(question))
+        verdicts = filter_hosts(question.snapshot, request_of(question))
         return [verdict.host for verdict in verdicts if verdict.accepted]
 
     return answer
 
 
-def scores(module: str) -> Callable[[Question], Any]:
+def scores(score: Callable[[Snapshot, Request], Mapping[str, int]]) -> Callable[[Question], Any]:
     """What a copy of one of the engine's weights says of hosts."""
 
     def answer(question: Question) -> dict[str, int]:
-        return dict(import_module(_RULES + module).scores(question.snapshot, request_of(question)))
+        return dict(score(question.snapshot, request_of(question)))
 
     return answer
 
 
-def ranks(module: str) -> Callable[[Question], Any]:
+def ranks(rank_hosts: Callable[[Snapshot, Request], Iterable[Weight]]) -> Callable[[Question], Any]:
     """The ranks that a weight of ours gives to hosts."""
 
     def answer(question: Question) -> dict[str, int]:
-        weights = import_module(_RULES + module).rank_hosts(question.snapshot, request_of(question))
+        weights = rank_hosts(question.snapshot, request_of(question))
         return {weight.host: weight.rank for weight in weights}
 
     return answer
@@ -61,13 +59,12 @@ def ranks(module: str) -> Callable[[Question], Any]:
 
 def best_by_rank(question: Question) -> str | None:
     """The host that the rank selector chooses."""
-    selector = import_module(_RULES + "rank_selector")
     weights: dict[str | None, dict[str, int]] = {}
     for unit, host, weight in question.request["records"]:
         of_unit = weights.setdefault(unit, {})
         of_unit[host] = of_unit.get(host, 0) + weight
     factors = dict(question.request["units"])
-    return selector.order_hosts(question.request["hosts"], weights, factors)[0].host
+    return order_hosts(question.request["hosts"], weights, factors)[0].host
 
 
 def unified(question: Question) -> list[tuple[str, ...]]:
@@ -109,11 +106,9 @@ def even_distribution_move(question: Question) -> dict[str, Any] | None:
     )
     minutes, told = number("CpuOverCommitDurationMinutes", 2), question.request["told"]
     busy = frozenset(
-        host
-        for host in even_distribution.overloaded(snapshot, hosts, limits)
-        if told[host]["overloaded_minutes"] >= minutes
+        host for host in overloaded(snapshot, hosts, limits) if told[host]["overloaded_minutes"] >= minutes
     )
-    move = even_distribution.balance(snapshot, cluster.id, hosts, limits, busy)
+    move = balance_load(snapshot, cluster.id, hosts, limits, busy)
     return None if move is None else {"vm": move.vm, "hosts": list(move.hosts)}
 
 

@@ -19,23 +19,27 @@ from ovirt_placement.planning.planner import Frozen, make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.catalogue import RULES, filters_in_force
-from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.engine_enforcement.gain import gains
-from ovirt_placement.rules.engine_enforcement.order import tiers
+from ovirt_placement.rules.constraints import Constraint
+from ovirt_placement.rules.engine_enforcement import gains, tiers
 from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
-from ovirt_placement.rules.ha import balance as ha
-from ovirt_placement.rules.ha import balance_policy
-from ovirt_placement.rules.ha.usage import Measure, measure_of
-from ovirt_placement.rules.java.ids import in_order
-from ovirt_placement.rules.load import even_distribution
-from ovirt_placement.rules.load.even_distribution import LoadLimits, limits_of
+from ovirt_placement.rules.ha import (
+    BALANCE,
+    OVER_UTILIZATION,
+    Measure,
+    balance_ha_vms,
+    balance_vms,
+    measure_of,
+    measure_spread,
+)
+from ovirt_placement.rules.java import in_order
+from ovirt_placement.rules.load import LoadLimits, balance_load, limits_of, overloaded
 from ovirt_placement.rules.parameters import decimal_number, whole_number
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import BalanceRequest, Request
 from ovirt_placement.rules.world import World
 
-_OURS = balance_policy.RULE.name
+_OURS = BALANCE.name
 _EVEN = "OptimalForEvenDistribution"
 #: Parameters of the engine's balances: even distribution has the first, saving power both.
 _HIGH, _LOW = "HighUtilization", "LowUtilization"
@@ -302,11 +306,11 @@ def balance(cluster: SimulatedCluster, deadline: Deadline) -> list[SimulatedMigr
         return []
     parameters = cluster.policy.scheduling_properties
     limits = limits_of(parameters) if unit == _OURS else _engine_limits(parameters)
-    busy = even_distribution.overloaded(snapshot, hosts, limits)
+    busy = overloaded(snapshot, hosts, limits)
     if unit == _OURS:
-        move = balance_policy.balance(snapshot, BalanceRequest(hosts, parameters))
+        move = balance_vms(snapshot, BalanceRequest(hosts, parameters))
     else:
-        move = even_distribution.balance(snapshot, cluster.id, hosts, limits, busy)
+        move = balance_load(snapshot, cluster.id, hosts, limits, busy)
     if move is None:
         return []
     vm = snapshot.vm_by_id[move.vm]
@@ -330,12 +334,12 @@ def _engine_limits(parameters: Mapping[str, str]) -> LoadLimits:
 def _crowded(cluster: SimulatedCluster, vm: Vm) -> str | None:
     """Why a host gives a highly available VM away, if that is what it is given away for."""
     parameters = cluster.policy.scheduling_properties
-    over = whole_number(parameters, "ha_balance_over_utilization", ha.OVER_UTILIZATION)
+    over = whole_number(parameters, "ha_balance_over_utilization", OVER_UTILIZATION)
     asked = (cluster.snapshot, cluster.id, cluster.hosts, over, measure_of(parameters))
-    move, host = ha.balance(*asked), vm.host or ""
+    move, host = balance_ha_vms(*asked), vm.host or ""
     if move is None or move.vm != vm.id:
         return None
-    spread, name = ha.spread(*asked), host_name(host, cluster.snapshot)
+    spread, name = measure_spread(*asked), host_name(host, cluster.snapshot)
     now, share, threshold = spread.used[host], spread.share, spread.threshold
     if spread.measure is Measure.VMS:
         return (

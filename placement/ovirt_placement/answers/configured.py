@@ -15,7 +15,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.key_resources import LISTED, gone_keys
 from ovirt_placement.model.names import group_ids, named_group
 from ovirt_placement.model.snapshot import HOST_TAGS
-from ovirt_placement.rules.admission.domains import LISTS, TAGS, listed_hosts, listed_tags
+from ovirt_placement.rules.admission.units import LISTS, TAGS, listed_hosts, listed_tags
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_service.errors import UserError
 

@@ -29,7 +29,7 @@ from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
 from ovirt_placement.rules.affinity.feasibility import Feasibility, judge_groups
 from ovirt_placement.rules.asks import Ask, asks, parts_of
-from ovirt_placement.rules.forms import AtMost
+from ovirt_placement.rules.constraints import AtMost
 
 # -- Hard groups, placement rules and keys that cannot be satisfied together, as data and in a sentence.
 

@@ -15,9 +15,8 @@ from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import Named, NamedGroup, choices, named_group, named_host, named_vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
-from ovirt_placement.rules.sentences import sentence
+from ovirt_placement.rules.verdict import Reason, sentence
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 

@@ -26,10 +26,19 @@ from ovirt_placement.model.names import (
 )
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, check
-from ovirt_placement.rules.failover.outcomes import Loss, Proven, Size, Survival, Tight, Unknown
-from ovirt_placement.rules.failover.protection import Lost, Outside, protected
+from ovirt_placement.rules.failover.outcomes import (
+    Loss,
+    Lost,
+    Outside,
+    Proven,
+    Size,
+    Survival,
+    Tight,
+    Unknown,
+    protected,
+)
 from ovirt_placement.rules.failover.units import Domain, tagged_domains
-from ovirt_placement.rules.sentences import sentence
+from ovirt_placement.rules.verdict import sentence
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 

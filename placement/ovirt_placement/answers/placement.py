@@ -36,12 +36,11 @@ from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.failover.restart_order import restart_order
 from ovirt_placement.rules.listed import LISTED, NO_UNITS, those_in_force
 from ovirt_placement.rules.placement_rules.in_force import is_in_force
+from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER
 from ovirt_placement.rules.placement_rules.members import resolved_rules
-from ovirt_placement.rules.placement_rules.restart_after import KIND
 from ovirt_placement.rules.placement_rules.restart_order import not_waiting, restart_orders
 from ovirt_placement.rules.rule import UnitKind
-from ovirt_placement.rules.scheduling.judging import HostJudgement, judge
-from ovirt_placement.rules.scheduling.ranking import Ranked, order
+from ovirt_placement.rules.scheduling import HostJudgement, Ranked, judge, order
 
 
 # -- When a VM restarts after a failure: by the engine's priority, and by rules that it does not know.
@@ -117,7 +116,7 @@ def priority_classes(snapshot: Snapshot, vms: Iterable[str]) -> tuple[PriorityCl
 def not_waited(snapshot: Snapshot, cluster: str) -> Iterator[NotWaiting]:
     """The rules of a cluster that the engine's priorities do not bring about."""
     for found in resolved_rules(snapshot):
-        asked = found.cluster == cluster and found.rule.kind == KIND.name and is_in_force(found)
+        asked = found.cluster == cluster and found.rule.kind == RESTART_AFTER.name and is_in_force(found)
         if asked and (vms := not_waiting(snapshot, found)):
             yield NotWaiting(named_group(found.rule.id, snapshot), named_vms(vms, snapshot))
 

@@ -17,7 +17,7 @@ from ovirt_placement.model.key_resources import clusters_of
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.catalogue import filters_in_force
-from ovirt_placement.rules.placement_keys import key_filter
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.store.keys import KeyChange
 from ovirt_placement.store.placement_rules import RuleChange
@@ -65,7 +65,7 @@ def changed_keys(state: Snapshot, change: KeyChange, against: Sequence[str] = ()
     """With the keys as they are to be, in every cluster whose policy has their filter."""
     touched = (*change.put, *change.remove)
     concerned = {one.id: one for key in touched for one in clusters_of(key.level, key.resource, state)}
-    clusters = [one.id for one in state.clusters if key_filter.RULE in filters_in_force(one)]
+    clusters = [one.id for one in state.clusters if KEY_FILTER in filters_in_force(one)]
     return Change(with_keys(state, change), clusters, (*against, *without_effect(concerned.values())))
 
 

@@ -29,14 +29,13 @@ from ovirt_placement.model.names import (
 )
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement import SnapshotPlacement
-from ovirt_placement.rules.placement_rules import restart_after
 from ovirt_placement.rules.placement_rules.in_force import (
     constraints_in,
     is_in_force,
     mistakes,
     not_known_yet,
 )
-from ovirt_placement.rules.placement_rules.kind import PlacementConstraint
+from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER, PlacementConstraint
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
 from ovirt_placement.rules.placement_rules.restart_order import not_waiting, why_circular
 from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
@@ -94,7 +93,7 @@ def _offenders(found: Resolved, snapshot: Snapshot) -> tuple[str, ...] | None:
     """VMs that violate a rule; None if it is not in force."""
     if not is_in_force(found):
         return None
-    if found.rule.kind == restart_after.KIND.name:
+    if found.rule.kind == RESTART_AFTER.name:
         return not_waiting(snapshot, found)
     constraint = _constraint(found, snapshot)
     return None if constraint is None else constraint.offenders(SnapshotPlacement(snapshot))
@@ -274,7 +273,7 @@ def _rule_lines(answer: RulesListDocument, *, whole: bool = False) -> Iterator[s
             yield f"  domain {domain.name} ({hosts}): {domain.running} of the VMs"
         yield f"  {state_text(record).replace(chr(10), f'{chr(10)}  ')}"
         if record.offenders:
-            who = "may restart too early" if record.rule.kind == restart_after.KIND.name else "breaking it"
+            who = "may restart too early" if record.rule.kind == RESTART_AFTER.name else "breaking it"
             yield f"  {who}: {listed([each.name for each in record.offenders], whole=whole)}"
 
 

@@ -12,10 +12,10 @@ from ovirt_placement.rules.failover.outcomes import Loss, Survival
 from ovirt_placement.rules.failover.restart_order import RestartOrder, restart_order
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import FailureUnit
-from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
-from ovirt_placement.rules.scheduling.ranking import Ranking, order
-from ovirt_placement.rules.scheduling.ranking import order as order_of_hosts
+from ovirt_placement.rules.scheduling import Ranking, order
+from ovirt_placement.rules.scheduling import order as order_of_hosts
+from ovirt_placement.rules.verdict import Reason
 from ovirt_placement.rules.world import World
 
 

@@ -14,9 +14,9 @@ from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.constraints import Constraint
 from ovirt_placement.rules.placement import SnapshotPlacement
-from ovirt_placement.rules.scheduling.judging import judge
+from ovirt_placement.rules.scheduling import judge
 from ovirt_placement.rules.violations import find_violations
 
 #: What a rule is known by from one state to the other: its half, its groups, whether it is hard; of placement

@@ -9,8 +9,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
 from ovirt_placement.rules.failover.failures import judge_failures
-from ovirt_placement.rules.failover.outcomes import Proven
-from ovirt_placement.rules.failover.protection import find_lost
+from ovirt_placement.rules.failover.outcomes import Proven, find_lost
 from ovirt_placement.rules.failover.starts import Starts
 
 #: This many failing hosts are looked at, where a cluster is not set to survive more.

@@ -19,7 +19,7 @@ from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.statuses import RESTING_STATUSES
 from ovirt_placement.rules.affinity.hard_weight import chained_peers
 from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
-from ovirt_placement.rules.load.even_memory import host_score
+from ovirt_placement.rules.load import memory_score
 from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.rank_selector import order_hosts, points_of
@@ -239,7 +239,7 @@ class Accepted:
         """What the engine's even distribution of memory says, which deducts what is expected on hosts."""
         free = {host: base.host_by_id[host].free_mb - self._promised[host] for host in hosts}
         most, needed = max(free.values()), required_mb(vm)
-        return {host: host_score(mb, most, 0 if host == vm.host else needed) for host, mb in free.items()}
+        return {host: memory_score(mb, most, 0 if host == vm.host else needed) for host, mb in free.items()}
 
     def _expect(self, name: str, vm: Vm | None, host: str | None) -> None:
         """Expect a VM on a host from now on, or nowhere."""

@@ -14,7 +14,7 @@ from ovirt_placement.inventory.protocol import Measured
 from ovirt_placement.model import Cluster, Disk, Host, Network, Nic, PlacementRule, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.placement_rules import MemberSearch, SearchOf
 from ovirt_placement.model.statistics import HostStatistics, VmStatistics
-from ovirt_placement.rules.admission.domains import listed_tags
+from ovirt_placement.rules.admission.units import listed_tags
 from ovirt_placement.rules.catalogue import RULES
 from ovirt_placement.rules.rule import Rule
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from ovirt_placement.planning.cp_sat import cp_model
-from ovirt_placement.rules.forms import Allowed, AtLeast, AtMost, Even, Form, OfAll, OnePlace, Sum
+from ovirt_placement.rules.constraints import Allowed, AtLeast, AtMost, Even, Form, OfAll, OnePlace, Sum
 
 #: A term of a sum: a variable, something made of variables, or a number.
 Term = cp_model.LinearExpr | int

@@ -13,7 +13,7 @@ from ovirt_placement.planning.ordering.detours import direct_moves
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.problem.score import Value, score, value, value_of
-from ovirt_placement.rules.forms import AtMost
+from ovirt_placement.rules.constraints import AtMost
 
 
 class Walk:

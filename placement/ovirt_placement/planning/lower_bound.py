@@ -9,7 +9,7 @@ from ovirt_placement.planning.problem.counts import count
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import Score, Value
-from ovirt_placement.rules.forms import AtLeast, Even
+from ovirt_placement.rules.constraints import AtLeast, Even
 
 
 def bound(problem: Problem) -> Score:

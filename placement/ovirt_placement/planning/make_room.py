@@ -17,13 +17,12 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.verification import certify
+from ovirt_placement.rules.assignment import Budget
 from ovirt_placement.rules.catalogue import constraints
-from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.constraints import AtMost, Constraint, Same
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.forms import AtMost, Same
 from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.reasons import NOT_KNOWN_YET, Reason
-from ovirt_placement.rules.solving.problem import Budget
+from ovirt_placement.rules.verdict import NOT_KNOWN_YET, Reason
 
 
 class StartOptions:

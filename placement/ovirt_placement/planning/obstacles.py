@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.verdict import Reason
 
 
 class ObstacleKind(StrEnum):

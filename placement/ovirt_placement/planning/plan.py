@@ -9,7 +9,7 @@ from functools import cached_property
 import msgspec
 
 from ovirt_placement.planning.obstacles import Obstacle
-from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.verdict import Reason
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True):

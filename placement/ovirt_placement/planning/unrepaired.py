@@ -19,7 +19,7 @@ from ovirt_placement.rules.listed import ENGINES_OWN
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.mobility import why_immovable
 from ovirt_placement.rules.placement import SnapshotPlacement
-from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.verdict import Reason, ReasonKind
 
 NOT_UP: Final = ReasonKind("host_not_up", "the host is {status}", veto=True)
 

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.blocks import Binding, bindings
-from ovirt_placement.rules.forms import Allowed, AtMost, Form, Same
-from ovirt_placement.rules.placement_keys import key_filter
+from ovirt_placement.rules.constraints import Allowed, AtMost, Form, Same
 from ovirt_placement.rules.placement_keys.host_table import host_table
 from ovirt_placement.rules.placement_keys.judgement import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.keys import is_special
@@ -21,7 +20,8 @@ from ovirt_placement.rules.placement_keys.placing import compiled_keys, storage_
 from ovirt_placement.rules.placement_keys.presence import host_places
 from ovirt_placement.rules.placement_keys.score import score
 from ovirt_placement.rules.placement_keys.settings import KeySettings, settings_of
-from ovirt_placement.rules.placement_rules.rule_filter import hard_constraints
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER
+from ovirt_placement.rules.placement_rules.units import hard_constraints
 
 
 def enduring_hosts(snapshot: Snapshot, vm: str, settings: KeySettings) -> frozenset[str] | None:
@@ -76,7 +76,7 @@ def _of_group(one: Binding) -> Ask:
 
 def _of_keys(snapshot: Snapshot, cluster: str, vms: Collection[str]) -> Iterator[Ask]:
     known = snapshot.cluster_by_id[cluster]
-    if not key_filter.RULE.enabled_in(known):
+    if not KEY_FILTER.enabled_in(known):
         return
     settings = settings_of(known.scheduling_properties)
     hosts = frozenset(host.id for host in snapshot.hosts_of_cluster.get(cluster, ()))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.rules.admission import units as admission
-from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.constraints import Constraint
 from ovirt_placement.rules.listed import ENGINES_OWN, LISTED, NO_UNITS, those_in_force
 from ovirt_placement.rules.rule import Rule, UnitKind
 

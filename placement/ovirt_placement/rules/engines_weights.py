@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.built_in import ha_weight, preferred_hosts, vm_affinity_weight, vm_to_hosts_weight
-from ovirt_placement.rules.built_in.sums import summed
-from ovirt_placement.rules.load import even_cpu, even_memory
+from ovirt_placement.rules.built_in.affinity import score_by_host_groups, score_by_vm_groups
+from ovirt_placement.rules.built_in.weights import score_by_ha_vms, score_by_preference, summed
+from ovirt_placement.rules.load import score_by_cpu, score_by_memory
 from ovirt_placement.rules.verdict import Request
 
 
@@ -46,37 +46,37 @@ ENGINES_WEIGHTS = (
         name="even_cpu_weight",
         unit="7db4ab05-81ab-42e8-868a-aee2df483edb",
         factor=2,
-        scores=even_cpu.scores,
+        scores=score_by_cpu,
     ),
     EnginesWeight(
         name="even_memory_weight",
         unit="4134247a-9c58-4b9a-8593-530bb9e37c59",
         factor=1,
-        scores=even_memory.scores,
+        scores=score_by_memory,
     ),
     EnginesWeight(
         name="preferred_hosts_weight",
         unit="591cdb81-ba67-45b4-9642-e28f61a97d57",
         factor=99,
-        scores=preferred_hosts.scores,
+        scores=score_by_preference,
     ),
     EnginesWeight(
         name="ha_weight",
         unit="7f262d70-6cac-11e3-981f-0800200c9a66",
         factor=1,
-        scores=ha_weight.scores,
+        scores=score_by_ha_vms,
     ),
     EnginesWeight(
         name="vm_affinity_weight",
         unit="84e6ddee-ab0d-42dd-82f0-c297779db567",
         factor=1,
-        scores=vm_affinity_weight.scores,
+        scores=score_by_vm_groups,
     ),
     EnginesWeight(
         name="vm_to_host_weight",
         unit="427aed70-dae3-48ba-8fe9-a902a9d563c8",
         factor=20,
-        scores=vm_to_hosts_weight.scores,
+        scores=score_by_host_groups,
     ),
     # HostedEngineHAClusterWeightPolicyUnit: the scores of hosts, for the engine's own VM alone.
     EnginesWeight(name="HA", unit="98e92667-6161-41fb-b3fa-34f820ccbc4b", factor=1, scores=_alike),

@@ -6,46 +6,46 @@ from collections.abc import Collection, Iterable
 
 from ovirt_placement.model import Cluster
 from ovirt_placement.rules.affinity import hard_weight, host_filter, host_weight, vm_filter, vm_weight
-from ovirt_placement.rules.built_in import (
-    cpu,
-    cpu_overloaded,
-    memory,
-    pinning,
-    status,
-    vm_affinity_groups,
-    vm_to_hosts_affinity_groups,
+from ovirt_placement.rules.built_in.affinity import HOST_GROUPS, VM_GROUPS
+from ovirt_placement.rules.built_in.filters import (
+    CPU_FILTER,
+    CPU_LEVEL_FILTER,
+    CPU_OVERLOADED_FILTER,
+    CPU_PINNING_FILTER,
+    MEMORY_FILTER,
+    PIN_TO_HOST_FILTER,
+    STATUS_FILTER,
 )
-from ovirt_placement.rules.ha import balance_policy as ha_balance
-from ovirt_placement.rules.ha import weight as ha_weight
-from ovirt_placement.rules.placement_keys import key_filter, key_weight
-from ovirt_placement.rules.placement_rules import rule_filter, rule_weight
+from ovirt_placement.rules.ha import BALANCE, HA_WEIGHT
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT
+from ovirt_placement.rules.placement_rules.units import RULE_FILTER, RULE_WEIGHT
 from ovirt_placement.rules.rule import Rule, UnitKind
 
 #: In the order in which they are asked and listed.
 LISTED: tuple[Rule, ...] = (
-    status.RULE,
-    memory.RULE,
-    cpu.RULE,
-    cpu.PINNING_RULE,
-    cpu_overloaded.RULE,
-    pinning.RULE,
-    pinning.LEVEL_RULE,
+    STATUS_FILTER,
+    MEMORY_FILTER,
+    CPU_FILTER,
+    CPU_PINNING_FILTER,
+    CPU_OVERLOADED_FILTER,
+    PIN_TO_HOST_FILTER,
+    CPU_LEVEL_FILTER,
     vm_filter.RULE,
     host_filter.RULE,
-    rule_filter.RULE,
-    key_filter.RULE,
+    RULE_FILTER,
+    KEY_FILTER,
     hard_weight.RULE,
     vm_weight.RULE,
     host_weight.RULE,
-    rule_weight.RULE,
-    ha_weight.RULE,
-    key_weight.RULE,
-    ha_balance.RULE,
+    RULE_WEIGHT,
+    HA_WEIGHT,
+    KEY_WEIGHT,
+    BALANCE,
 )
 
 #: The engine's own affinity filters, where they differ from ours. They are taken to stand in every policy, as
 #: docs/setup.md makes it: the cluster's state does not show it.
-ENGINES_OWN: tuple[Rule, ...] = (vm_affinity_groups.RULE, vm_to_hosts_affinity_groups.RULE)
+ENGINES_OWN: tuple[Rule, ...] = (VM_GROUPS, HOST_GROUPS)
 
 NO_UNITS: frozenset[str] = frozenset()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.verdict import Reason, ReasonKind
 
 HOSTED_ENGINE: Final = ReasonKind("hosted_engine", "it is the hosted engine", veto=True)
 NOT_MIGRATABLE: Final = ReasonKind(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import add
 
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.java.ids import KeyOrder, put_all, spread_hash
+from ovirt_placement.rules.java import KeyOrder, put_all, spread_hash
 
 
 class Scored(Record, frozen=True):

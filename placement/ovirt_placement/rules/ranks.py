@@ -13,8 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.reasons import Reason, ReasonKind
-from ovirt_placement.rules.verdict import Weight
+from ovirt_placement.rules.verdict import Reason, ReasonKind, Weight
 
 #: A dedicated failover host: no weight prefers it.
 FAILOVER_HOST = ReasonKind("failover_host", "kept free for a failover")

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
-from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.verdict import BalanceMove, BalanceRequest, Request, Verdict, Weight
+from ovirt_placement.rules.constraints import Constraint
+from ovirt_placement.rules.verdict import BalanceMove, BalanceRequest, Reason, Request, Verdict, Weight
 
 Filter = Callable[[Snapshot, Request], tuple[Verdict, ...]]
 Ranking = Callable[[Snapshot, Request], tuple[Weight, ...]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.constraints import Constraint
 from ovirt_placement.rules.placement import Placement, SnapshotPlacement
 
 

@@ -22,12 +22,10 @@ from ovirt_placement.inventory.protocol import Decide, Decided
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import UNITS
-from ovirt_placement.rules.load.even_distribution import limits_of, overloaded
-from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.load import limits_of, overloaded
 from ovirt_placement.rules.rule import Rule
-from ovirt_placement.rules.scheduling.judging import gives_way
-from ovirt_placement.rules.sentences import sentence
-from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
+from ovirt_placement.rules.scheduling import gives_way
+from ovirt_placement.rules.verdict import BalanceRequest, Reason, Request, Verdict, sentence
 from ovirt_placement.units.reporting import Report, Reporting, recorded
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Few

@@ -11,7 +11,7 @@ from ovirt_enforcer.policy_simulation.simulation import simulate
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import SchedulingPolicy
-from ovirt_placement.rules.engine_enforcement.gain import gains
+from ovirt_placement.rules.engine_enforcement import gains
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, cluster, group, host, snapshot, vm

@@ -17,9 +17,8 @@ from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import Request, Verdict
+from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.schema import intents
 from ovirt_simulator.core.engine import Engine

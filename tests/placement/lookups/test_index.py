@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ovirt_placement.lookups.index import prepare, share
-from ovirt_placement.rules.affinity.membership import groups_of, members
-from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
+from ovirt_placement.rules.affinity.groups import groups_of, hard_positive_group_of, members
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.host_table import host_table
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings

@@ -13,7 +13,7 @@ from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.inventory.sections import Decoded, Encoder, decode
 from ovirt_placement.lookups.index import prepare, share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
-from ovirt_placement.rules.affinity.membership import groups_of, members
+from ovirt_placement.rules.affinity.groups import groups_of, members
 from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
 from tests.examples import examples
 from tests.integration.worlds import whole_policies, worlds

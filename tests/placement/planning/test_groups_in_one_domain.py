@@ -7,7 +7,7 @@ import pytest
 from ovirt_placement.model import RuleDomain
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.rules.placement_rules.rule_filter import filter_hosts
+from ovirt_placement.rules.placement_rules.units import filter_hosts
 from ovirt_placement.rules.verdict import Request
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, rule, snapshot, vm
 

@@ -20,8 +20,7 @@ from ovirt_placement.planning.planner import solve
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal
 from ovirt_placement.planning.problem.problem import HARD, Goal, Move, Problem
-from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.forms import AtMost
+from ovirt_placement.rules.constraints import AtMost, Constraint
 from ovirt_placement.rules.placement import Placement as Places
 from tests.builders import CLUSTER, host, snapshot, vm
 

@@ -9,10 +9,9 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity import host_filter, vm_filter
-from ovirt_placement.rules.affinity.apart import Apart
+from ovirt_placement.rules.affinity.constraints import Apart, Together
 from ovirt_placement.rules.affinity.host_groups import OffHosts, OnHosts
-from ovirt_placement.rules.affinity.together import Together
-from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.constraints import Constraint
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.verdict import Request
 from tests.builders import CLUSTER

@@ -9,21 +9,15 @@ import pytest
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
-from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
-from ovirt_placement.rules.built_in import (
-    cpu,
-    cpu_overloaded,
-    memory,
-    preferred_hosts,
-    vm_affinity_groups,
-    vm_to_hosts_weight,
-)
+from ovirt_placement.rules.affinity.groups import hard_positive_group_of
+from ovirt_placement.rules.built_in.affinity import filter_by_vm_groups, score_by_host_groups
+from ovirt_placement.rules.built_in.filters import filter_by_cpu_load, filter_by_cpus, filter_by_memory
+from ovirt_placement.rules.built_in.weights import score_by_preference
 from ovirt_placement.rules.catalogue import constraints
-from ovirt_placement.rules.engine_enforcement.order import tiers as tiers_of_engine
+from ovirt_placement.rules.engine_enforcement import tiers as tiers_of_engine
 from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.failover.check import by_engine
-from ovirt_placement.rules.load import even_cpu, even_memory
-from ovirt_placement.rules.load.even_distribution import LoadLimits, balance, proposals
+from ovirt_placement.rules.load import LoadLimits, balance_load, proposals, score_by_cpu, score_by_memory
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.rule import Filter
 from ovirt_placement.rules.verdict import BalanceMove, Request
@@ -32,21 +26,21 @@ from tests.placement.rules.engine_cases import EngineCase, names, tiers
 Scores = Callable[[Snapshot, Request], dict[str, int]]
 
 FILTERS: dict[str, Filter] = {
-    "cpu-larger-vm-runs-there": cpu.filter_hosts,
-    "cpu-overloaded": cpu_overloaded.filter_hosts,
-    "foreign-positive-peer": vm_affinity_groups.filter_hosts,
-    "memory-overhead": memory.filter_hosts,
-    "memory-paused": memory.filter_hosts,
+    "cpu-larger-vm-runs-there": filter_by_cpus,
+    "cpu-overloaded": filter_by_cpu_load,
+    "foreign-positive-peer": filter_by_vm_groups,
+    "memory-overhead": filter_by_memory,
+    "memory-paused": filter_by_memory,
 }
 WEIGHTS: dict[str, Scores] = {
-    "even-cpu-no-statistics": even_cpu.scores,
-    "even-cpu-threads": even_cpu.scores,
-    "even-cpu-unknown-use": even_cpu.scores,
-    "even-memory-own": even_memory.scores,
-    "even-memory-steps": even_memory.scores,
-    "host-groups-of-two-vms": vm_to_hosts_weight.scores,
-    "preferred-of-running-vm": preferred_hosts.scores,
-    "priority-of-eight-decimals": vm_to_hosts_weight.scores,
+    "even-cpu-no-statistics": score_by_cpu,
+    "even-cpu-threads": score_by_cpu,
+    "even-cpu-unknown-use": score_by_cpu,
+    "even-memory-own": score_by_memory,
+    "even-memory-steps": score_by_memory,
+    "host-groups-of-two-vms": score_by_host_groups,
+    "preferred-of-running-vm": score_by_preference,
+    "priority-of-eight-decimals": score_by_host_groups,
 }
 BALANCES = {"even-order-of-sources", "even-threads", "even-whole-percent"}
 ENFORCEMENT = {"enforcement-ids-are-signed", "enforcement-unified-set"}
@@ -88,7 +82,7 @@ def test_balances(name: str) -> None:
         for one in case.answer
     ]
     assert list(found) == expected
-    moved = balance(state, case.asked["cluster"], hosts, limits, frozenset(hosts))
+    moved = balance_load(state, case.asked["cluster"], hosts, limits, frozenset(hosts))
     assert moved == (expected[0] if expected else None)
 
 

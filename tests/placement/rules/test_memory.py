@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.answers.status.health import judge
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.rules.built_in.memory import MEMORY_AND_SWAP_IN_USE, MEMORY_HANDED_OUT, filter_hosts
+from ovirt_placement.rules.built_in.filters import MEMORY_AND_SWAP_IN_USE, MEMORY_HANDED_OUT, filter_by_memory
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.rules.memory import (
     believed,
@@ -139,7 +139,7 @@ def accepts(state: Snapshot, asked: str, place: Host) -> bool:
 
 @given(worlds(), st.sampled_from(["a", "ab"]))
 def test_the_filter_is_the_definition(state: Snapshot, asked: str) -> None:
-    verdicts = filter_hosts(state, Request(tuple(asked), ("h1", "h2")))
+    verdicts = filter_by_memory(state, Request(tuple(asked), ("h1", "h2")))
     assert [verdict.accepted for verdict in verdicts] == [
         accepts(state, asked, place) for place in state.hosts
     ]
@@ -173,7 +173,7 @@ def test_hosts_with_exactly_enough_take_vms_and_those_with_a_mib_less_do_not(
             for name, short_mb, place in bordering(
                 state, asked, replace(bare, free_huge_pages=pages), swap_mb
             ):
-                (verdict,) = filter_hosts(with_host(state, place), Request(tuple(asked), (place.id,)))
+                (verdict,) = filter_by_memory(with_host(state, place), Request(tuple(asked), (place.id,)))
                 assert verdict.accepted is accepts(state, asked, place), (name, short_mb)
                 assert name == "physical" or verdict.accepted is not bool(short_mb), (name, short_mb)
 
@@ -248,7 +248,7 @@ def test_which_memory_a_host_lacks_is_reported() -> None:
     asked = Request(("a",), ("h1",))
 
     def reason(place: Host) -> object:
-        (verdict,) = filter_hosts(snapshot(place, vm("a", needs_mb=1024)), asked)
+        (verdict,) = filter_by_memory(snapshot(place, vm("a", needs_mb=1024)), asked)
         return [(one.kind, one.number) for one in verdict.reasons]
 
     assert reason(host("h1", free_mb=1023, memory_free_mb=2000, **fields)) == [(MEMORY_HANDED_OUT, 1023)]

@@ -12,7 +12,12 @@ from msgspec.structs import replace
 from ovirt_placement.engine.parsing import hosts as hosts_parsing
 from ovirt_placement.engine.parsing import vms as vms_parsing
 from ovirt_placement.model import Host, Pending, Snapshot, Vm
-from ovirt_placement.rules.built_in import cpu, pinning
+from ovirt_placement.rules.built_in.filters import (
+    FLAGS_NOT_READ,
+    filter_by_cpus,
+    filter_by_pinning,
+    note_flags,
+)
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.rules.verdict import Request
 from tests.builders import CLUSTER, cluster, host, snapshot, vm
@@ -149,9 +154,9 @@ def test_the_filter_says_what_the_engine_says(
         last = replace(running[-1], host=None, status="down")
         vms = (*state.vms[: len(running) - 1], last, asked)
         state = replace(state, vms=vms, pending=(Pending(vm=last.id, host="h"),))
-    (verdict,) = cpu.filter_hosts(state, Request(vms=("w",), candidate_hosts=("h",)))
+    (verdict,) = filter_by_cpus(state, Request(vms=("w",), candidate_hosts=("h",)))
     assert verdict.accepted is accepts(state, asked, on)
-    (pinned,) = cpu.filter_by_pinning(state, Request(vms=("w",), candidate_hosts=("h",)))
+    (pinned,) = filter_by_pinning(state, Request(vms=("w",), candidate_hosts=("h",)))
     if exclusive(asked):
         assert pinned.accepted or not verdict.accepted
 
@@ -161,7 +166,7 @@ def test_what_is_given_on_an_empty_host_can_be_laid_out(on: Host, asked: Vm) -> 
     """By every way of laying virtual sockets onto sockets: none of them does where the host is refused."""
     if not exclusive(asked) or asked.threads_per_core > 1:
         return
-    (verdict,) = cpu.filter_by_pinning(snapshot(on, asked), Request(vms=("w",), candidate_hosts=("h",)))
+    (verdict,) = filter_by_pinning(snapshot(on, asked), Request(vms=("w",), candidate_hosts=("h",)))
     cores, threads = on.cores // on.sockets, (on.threads or on.cores) // on.cores
     room = cores if asked.cpu_pinning == "isolate_threads" else cores * threads
     needed = asked.vcpus // asked.cpu_sockets
@@ -189,7 +194,7 @@ CASE = snapshot(
 @pytest.mark.parametrize(("policy", "accepted"), [("none", True), ("dedicated", False), ("siblings", False)])
 def test_a_restart_needs_cpus_that_are_nobodys_own(policy: str, accepted: bool) -> None:
     state = replace(CASE, vms=(replace(CASE.vms[0], cpu_pinning=policy), CASE.vms[1]))
-    (verdict,) = cpu.filter_hosts(state, Request(vms=("x",), candidate_hosts=("h1",)))
+    (verdict,) = filter_by_cpus(state, Request(vms=("x",), candidate_hosts=("h1",)))
     assert verdict.accepted is accepted
     assert check(state, CLUSTER).safe is accepted
 
@@ -197,7 +202,7 @@ def test_a_restart_needs_cpus_that_are_nobodys_own(policy: str, accepted: bool) 
 def test_a_vm_that_takes_a_whole_host_comes_to_none_with_cpus_given_away() -> None:
     whole = vm("r", cpu_pinning="resize_and_pin_numa")
     request = Request(vms=("r",), candidate_hosts=("h1", "h2"))
-    found = cpu.filter_by_pinning(replace(CASE, vms=(*CASE.vms, whole)), request)
+    found = filter_by_pinning(replace(CASE, vms=(*CASE.vms, whole)), request)
     assert [one.accepted for one in found] == [False, True]
 
 
@@ -220,6 +225,6 @@ def test_policy_topology_and_passthrough_are_read() -> None:
 
 def test_of_a_vm_with_its_hosts_cpu_the_flags_are_said_not_to_be_read() -> None:
     runs = replace(CASE, vms=(replace(CASE.vms[1], host_passthrough=True),))
-    found = pinning.note_flags(runs, Request(vms=("x",), candidate_hosts=("h1", "h2")))
+    found = note_flags(runs, Request(vms=("x",), candidate_hosts=("h1", "h2")))
     assert [one.accepted for one in found] == [True, True]
-    assert [[reason.kind for reason in one.reasons] for one in found] == [[pinning.FLAGS_NOT_READ], []]
+    assert [[reason.kind for reason in one.reasons] for one in found] == [[FLAGS_NOT_READ], []]

@@ -26,7 +26,7 @@ from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.inventory.protocol import NoAnswer, NoService, NotAllowed
 from ovirt_placement.inventory.publication import Moments, age, now
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.admission.domains import listed_tags
+from ovirt_placement.rules.admission.units import listed_tags
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
-from ovirt_placement.rules.affinity.membership import members
+from ovirt_placement.rules.affinity.groups import members
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN
 from ovirt_placement.rules.placement_keys.mistakes import find_mistakes

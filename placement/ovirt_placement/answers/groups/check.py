@@ -16,7 +16,7 @@ from ovirt_placement.forecast.changes import with_group, without_group
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_clashes, merged
-from ovirt_placement.rules.affinity.membership import members
+from ovirt_placement.rules.affinity.groups import members
 
 
 # -- Judges an affinity group before the engine does: what it would refuse, and what it would let through.

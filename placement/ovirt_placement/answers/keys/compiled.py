@@ -33,8 +33,7 @@ from ovirt_placement.model.names import Named
 from ovirt_placement.model.placement_keys import strength
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Source, contention_of_host
-from ovirt_placement.rules.placement_keys.compile import CompiledKey
-from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource, keys_of, resources
+from ovirt_placement.rules.placement_keys.hierarchy import CompiledKey, keys_by_resource, keys_of, resources
 from ovirt_placement.rules.placement_keys.host_keys import Values
 from ovirt_placement.rules.placement_keys.host_table import keys_of_host as host_table_keys
 from ovirt_placement.rules.placement_keys.placing import compiled_keys

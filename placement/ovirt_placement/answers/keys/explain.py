@@ -26,14 +26,14 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import Named, host_name, named_cluster, named_host, named_hosts
-from ovirt_placement.rules.placement_keys import key_filter
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure
 from ovirt_placement.rules.placement_keys.placing import decide_vm
 from ovirt_placement.rules.placement_keys.settings import settings_of
-from ovirt_placement.rules.scheduling.judging import judge
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER
+from ovirt_placement.rules.scheduling import judge
 
-_KEY_FILTER = key_filter.RULE.name
+_KEY_FILTER = KEY_FILTER.name
 
 
 _SHORTAGES = {

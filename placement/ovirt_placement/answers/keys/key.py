@@ -15,22 +15,21 @@ from ovirt_placement.model.key_resources import resource_name
 from ovirt_placement.model.names import Named, host_name, vm_name
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_keys import key_filter, key_weight
 from ovirt_placement.rules.placement_keys.capacity import Shortage
-from ovirt_placement.rules.placement_keys.compile import MistakenKey
-from ovirt_placement.rules.placement_keys.hierarchy import NAME
+from ovirt_placement.rules.placement_keys.hierarchy import NAME, MistakenKey
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.placement_keys.keys import Code, KeyKind, key_kind
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Mistake
 from ovirt_placement.rules.placement_keys.score import Score
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT
 
 # -- Says what placement keys are and what is wrong with them, with names in place of ids.
 
 
 #: What keys do not do without one of our units.
 _WITHOUT = {
-    key_filter.RULE.name: "no host is refused by placement keys",
-    key_weight.RULE.name: "hosts are not ranked by placement keys",
+    KEY_FILTER.name: "no host is refused by placement keys",
+    KEY_WEIGHT.name: "hosts are not ranked by placement keys",
 }
 #: From here on a whole number is written with its first digits.
 _MANY = 10**15
@@ -81,7 +80,7 @@ def without_effect(clusters: Iterable[Cluster]) -> Iterator[str]:
     """What comes of keys in clusters whose policies are known to lack units of ours, in a sentence each."""
     for cluster in clusters:
         policy = cluster.scheduling_policy
-        lacking = [rule.name for rule in (key_filter.RULE, key_weight.RULE) if not rule.enabled_in(cluster)]
+        lacking = [rule.name for rule in (KEY_FILTER, KEY_WEIGHT) if not rule.enabled_in(cluster)]
         if policy is not None and lacking:
             what = "no effect" if len(lacking) > 1 else _WITHOUT[lacking[0]]
             yield (
@@ -159,7 +158,7 @@ def key_fields(key: PlacementKey, snapshot: Snapshot) -> dict[str, Any]:
 
 
 #: The units of placement keys, which count where a policy enables them, or where that is asked for.
-KEY_UNITS = frozenset({key_filter.RULE.name, key_weight.RULE.name})
+KEY_UNITS = frozenset({KEY_FILTER.name, KEY_WEIGHT.name})
 
 SCORE_HEADERS = ("system keys", "score", "round", "customer keys", "score")
 

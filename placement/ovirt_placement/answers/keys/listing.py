@@ -30,7 +30,7 @@ from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import LISTED, clusters_of, find_place, gone_keys
 from ovirt_placement.model.names import Named, named_host, named_vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_keys.compile import MistakenKey
+from ovirt_placement.rules.placement_keys.hierarchy import MistakenKey
 from ovirt_placement.rules.placement_keys.mistakes import (
     MissingNodeKeys,
     Mistake,

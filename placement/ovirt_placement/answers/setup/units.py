@@ -8,13 +8,13 @@ from typing import Protocol
 
 from ovirt_placement.rules.admission import units as admission
 from ovirt_placement.rules.catalogue import UNITS
-from ovirt_placement.rules.placement_keys import key_filter, key_weight
+from ovirt_placement.rules.placement_keys import units as placement_keys
 from ovirt_placement.rules.rule import Rule, UnitKind
 
 #: Our balance; a policy has only one. It also does for the engine's that are its twins.
 (BALANCE,) = (rule for rule in UNITS.values() if rule.kind is UnitKind.BALANCE)
 #: For who places by keys.
-KEY_FILTER, KEY_WEIGHT = key_filter.RULE.name, key_weight.RULE.name
+KEY_FILTER, KEY_WEIGHT = placement_keys.KEY_FILTER.name, placement_keys.KEY_WEIGHT.name
 
 
 class Admission(StrEnum):

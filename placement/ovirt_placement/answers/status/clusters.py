@@ -14,7 +14,7 @@ from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.check import HaCheck, check, judge_lost
-from ovirt_placement.rules.failover.protection import is_lost
+from ovirt_placement.rules.failover.outcomes import is_lost
 from ovirt_placement.rules.violations import Violation, find_violations
 
 CLUSTER_HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "groups", "violated rules", "HA")

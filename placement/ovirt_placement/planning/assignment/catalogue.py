@@ -15,7 +15,7 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.lower_bound import bound
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.rules.engine_enforcement.order import buckets
+from ovirt_placement.rules.engine_enforcement import buckets
 from ovirt_service.errors import UserError
 
 #: Seeds that are drawn are below this: easy to type.

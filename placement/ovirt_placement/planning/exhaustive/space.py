@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.rules.forms import AtMost
+from ovirt_placement.rules.constraints import AtMost
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

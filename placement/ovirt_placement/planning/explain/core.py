@@ -9,7 +9,7 @@ from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.explain.elements import Element, ElementKind, concerned, elements
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.rules.forms import OfAll
+from ovirt_placement.rules.constraints import OfAll
 
 #: VMs that are looked at together with those of the goal.
 _MOST_VMS = 60

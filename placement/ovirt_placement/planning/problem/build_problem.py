@@ -13,11 +13,10 @@ from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.legality import ProblemTargets, filters_of
 from ovirt_placement.planning.problem.problem import HARD, Goal, Problem
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.constraints import AtMost, Constraint, Same
 from ovirt_placement.rules.cpus import cores_of
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.units import Domain
-from ovirt_placement.rules.forms import AtMost, Same
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.mobility import why_immovable
 from ovirt_placement.rules.placement import SnapshotPlacement

@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from ovirt_placement.rules.forms import Allowed, AtLeast, AtMost, Even, Form, OnePlace, Same, Sum
+from ovirt_placement.rules.constraints import Allowed, AtLeast, AtMost, Even, Form, OnePlace, Same, Sum
 
 
 class Count(Protocol):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ovirt_placement.planning.problem.counts import Count, Crowd, InSum
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.rules.forms import OnePlace
+from ovirt_placement.rules.constraints import OnePlace
 
 
 class ProblemPlacement:

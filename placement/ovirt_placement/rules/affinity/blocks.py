@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.affinity.groups import UnifiedGroup, members
 from ovirt_placement.rules.affinity.host_groups import configured, legacy_groups, listed_hosts
-from ovirt_placement.rules.affinity.membership import members
-from ovirt_placement.rules.affinity.unified_groups import UnifiedGroup
-from ovirt_placement.rules.solving.problem import Block, Resources
+from ovirt_placement.rules.assignment import Block, Resources
 
 
 class Binding(Record, frozen=True):

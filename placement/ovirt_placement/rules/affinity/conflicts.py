@@ -13,9 +13,8 @@ from itertools import combinations_with_replacement
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.membership import hosts, members
-from ovirt_placement.rules.affinity.unified_groups import UnifiedGroup, unify
-from ovirt_placement.rules.solving.matching import can_all_differ
+from ovirt_placement.rules.affinity.groups import UnifiedGroup, hosts, members, unify
+from ovirt_placement.rules.assignment import can_all_differ
 
 
 class ConflictType(StrEnum):

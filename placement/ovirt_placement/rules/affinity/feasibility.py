@@ -14,15 +14,15 @@ from collections.abc import Set as AbstractSet
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.blocks import Binding, bindings, block_of, by_vm, gather
-from ovirt_placement.rules.affinity.unified_groups import unify
-from ovirt_placement.rules.solving.matching import can_all_differ
-from ovirt_placement.rules.solving.problem import (
+from ovirt_placement.rules.affinity.groups import unify
+from ovirt_placement.rules.assignment import (
     NOTHING,
     Block,
     Budget,
     BudgetSpentError,
     Hosts,
     Resources,
+    can_all_differ,
     homes_of,
 )
 

@@ -10,14 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity.membership import groups_of, members
-from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
+from ovirt_placement.rules.affinity.groups import groups_of, hard_positive_group_of, members
 from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.memory import promised_mb
 from ovirt_placement.rules.ranks import ranked
-from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import Request, Weight
+from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Weight
 
 CHAIN_HERE = ReasonKind("chain_here", "VMs of its hard affinity groups that are here or expected: {number:g}")
 CHAIN_BEGINS = ReasonKind(

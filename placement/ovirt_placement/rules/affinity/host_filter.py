@@ -12,9 +12,8 @@ from ovirt_placement.rules.affinity.host_groups import (
     listed_hosts,
     on_and_off_hosts,
 )
-from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import Request, Verdict
+from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
 
 HOST_NOT_LISTED = ReasonKind("host_not_listed", "VM {vm} may only run on the hosts of {group}", veto=True)
 HOST_FORBIDDEN = ReasonKind("host_forbidden", "VM {vm} must not run on the hosts of {group}", veto=True)

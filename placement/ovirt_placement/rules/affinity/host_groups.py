@@ -8,9 +8,8 @@ from typing import ClassVar
 
 from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Snapshot
-from ovirt_placement.rules.affinity.membership import hosts, members
-from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.forms import Allowed
+from ovirt_placement.rules.affinity.groups import hosts, members
+from ovirt_placement.rules.constraints import Allowed, Constraint
 from ovirt_placement.rules.placement import Placement
 
 #: The first compatibility version whose clusters ignore the implicit flag of labels.

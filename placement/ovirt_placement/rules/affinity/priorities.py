@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import floor
 
-from ovirt_placement.rules.reasons import ReasonKind
+from ovirt_placement.rules.verdict import ReasonKind
 
 GROUP_VIOLATED_HERE = ReasonKind("group_violated_here", "violates {group} of priority {number:g}")
 #: A negative group, with the first of its members there.

@@ -1,21 +1,88 @@
-"""The hard VM-to-VM rule: VMs that must run together, VMs that must not (docs/rules.md)."""
+"""The hard VM-to-VM rule: VMs that must run together, VMs that must not (docs/rules.md).
+
+Lets the engine move a positive group as a whole, though it asks for one VM at a time.
+It never offers the source among the hosts. Held to its peers there, no VM of such a group could ever
+leave its host, and none could be put into maintenance. The engine's own filter has judged the group already.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity import missing_units
-from ovirt_placement.rules.affinity.apart import Apart, apart
-from ovirt_placement.rules.affinity.draining import GROUP_MOVES_ALONG, moves_with_its_peers
-from ovirt_placement.rules.affinity.membership import groups_of, members
-from ovirt_placement.rules.affinity.together import Together, hard_together
-from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
+from msgspec.structs import replace
+
+from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
+from ovirt_placement.rules.affinity import host_weight, vm_weight
+from ovirt_placement.rules.affinity.constraints import Apart, Together, apart, hard_together
+from ovirt_placement.rules.affinity.groups import groups_of, hard_positive_group_of, members
 from ovirt_placement.rules.locations import destinations, occupied, target_unknown
-from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, Scope, UnitKind
-from ovirt_placement.rules.verdict import Request, Verdict
+from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
+
+GROUP_MOVES_ALONG = ReasonKind(
+    "group_moves_along",
+    "must run with VM {vm}, which is on host {host} too: the engine moves {group} as a whole",
+)
+
+
+def moves_with_its_peers(snapshot: Snapshot, request: Request, gathered: Collection[str]) -> bool:
+    """Whether a migration takes a VM away from positive peers that are all on its own present host.
+
+    `gathered` are the hosts that its peers are on.
+    """
+    if not request.as_engine or len(request.vms) != 1:
+        return False
+    vm = snapshot.vm_by_id.get(request.vms[0])
+    present = None if vm is None else vm.host
+    return present is not None and present not in request.candidate_hosts and set(gathered) == {present}
+
+
+UNIT_MISSING = ReasonKind(
+    "unit_missing",
+    "{group} has a soft rule for VM {vm}, and the cluster's policy does not enable {unit}",
+)
+#: The same where the policy says to refuse the VM for it, as Nova does.
+UNIT_MISSING_REFUSED = ReasonKind(UNIT_MISSING.name, UNIT_MISSING.sentence, veto=True, loud=True)
+
+_WEIGHTS = (vm_weight.RULE, host_weight.RULE)
+
+
+def missing_units(snapshot: Snapshot, vm_id: str) -> tuple[Reason, ...]:
+    """Soft rules of a VM that mean nothing, since its cluster's policy weighs them with no unit.
+
+    A unit with factor 0 weighs nothing either. Where the policy is not known nothing is missing. Hard
+    rules are not asked about: whether the engine's own filters stand in the policy is not part of the
+    cluster's state.
+    """
+    vm = snapshot.vm_by_id.get(vm_id)
+    if vm is None:
+        return ()
+    cluster = snapshot.cluster_by_id[vm.cluster]
+    lacking = [rule for rule in _WEIGHTS if not _weighs(cluster, rule)]
+    return tuple(
+        Reason(UNIT_MISSING, group.id, vm_id, unit=rule.name)
+        for group in (groups_of(snapshot).get(vm_id, ()) if lacking else ())
+        for rule in lacking
+        if rule.asked_by_group is not None and rule.asked_by_group(snapshot, group)
+    )
+
+
+def refusals(snapshot: Snapshot, request: Request) -> tuple[Reason, ...]:
+    """The same as vetoes, where the policy asks for that."""
+    if request.parameters.get("affinity_missing_unit") != "reject":
+        return ()
+    return tuple(
+        replace(missing, kind=UNIT_MISSING_REFUSED)
+        for vm in request.vms
+        for missing in missing_units(snapshot, vm)
+    )
+
+
+def _weighs(cluster: Cluster, rule: Rule) -> bool:
+    own = cluster.scheduling_policy is None or rule.enabled_in(cluster)
+    return own or cluster.policy.get(rule.twin_factor or "", 0) > 0
+
 
 POSITIVE_PEER_ELSEWHERE = ReasonKind(
     "positive_peer_elsewhere", "must run with VM {vm}, which is on host {host} ({group})", veto=True
@@ -46,7 +113,7 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     asks, a VM may leave its host with its peers (see `draining`); and where the policy says so, a VM of a
     soft group that nobody weighs gets no host (see `missing_units`).
     """
-    lacking = missing_units.refusals(snapshot, request)
+    lacking = refusals(snapshot, request)
     if lacking:
         return tuple(Verdict(host, accepted=False, reasons=lacking) for host in request.candidate_hosts)
     if request.ignore_hard_vm_affinity:
@@ -174,7 +241,7 @@ RULE = Rule(
     kind=UnitKind.FILTER,
     twins=("VmAffinityGroups",),
     asked_by_group=_asks,
-    notes=missing_units.missing_units,
+    notes=missing_units,
     scope=Scope.HOST_AT_ONCE,
     # It gathers VMs where members of the unified group are, and starts of these go there too.
     only_narrows=lambda snapshot, vm, others: True,

@@ -11,15 +11,13 @@ from collections.abc import Iterator
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.apart import Apart, apart
-from ovirt_placement.rules.affinity.membership import groups_of, members
+from ovirt_placement.rules.affinity.constraints import Apart, Together, apart, soft_together
+from ovirt_placement.rules.affinity.groups import groups_of, members
 from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_BY_VM, GROUP_VIOLATED_HERE, fixed_point
-from ovirt_placement.rules.affinity.together import Together, soft_together
 from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.ranks import ranked
-from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import Request, Weight
+from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Weight
 
 POSITIVE_PEERS_HERE = ReasonKind("positive_peers_here", "VMs to run with that are here: {number:g}")
 FIXED_PEERS_HERE = ReasonKind("fixed_peers_here", "of these cannot be moved: {number:g}")

@@ -6,15 +6,31 @@ from collections.abc import Iterator, Sequence
 from math import floor
 
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.rules.assignment import (
+    Block,
+    Budget,
+    BudgetSpentError,
+    Homes,
+    Hosts,
+    Resources,
+    first_fit,
+    proves_impossible,
+    search,
+)
 from ovirt_placement.rules.cpus import cores_of
 from ovirt_placement.rules.failover.blocks import Combining, blocks_of
-from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unknown
-from ovirt_placement.rules.failover.protection import protected
-from ovirt_placement.rules.solving.assignment import Homes, first_fit, proves_impossible, search
-from ovirt_placement.rules.solving.problem import Block, Budget, BudgetSpentError, Hosts, Resources
+from ovirt_placement.rules.failover.outcomes import (
+    Loss,
+    Outcome,
+    Survival,
+    Unknown,
+    protected,
+)
 
 #: Steps for the search of one set, so that one hard set does not leave all others unjudged.
 SEARCH_BUDGET = 400_000
+
+
 #: CPU is in millionths of a percent of a core, so that nothing is lost by rounding (HC3, HC7): a VM brings
 #: its own use along, whatever the size of the host it came from.
 _MILLIONTHS = 10**6

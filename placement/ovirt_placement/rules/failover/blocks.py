@@ -8,11 +8,9 @@ from typing import NamedTuple
 from ovirt_placement.lookups.index import once_whatever_is_pending
 from ovirt_placement.model import AffinityGroup, Snapshot, Vm
 from ovirt_placement.rules.affinity.blocks import bindings_of, block_of, gather
-from ovirt_placement.rules.affinity.membership import members
-from ovirt_placement.rules.affinity.unified_groups import connected, hard_positive_group_of
+from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of, members
+from ovirt_placement.rules.assignment import NOTHING, Block, Hosts, Resources, first_fit
 from ovirt_placement.rules.locations import destinations, occupied
-from ovirt_placement.rules.solving.assignment import first_fit
-from ovirt_placement.rules.solving.problem import NOTHING, Block, Hosts, Resources
 
 #: What one VM needs on another host.
 Need = Callable[[Vm], Resources]

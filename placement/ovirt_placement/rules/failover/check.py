@@ -1,5 +1,6 @@
-"""Whether the highly available VMs of a cluster survive the failure of any few hosts, exactly.
+"""Whether the highly available VMs of a cluster survive the failure of any few hosts.
 
+Whether the highly available VMs of a cluster survive the failure of any few hosts, exactly.
 "Safe" means that starts are let through: for every failure there is an order of starts of which each passes
 every filter. "Unsafe" means that there is none. What the engine's own check would say, were it exact, is
 reported with it.
@@ -17,15 +18,19 @@ from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.arithmetic import Arithmetic
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import (
+    NOWHERE,
     ExaminationTask,
     Examiner,
+    Lost,
     Measure,
+    Outside,
     Proven,
     Survival,
     Unknown,
     examine,
+    find_lost,
+    find_outside,
 )
-from ovirt_placement.rules.failover.protection import NOWHERE, Lost, Outside, find_lost, find_outside
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Domain, FailureUnit, single_hosts, whole_domains
 from ovirt_placement.rules.mobility import LEAVABLE

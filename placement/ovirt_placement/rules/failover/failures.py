@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.blocks import bindings_of, block_of
+from ovirt_placement.rules.assignment import NOTHING
 from ovirt_placement.rules.failover.outcomes import (
     ExaminationTask,
     Examiner,
@@ -31,8 +32,8 @@ from ovirt_placement.rules.failover.outcomes import (
     Unknown,
     examine,
     one_by_one,
+    protected,
 )
-from ovirt_placement.rules.failover.protection import protected
 from ovirt_placement.rules.failover.units import (
     Chosen,
     FailureUnit,
@@ -42,7 +43,6 @@ from ovirt_placement.rules.failover.units import (
     single_hosts,
 )
 from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.solving.problem import NOTHING
 
 #: Sizes of VMs that are counted in, the largest ones; and sets of hosts that VMs are restricted to.
 _MOST_SIZES = 6

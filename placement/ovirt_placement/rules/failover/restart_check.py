@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from ovirt_placement.lookups.index import share
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.unified_groups import connected, hard_positive_group_of
+from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of
+from ovirt_placement.rules.assignment import Budget
 from ovirt_placement.rules.failover.blocks import bond_of
 from ovirt_placement.rules.listed import restart_filters
 from ovirt_placement.rules.rule import Rule, Scope
-from ovirt_placement.rules.solving.problem import Budget
 from ovirt_placement.rules.verdict import Request
 from ovirt_placement.rules.world import World
 

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Room, room
-from ovirt_placement.rules.placement_keys.compile import CompiledKeys
+from ovirt_placement.rules.placement_keys.hierarchy import CompiledKeys
 from ovirt_placement.rules.placement_keys.host_table import HostTable
 from ovirt_placement.rules.placement_keys.keys import is_special
 from ovirt_placement.rules.placement_keys.score import Score, Scores, score

@@ -1,4 +1,4 @@
-"""What a placement key is: its kind by name and flag, and the codes of what is wrong with one."""
+"""What a placement key is, and what is wrong with those of a snapshot."""
 
 from __future__ import annotations
 

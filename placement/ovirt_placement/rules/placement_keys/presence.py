@@ -8,8 +8,7 @@ from ovirt_placement.lookups.index import Earlier, continued, once_per_part, onc
 from ovirt_placement.model import FrozenKeys, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.locations import destinations, occupied
-from ovirt_placement.rules.placement_keys.compile import compile_keys
-from ovirt_placement.rules.placement_keys.hierarchy import keys_of
+from ovirt_placement.rules.placement_keys.hierarchy import compile_keys, keys_of
 from ovirt_placement.rules.placement_keys.host_keys import FrozenSet
 
 

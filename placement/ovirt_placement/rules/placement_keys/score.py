@@ -8,8 +8,8 @@ from math import lcm
 
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.columns import Column, Instances
-from ovirt_placement.rules.placement_keys.compile import CompiledKey
 from ovirt_placement.rules.placement_keys.exact import Ratio
+from ovirt_placement.rules.placement_keys.hierarchy import CompiledKey
 from ovirt_placement.rules.placement_keys.special import NO_SHARES, Shares
 
 

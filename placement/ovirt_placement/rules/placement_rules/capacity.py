@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.forms import Sum
+from ovirt_placement.rules.constraints import Sum
 from ovirt_placement.rules.placement import Placement, holding
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
@@ -23,7 +23,7 @@ from ovirt_placement.rules.placement_rules.kind import (
     common,
 )
 from ovirt_placement.rules.placement_rules.members import Resolved
-from ovirt_placement.rules.reasons import ReasonKind
+from ovirt_placement.rules.verdict import ReasonKind
 
 HOSTS_ARE_FULL = ReasonKind(
     "hosts_are_full",

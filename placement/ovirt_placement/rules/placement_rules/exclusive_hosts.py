@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.forms import Allowed
+from ovirt_placement.rules.constraints import Allowed
 from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
@@ -19,7 +19,7 @@ from ovirt_placement.rules.placement_rules.kind import (
     common,
 )
 from ovirt_placement.rules.placement_rules.members import Resolved
-from ovirt_placement.rules.reasons import ReasonKind
+from ovirt_placement.rules.verdict import ReasonKind
 
 HOST_IS_EXCLUSIVE = ReasonKind("host_is_exclusive", "{group} keeps this host for other VMs", veto=True)
 

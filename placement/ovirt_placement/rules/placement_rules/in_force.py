@@ -10,37 +10,39 @@ from ovirt_placement.lookups.index import Earlier, continued, once_per_snapshot
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.placement_rules import SEARCH
 from ovirt_placement.rules.placement_rules import (
-    at_most_per_domain,
-    at_most_per_host,
     capacity,
     exclusive_hosts,
     minimum_domains,
-    restart_after,
     same_domain,
-    separate,
     spread,
 )
 from ovirt_placement.rules.placement_rules.capacity import COUNTED
 from ovirt_placement.rules.placement_rules.capacity import KIND as KIND_OF_SUMS
-from ovirt_placement.rules.placement_rules.kind import PlacementConstraint, PlacementKind, RuleKind
+from ovirt_placement.rules.placement_rules.kind import (
+    RESTART_AFTER,
+    PlacementConstraint,
+    PlacementKind,
+    RuleKind,
+)
+from ovirt_placement.rules.placement_rules.limits import AT_MOST_PER_DOMAIN, AT_MOST_PER_HOST, SEPARATE
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
 
 #: Those that ask where VMs run, by name.
 KINDS: dict[str, PlacementKind] = {
     kind.name: kind
     for kind in (
-        at_most_per_host.KIND,
-        at_most_per_domain.KIND,
+        AT_MOST_PER_HOST,
+        AT_MOST_PER_DOMAIN,
         spread.KIND,
         minimum_domains.KIND,
         same_domain.KIND,
-        separate.KIND,
+        SEPARATE,
         exclusive_hosts.KIND,
         capacity.KIND,
     )
 }
 #: By name, in the order in which they are shown.
-EVERY_KIND: dict[str, RuleKind] = {**KINDS, restart_after.KIND.name: restart_after.KIND}
+EVERY_KIND: dict[str, RuleKind] = {**KINDS, RESTART_AFTER.name: RESTART_AFTER}
 
 
 #: What says in a search how its answer is sorted and cut; not within quotation marks.

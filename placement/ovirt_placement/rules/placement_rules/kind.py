@@ -1,4 +1,4 @@
-"""What all kinds of placement rules have in common: a constraint that says why a host is refused."""
+"""What all kinds of placement rules have in common, and the one that says nothing of where VMs run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.constraints import Constraint
 from ovirt_placement.rules.placement import Arriving, Placement, any_between_hosts
 from ovirt_placement.rules.placement_rules.members import Resolved
-from ovirt_placement.rules.reasons import ReasonKind
+from ovirt_placement.rules.verdict import ReasonKind
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -130,3 +130,11 @@ def common(found: Resolved) -> dict[str, Any]:
         "priority": rule.priority,
         "continuous": rule.continuous,
     }
+
+
+RESTART_AFTER = RuleKind(
+    name="restart_after",
+    summary="after a failure, each of the VMs restarts after all of the other VMs",
+    needs=("vms", "other_vms"),
+    weaker=False,
+)

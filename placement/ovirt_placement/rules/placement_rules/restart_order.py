@@ -13,8 +13,8 @@ from ovirt_placement.lookups.index import Earlier, continued
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_rules.in_force import is_in_force
+from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
-from ovirt_placement.rules.placement_rules.restart_after import KIND
 
 
 def components(follows: Mapping[str, Sequence[str]]) -> Mapping[str, int]:
@@ -111,7 +111,9 @@ def restart_orders(snapshot: Snapshot, earlier: Earlier | None) -> Orders:
     if earlier is not None and resolved_rules(snapshot) is resolved_rules(earlier.snapshot):
         return restart_orders(earlier.snapshot)
     rules = [
-        found for found in resolved_rules(snapshot) if found.rule.kind == KIND.name and is_in_force(found)
+        found
+        for found in resolved_rules(snapshot)
+        if found.rule.kind == RESTART_AFTER.name and is_in_force(found)
     ]
     if not rules:
         return Orders({}, ())
@@ -143,7 +145,7 @@ def why_circular(snapshot: Snapshot, rule: str) -> Iterator[str]:
 
 def why_without_effect(snapshot: Snapshot, found: Resolved) -> Iterator[str]:
     """In a sentence, why a rule of the kind orders nothing; nothing where it does, or names nobody."""
-    if found.rule.kind != KIND.name or not is_in_force(found):
+    if found.rule.kind != RESTART_AFTER.name or not is_in_force(found):
         return
     for words, vms in ((found.rule.vms, found.vms), (found.rule.other_vms, found.other_vms)):
         if vms and not any(snapshot.vm_by_id[vm].ha for vm in vms):

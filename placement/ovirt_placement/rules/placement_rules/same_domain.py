@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.forms import OnePlace
+from ovirt_placement.rules.constraints import OnePlace
 from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.domains import HOST_IN_NO_DOMAIN
 from ovirt_placement.rules.placement_rules.kind import (
@@ -22,7 +22,7 @@ from ovirt_placement.rules.placement_rules.kind import (
     common,
 )
 from ovirt_placement.rules.placement_rules.members import Resolved
-from ovirt_placement.rules.reasons import ReasonKind
+from ovirt_placement.rules.verdict import ReasonKind
 
 PEER_IN_OTHER_DOMAIN = ReasonKind(
     "peer_in_other_domain",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.forms import Even
+from ovirt_placement.rules.constraints import Even
 from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.domains import (
     HOST_IN_NO_DOMAIN,
@@ -30,7 +30,7 @@ from ovirt_placement.rules.placement_rules.kind import (
     common,
 )
 from ovirt_placement.rules.placement_rules.members import Resolved
-from ovirt_placement.rules.reasons import ReasonKind
+from ovirt_placement.rules.verdict import ReasonKind
 
 DOMAINS_TOO_UNEVEN = ReasonKind(
     "domains_too_uneven",

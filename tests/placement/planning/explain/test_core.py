@@ -13,8 +13,8 @@ from ovirt_placement.planning.explain.core import core
 from ovirt_placement.planning.explain.elements import Element, ElementKind
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.rules.affinity.constraints import Together
 from ovirt_placement.rules.affinity.host_groups import OnHosts
-from ovirt_placement.rules.affinity.together import Together
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.assignment.clusters import drawn
 

@@ -21,8 +21,7 @@ from ovirt_placement.rules.admission.units import (
     rank_hosts,
 )
 from ovirt_placement.rules.memory import physical_mb
-from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.verdict import Request, Verdict
+from ovirt_placement.rules.verdict import Reason, Request, Verdict
 from ovirt_placement.unit_parameters import PARAMETERS
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
 from tests.examples import examples

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ovirt_placement.rules.affinity.blocks import bindings_of, block_of, gather
-from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
-from ovirt_placement.rules.solving.problem import NOTHING, Block
+from ovirt_placement.rules.affinity.groups import hard_positive_group_of
+from ovirt_placement.rules.assignment import NOTHING, Block
 from tests.builders import (
     APART,
     SOFT_APART,

@@ -12,8 +12,7 @@ from ovirt_placement.rules.affinity.host_filter import (
     HOST_NOT_LISTED,
     filter_hosts,
 )
-from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.verdict import Request, Verdict
+from ovirt_placement.rules.verdict import Reason, Request, Verdict
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, label, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.host_weight import rank_hosts
 from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_HERE
-from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.verdict import Reason, Request
 from tests.builders import SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 

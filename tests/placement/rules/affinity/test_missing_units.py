@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ovirt_placement.model import Cluster, SchedulingPolicy
-from ovirt_placement.rules.affinity.missing_units import UNIT_MISSING, missing_units
-from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.affinity.vm_filter import UNIT_MISSING, missing_units
+from ovirt_placement.rules.verdict import Reason
 from tests.builders import SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 
 BOTH = group("g", SOFT_TOGETHER, "a b", hosts_rule=SOFT_TOGETHER, hosts="h1")

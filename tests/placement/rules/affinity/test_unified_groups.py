@@ -9,7 +9,7 @@ from uuid import UUID
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ovirt_placement.rules.affinity.unified_groups import (
+from ovirt_placement.rules.affinity.groups import (
     UnifiedGroup,
     as_the_engine_unifies,
     hard_positive_groups,

@@ -15,8 +15,7 @@ from ovirt_placement.rules.affinity.vm_filter import (
     REQUEST_MUST_PART,
     filter_hosts,
 )
-from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.verdict import Request, Verdict
+from ovirt_placement.rules.verdict import Reason, Request, Verdict
 from tests.builders import (
     APART,
     SOFT_TOGETHER,

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.built_in import cpu, memory, pinning, status
-from ovirt_placement.rules.built_in.cpu import TOO_FEW_CORES
-from ovirt_placement.rules.built_in.memory import MEMORY_HANDED_OUT
-from ovirt_placement.rules.built_in.pinning import PINNED_ELSEWHERE
-from ovirt_placement.rules.built_in.status import HOST_NOT_UP
-from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.built_in.filters import (
+    HOST_NOT_UP,
+    MEMORY_HANDED_OUT,
+    PINNED_ELSEWHERE,
+    TOO_FEW_CORES,
+    filter_by_cpus,
+    filter_by_memory,
+    filter_by_pins,
+    filter_by_status,
+)
+from ovirt_placement.rules.verdict import Reason, Request
 from tests.builders import cluster, host, pending, snapshot, vm
+
+FILTERS = (filter_by_status, filter_by_memory, filter_by_cpus, filter_by_pins)
 
 
 def reasons(state: Snapshot, vms: str, place: str = "h1") -> tuple[Reason, ...]:
     request = Request(tuple(vms.split()), (place,))
-    verdicts = [
-        verdict for rule in (status, memory, cpu, pinning) for verdict in rule.filter_hosts(state, request)
-    ]
+    verdicts = [verdict for ask in FILTERS for verdict in ask(state, request)]
     assert all(verdict.accepted == (not verdict.reasons) for verdict in verdicts)
     return tuple(reason for verdict in verdicts for reason in verdict.reasons)
 

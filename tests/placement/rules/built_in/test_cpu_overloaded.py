@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ovirt_placement.answers.placement import why
 from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.rules.built_in import cpu_overloaded
+from ovirt_placement.rules.built_in.filters import CPU_OVERLOADED_FILTER, filter_by_cpu_load
 from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.rules.verdict import Request
@@ -52,7 +52,7 @@ def test_hosts_that_use_more_than_the_limit_are_refused(state: Snapshot, limit: 
         if not refused:
             accepted.append(host.id)
     parameters = {} if limit is None else {"HighUtilization": limit}
-    verdicts = cpu_overloaded.filter_hosts(state, Request(("v",), HOSTS, parameters=parameters))
+    verdicts = filter_by_cpu_load(state, Request(("v",), HOSTS, parameters=parameters))
     assert [verdict.host for verdict in verdicts if verdict.accepted] == accepted
 
 
@@ -69,7 +69,7 @@ def test_it_is_asked_unless_the_policy_is_known_to_lack_it(
     policy: SchedulingPolicy | None, *, asked: bool
 ) -> None:
     found = filters_in_force(build.cluster(scheduling_policy=policy))
-    assert (cpu_overloaded.RULE in found) is asked
+    assert (CPU_OVERLOADED_FILTER in found) is asked
 
 
 def test_why_says_so() -> None:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.built_in import cpu, vm_affinity_groups
+from ovirt_placement.rules.built_in.affinity import filter_by_vm_groups
+from ovirt_placement.rules.built_in.filters import CPU_FILTER, filter_by_cpus
 from ovirt_placement.rules.cpus import cores_of
 from ovirt_placement.rules.verdict import Request
 from tests import builders as build
@@ -53,7 +54,7 @@ def test_cpu(state: Snapshot, vms: tuple[str, ...]) -> None:
         ]
         if max(counted) <= cores:
             accepted.append(host.id)
-    verdicts = cpu.filter_hosts(state, Request(vms, strategies.HOSTS))
+    verdicts = filter_by_cpus(state, Request(vms, strategies.HOSTS))
     assert [verdict.host for verdict in verdicts if verdict.accepted] == accepted
 
 
@@ -67,7 +68,7 @@ def test_cpu_says_the_same_wherever_others_are_while_nobody_is_too_large(state: 
         if host is not None
         and not (vm.status == "wait_for_launch" and host not in state.pending_hosts.get(vm.id, ()))
     )
-    assert cpu.RULE.is_fixed(state, cluster.id) is not too_large
+    assert CPU_FILTER.is_fixed(state, cluster.id) is not too_large
 
 
 @given(strategies.snapshots(), SOME_VMS)
@@ -87,5 +88,5 @@ def test_vm_affinity_groups(state: Snapshot, vms: tuple[str, ...]) -> None:
             unwanted |= found
     parted = any(not one.vms_rule.positive and len(members(state, one) & {*vms}) > 1 for one in mine)
     allowed = set() if parted else (wanted or {*strategies.HOSTS}) - unwanted
-    verdicts = vm_affinity_groups.filter_hosts(state, Request(vms, strategies.HOSTS))
+    verdicts = filter_by_vm_groups(state, Request(vms, strategies.HOSTS))
     assert {verdict.host for verdict in verdicts if verdict.accepted} == allowed & {*strategies.HOSTS}

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.built_in import ha_weight, preferred_hosts, vm_affinity_weight, vm_to_hosts_weight
+from ovirt_placement.rules.built_in.affinity import score_by_host_groups, score_by_vm_groups
+from ovirt_placement.rules.built_in.weights import score_by_ha_vms, score_by_preference
 from ovirt_placement.rules.verdict import Request
 from tests.placement.rules import strategies
 
@@ -82,7 +83,7 @@ def test_vm_affinity(snapshot: Snapshot, vms: tuple[str, ...], hosts: tuple[str,
         ]
         return fixed[0] > fixed[1] or (fixed[0] == fixed[1] and len(joined[0]) > len(joined[1]))
 
-    assert vm_affinity_weight.scores(snapshot, Request(vms, hosts)) == {
+    assert score_by_vm_groups(snapshot, Request(vms, hosts)) == {
         host: 1 + sum(better(other, host) for other in hosts) for host in hosts
     }
 
@@ -104,7 +105,7 @@ def test_vm_to_hosts(snapshot: Snapshot, vms: tuple[str, ...], hosts: tuple[str,
             reverse=True,
         )
 
-    assert vm_to_hosts_weight.scores(snapshot, Request(vms, hosts)) == {
+    assert score_by_host_groups(snapshot, Request(vms, hosts)) == {
         host: sum(1 + sum(worse(violated(vm, host), violated(vm, other)) for other in hosts) for vm in vms)
         for host in hosts
     }
@@ -127,7 +128,7 @@ def test_ha_reservation(
 
     asking = sum(reserved and any(vm.id == name for vm in ha) for name in vms)
     request = Request(vms, hosts, parameters={"ScaleDown": str(scale_down)})
-    assert ha_weight.scores(snapshot, request) == {host: asking * weight(host) for host in hosts}
+    assert score_by_ha_vms(snapshot, request) == {host: asking * weight(host) for host in hosts}
 
 
 @given(SNAPSHOTS, SOME_HOSTS, st.data())
@@ -145,5 +146,5 @@ def test_preferred_hosts(snapshot: Snapshot, hosts: tuple[str, ...], data: st.Da
     )
     down = strategies.VMS[0]
     expected = {host: 0 if host in pinned[down] or not pinned[down] else 10_000 for host in hosts}
-    assert preferred_hosts.scores(state, Request(tuple(pinned), hosts)) == expected
-    assert preferred_hosts.scores(state, Request(strategies.VMS[1:3], hosts)) == {}
+    assert score_by_preference(state, Request(tuple(pinned), hosts)) == expected
+    assert score_by_preference(state, Request(strategies.VMS[1:3], hosts)) == {}

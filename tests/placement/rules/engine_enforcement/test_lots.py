@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import constraints
-from ovirt_placement.rules.engine_enforcement.order import tiers
+from ovirt_placement.rules.engine_enforcement import tiers
 from ovirt_placement.rules.placement import SnapshotPlacement
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples

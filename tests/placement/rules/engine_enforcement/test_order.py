@@ -9,9 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.engine_enforcement import order as engine_order
-from ovirt_placement.rules.engine_enforcement.gain import gains
-from ovirt_placement.rules.engine_enforcement.order import Tier
+from ovirt_placement.rules.engine_enforcement import Tier, candidates, cycle, gains
 from tests.builders import (
     APART,
     CLUSTER,
@@ -31,7 +29,7 @@ HOSTS = ("h1", "h2", "h3")
 
 
 def tiers(state: Snapshot, best: str | None = None) -> tuple[Tier, ...]:
-    return engine_order.candidates(state, CLUSTER, anywhere(state), lambda vm: best)
+    return candidates(state, CLUSTER, anywhere(state), lambda vm: best)
 
 
 def anywhere(state: Snapshot) -> Callable[[str], list[str]]:
@@ -121,7 +119,7 @@ def test_a_cycle_passes_over_clusters_that_are_busy_but_not_over_those_that_are_
         *(group(name, APART, f"{name}-a {name}-b", cluster=name) for name in names),
         vm("migrating", "busy1", cluster="busy", status="migrating", migrating_to="busy2"),
     )
-    assert engine_order.cycle(state, anywhere(state), lambda vm: None) == {
+    assert cycle(state, anywhere(state), lambda vm: None) == {
         "idle": ("idle-a", "idle-b"),
         "upgraded": ("upgraded-a", "upgraded-b"),
     }

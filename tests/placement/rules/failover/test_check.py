@@ -11,8 +11,7 @@ from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.rules import listed
 from ovirt_placement.rules.failover import starts
 from ovirt_placement.rules.failover.check import HaCheck, check
-from ovirt_placement.rules.failover.outcomes import Survival, Unknown
-from ovirt_placement.rules.failover.protection import Outside
+from ovirt_placement.rules.failover.outcomes import Outside, Survival, Unknown
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 from tests import builders as build

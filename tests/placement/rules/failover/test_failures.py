@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.assignment import Budget
 from ovirt_placement.rules.failover.check import by_engine, check
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import (
@@ -24,7 +25,6 @@ from ovirt_placement.rules.failover.outcomes import (
 )
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Domain, sets_without, whole_domains
-from ovirt_placement.rules.solving.problem import Budget
 from tests import builders as build
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples

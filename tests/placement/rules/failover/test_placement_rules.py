@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.assignment import Budget
 from ovirt_placement.rules.failover.outcomes import Survival
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.placement_rules.in_force import KINDS
-from ovirt_placement.rules.solving.problem import Budget
 from tests.builders import CLUSTER, cluster, host, needed_mb, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.placement_rules.drawn import placement_rules

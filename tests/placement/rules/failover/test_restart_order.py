@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
+from ovirt_placement.rules.assignment import Budget
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.rules.failover.outcomes import Loss, Survival
 from ovirt_placement.rules.failover.restart_order import RestartOrder
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.placement_rules.in_force import KINDS
-from ovirt_placement.rules.solving.problem import Budget
 from tests.builders import CLUSTER, cluster, host, rule, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.failover import ordered

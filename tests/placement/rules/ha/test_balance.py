@@ -1,4 +1,4 @@
-"""The balance of HA reservation: it moves only what makes the cluster more even."""
+"""The balance_ha_vms of HA reservation: it moves only what makes the cluster more even."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.ha.balance import balance
-from ovirt_placement.rules.ha.usage import Measure
+from ovirt_placement.rules.ha import Measure, balance_ha_vms
 from ovirt_placement.rules.verdict import BalanceMove
 from tests.builders import APART, CLUSTER, cluster, group, host, needed_mb, snapshot, vm
 from tests.placement.rules.ha.test_weight import sized
@@ -23,7 +22,7 @@ THREE_HOSTS = (host("h1"), host("h2"), host("h3"))
 def of(
     state: Snapshot, over: int = 100, hosts: str = "h1 h2 h3", measure: Measure = Measure.RESOURCES
 ) -> BalanceMove | None:
-    return balance(state, CLUSTER, tuple(hosts.split()), over, measure)
+    return balance_ha_vms(state, CLUSTER, tuple(hosts.split()), over, measure)
 
 
 def test_what_vms_use_counts_and_not_how_many_they_are() -> None:
@@ -110,7 +109,7 @@ def test_failover_host_is_no_target() -> None:
 
 @given(sized(), st.sampled_from([1, 50, 100, 150, 200, 300]), st.sampled_from(Measure))
 def test_every_move_leaves_the_cluster_more_even(state: Snapshot, over: int, measure: Measure) -> None:
-    move = balance(state, CLUSTER, HOSTS, over, measure)
+    move = balance_ha_vms(state, CLUSTER, HOSTS, over, measure)
     if move is None:
         return
     moved = next(one for one in state.vms if one.id == move.vm)

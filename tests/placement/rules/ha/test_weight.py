@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.ha.weight import HA_RESOURCES_HERE, HA_VMS_HERE, rank_hosts
-from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.ha import HA_RESOURCES_HERE, HA_VMS_HERE, rank_hosts
+from ovirt_placement.rules.verdict import Reason, Request
 from tests.builders import CLUSTER, cluster, host, needed_mb, pending, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.rules.java.ids import in_order, put_all, spread_hash
+from ovirt_placement.rules.java import in_order, put_all, spread_hash
 from tests.java_order import IDS, IN_JAVA
 
 #: Ids of all kinds, and some whose hashes meet.

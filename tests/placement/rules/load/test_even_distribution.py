@@ -1,9 +1,9 @@
-"""The balance of load: thresholds, order, and what is never done."""
+"""The balance_load of load: thresholds, order, and what is never done."""
 
 from __future__ import annotations
 
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.rules.load.even_distribution import LoadLimits, balance, overloaded
+from ovirt_placement.rules.load import LoadLimits, balance_load, overloaded
 from ovirt_placement.rules.verdict import BalanceMove
 from tests.builders import APART, CLUSTER, Part, group, host, snapshot, vm
 
@@ -12,7 +12,9 @@ LIMITS = LoadLimits(high_utilization=80)
 
 def of(state: Snapshot, limits: LoadLimits = LIMITS, *, busy: bool = True) -> BalanceMove | None:
     hosts = tuple(one.id for one in state.hosts)
-    return balance(state, CLUSTER, hosts, limits, overloaded(state, hosts, limits) if busy else frozenset())
+    return balance_load(
+        state, CLUSTER, hosts, limits, overloaded(state, hosts, limits) if busy else frozenset()
+    )
 
 
 def loaded(name: str, percent: float | None, **fields: object) -> Host:
@@ -102,5 +104,5 @@ def test_fixed_and_moving_vms_stay_and_rules_and_failover_hosts_are_respected() 
 def test_caller_may_forbid_a_target() -> None:
     state = snapshot(loaded("h1", 95), loaded("h2", 0), loaded("h3", 10), using("a", "h1", 10))
     hosts = tuple(one.id for one in state.hosts)
-    move = balance(state, CLUSTER, hosts, LIMITS, frozenset(hosts), lambda one, place: place != "h2")
+    move = balance_load(state, CLUSTER, hosts, LIMITS, frozenset(hosts), lambda one, place: place != "h2")
     assert move == BalanceMove("a", ("h3",))

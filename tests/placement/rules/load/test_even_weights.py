@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.rules.java.numbers import rounded, single, wrapped
-from ovirt_placement.rules.load import even_cpu, even_memory
+from ovirt_placement.rules.java import rounded, single, wrapped
+from ovirt_placement.rules.load import score_by_cpu, score_by_memory
 from ovirt_placement.rules.verdict import Request
 from tests import builders as build
 
@@ -74,7 +74,7 @@ def test_memory(snapshot: Snapshot, asked: tuple[str, ...]) -> None:
         steps = 0 if share != share else max(min(share, 2**31 - 1), -(2**31))
         whole = half_up(Fraction(steps))
         expected[host.id] = c_int32(1000 - whole).value
-    assert even_memory.scores(snapshot, Request(asked, HOSTS)) == expected
+    assert score_by_memory(snapshot, Request(asked, HOSTS)) == expected
 
 
 @given(snapshots(), st.sampled_from([("v1",), ("v1", "v2")]), st.sampled_from(["", "0", "0.5", "2", "three"]))
@@ -99,7 +99,7 @@ def test_cpu(snapshot: Snapshot, asked: tuple[str, ...], ratio: str) -> None:
         crowded = limit != 0 and Fraction(virtual, cpus) >= limit
         raw[host.id] = half_up(Fraction(int(load), cpus) * (1000 if crowded else 1))
     least, most = min(raw.values(), default=0), max(raw.values(), default=0)
-    scores = even_cpu.scores(
+    scores = score_by_cpu(
         snapshot, Request(asked, HOSTS, parameters={"VCpuToPhysicalCpuRatio": ratio} if ratio else {})
     )
     for host in snapshot.hosts:

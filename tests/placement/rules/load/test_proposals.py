@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.rules.load.even_distribution import LoadLimits, may_move, proposals
+from ovirt_placement.rules.load import LoadLimits, may_move, proposals
 from ovirt_placement.rules.verdict import BalanceMove
 from tests.builders import CLUSTER, cluster, host, pending, snapshot, vm
 from tests.examples import examples

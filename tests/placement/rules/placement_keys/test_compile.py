@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.rules.placement_keys.compile import compile_keys
+from ovirt_placement.rules.placement_keys.hierarchy import compile_keys
 from tests.placement.rules.placement_keys.parts import key, node_key
 from tests.placement.rules.placement_keys.reference_keys import LADDER
 

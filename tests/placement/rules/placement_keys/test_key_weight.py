@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.placement_keys.key_weight import rank_hosts
+from ovirt_placement.rules.placement_keys.units import rank_hosts
 from ovirt_placement.rules.verdict import Request
 from tests.builders import TOGETHER, group, host, vm
 from tests.placement.rules.placement_keys.parts import key, keyed, node_key

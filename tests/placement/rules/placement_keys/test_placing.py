@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import DataCenter
-from ovirt_placement.rules.built_in.memory import MEMORY_HANDED_OUT
-from ovirt_placement.rules.built_in.status import HOST_NOT_UP
+from ovirt_placement.rules.built_in.filters import HOST_NOT_UP, MEMORY_HANDED_OUT
 from ovirt_placement.rules.placement_keys.placing import (
     KEYS_REFUSE,
     KEYS_ROUND,
@@ -17,7 +16,7 @@ from ovirt_placement.rules.placement_keys.placing import (
     rank_hosts,
 )
 from ovirt_placement.rules.placement_keys.settings import KeySettings
-from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.verdict import Reason, ReasonKind
 from tests.builders import cluster, host, vm
 from tests.placement.rules.placement_keys.answers import TWO_HOSTS, accepted, asked, ranks
 from tests.placement.rules.placement_keys.parts import key, keyed, node_key

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.placement import SnapshotPlacement
-from ovirt_placement.rules.placement_rules import rule_filter, rule_weight
 from ovirt_placement.rules.placement_rules.in_force import KINDS, constraints_in
+from ovirt_placement.rules.placement_rules.units import filter_hosts, rank_hosts
 from ovirt_placement.rules.verdict import Request
 from ovirt_placement.rules.violations import find_violations
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
@@ -77,7 +77,7 @@ def test_the_filter_lets_pass_what_leaves_satisfied_rules_satisfied(kind: str, d
     at = running(state)
     if not all(satisfied(rule, state, at) for rule in state.placement_rules):
         return
-    verdicts = rule_filter.filter_hosts(state, Request((one,), HOSTS))
+    verdicts = filter_hosts(state, Request((one,), HOSTS))
     for verdict in verdicts:
         if verdict.host != at.get(one) and state.host_by_id[verdict.host].up:
             after = {**at, one: verdict.host}
@@ -96,7 +96,7 @@ def test_the_filter_judges_violated_states_by_the_vm_that_comes(kind: str, data:
     right = [
         name for name in others if all(lets(rule, state, at, one, name) for rule in state.placement_rules)
     ]
-    for verdict in rule_filter.filter_hosts(state, Request((one,), others)):
+    for verdict in filter_hosts(state, Request((one,), others)):
         if state.host_by_id[verdict.host].up:
             no_worse = all(lets_step(rule, state, at, one, verdict.host) for rule in state.placement_rules)
             assert verdict.accepted is (verdict.host in right or (not right and no_worse))
@@ -110,13 +110,13 @@ def test_vms_that_come_together_are_judged_as_if_one_came_after_the_other(
 ) -> None:
     state = data.draw(states(kind, enforcing=True))
     first, second = data.draw(st.permutations(VMS))[:2]
-    (both,) = rule_filter.filter_hosts(state, Request((first, second), ("h1",)))
-    (one,) = rule_filter.filter_hosts(state, Request((first,), ("h1",)))
+    (both,) = filter_hosts(state, Request((first, second), ("h1",)))
+    (one,) = filter_hosts(state, Request((first,), ("h1",)))
     there = replace(
         state,
         vms=tuple(replace(each, host="h1", status="up") if each.id == first else each for each in state.vms),
     )
-    (other,) = rule_filter.filter_hosts(there, Request((second,), ("h1",)))
+    (other,) = filter_hosts(there, Request((second,), ("h1",)))
     assert both.accepted is (one.accepted and other.accepted)
 
 
@@ -135,7 +135,7 @@ def test_hosts_that_break_what_matters_more_are_ranked_behind(kind: str, data: s
         violated = [rule for rule in state.placement_rules if not satisfied(rule, state, after)]
         return tuple(sorted(((rule.enforcing, rule.priority) for rule in violated), reverse=True))
 
-    ranks = {each.host: each.rank for each in rule_weight.rank_hosts(state, Request((one,), up))}
+    ranks = {each.host: each.rank for each in rank_hosts(state, Request((one,), up))}
     for this in up:
         for that in up:
             if burden(this) < burden(that):
@@ -157,7 +157,7 @@ def test_nobody_is_refused_because_of_vms_of_whom_nobody_knows_where_they_are(
     at = {vm: host for vm, host in running(state).items() if vm not in unknown}
     up = [name for name in HOSTS if state.host_by_id[name].up and name != at.get(one)]
     request = Request((one,), tuple(up), unconfirmed=frozenset(unknown))
-    accepted = {each.host for each in rule_filter.filter_hosts(state, request) if each.accepted}
+    accepted = {each.host for each in filter_hosts(state, request) if each.accepted}
     for places in product(HOSTS, repeat=len(unknown)):
         somewhere = {**at, **dict(zip(sorted(unknown), places, strict=True))}
         before = all(satisfied(rule, state, somewhere) for rule in state.placement_rules)

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.rules.solving.assignment import first_fit, proves_impossible, search
-from ovirt_placement.rules.solving.problem import Block, Budget, BudgetSpentError, Resources
+from ovirt_placement.rules.assignment import (
+    Block,
+    Budget,
+    BudgetSpentError,
+    Resources,
+    first_fit,
+    proves_impossible,
+    search,
+)
 
 HOSTS = ("h1", "h2", "h3")
 SIZES = st.builds(Resources, st.integers(0, 6), st.integers(0, 6))

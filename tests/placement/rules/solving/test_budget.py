@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.rules.solving.problem import Budget, BudgetSpentError
+from ovirt_placement.rules.assignment import Budget, BudgetSpentError
 
 
 def left_of(budget: Budget) -> int:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.rules.affinity.feasibility import can_be_coloured
-from ovirt_placement.rules.solving.problem import Block, Budget, BudgetSpentError, Resources
+from ovirt_placement.rules.assignment import Block, Budget, BudgetSpentError, Resources
 
 HOSTS = {"h1": Resources(4, 4), "h2": Resources(4, 1), "h3": Resources(2, 4)}
 BLOCKS = st.lists(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.rules.solving.matching import can_all_differ, most_served
+from ovirt_placement.rules.assignment import can_all_differ, most_served
 
 CHOICES = st.lists(st.frozensets(st.sampled_from("abcde")), max_size=6)
 THOUSAND = 1000

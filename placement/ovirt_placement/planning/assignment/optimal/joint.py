@@ -17,7 +17,7 @@ from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.placement import ProblemPlacement, after, are_legal
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.rules.forms import AtMost
+from ovirt_placement.rules.constraints import AtMost
 
 
 class MoveSchedule:

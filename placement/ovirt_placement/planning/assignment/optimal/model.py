@@ -11,7 +11,7 @@ from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts, detour, is_fresh
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.rules.forms import AtLeast, AtMost, Even, OfAll, OnePlace, Sum
+from ovirt_placement.rules.constraints import AtLeast, AtMost, Even, OfAll, OnePlace, Sum
 
 
 @dataclass(frozen=True)

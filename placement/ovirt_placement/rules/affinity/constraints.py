@@ -1,4 +1,4 @@
-"""Positive VM affinity. Invariant: all members that run, run on one host."""
+"""VM affinity as invariants: all members that run, run on one host; or no two members run on one host."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity.membership import members
-from ovirt_placement.rules.affinity.unified_groups import as_the_engine_unifies, unify
-from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.forms import Same
+from ovirt_placement.rules.affinity.groups import as_the_engine_unifies, members, unify
+from ovirt_placement.rules.constraints import AtMost, Constraint, Same
 from ovirt_placement.rules.placement import Placement
 
 
@@ -80,4 +78,41 @@ def soft_together(snapshot: Snapshot, cluster_id: str) -> Iterator[Together]:
         if group.cluster == cluster_id and group.vms_rule.soft and group.vms_rule.positive:
             yield Together(
                 groups=(group.id,), vms=members(snapshot)[group.id], hard=False, priority=group.priority
+            )
+
+
+class Apart(Constraint, frozen=True, kw_only=True):
+    """VMs of one negative group."""
+
+    family: ClassVar[str] = "vm_affinity"
+    asks: ClassVar[str] = "apart"
+    positive: ClassVar[bool] = False
+
+    @property
+    def form(self) -> AtMost:
+        return AtMost(most=1)
+
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
+        """Members that share their host with another."""
+        crowds = Counter(host for _, host in self.running(placement))
+        return tuple(vm for vm, host in self.running(placement) if crowds[host] > 1)
+
+    def surplus(self, placement: Placement) -> int:
+        hosts = [host for _, host in self.running(placement)]
+        return len(hosts) - len(set(hosts))
+
+    def admits(self, vm: str, host: str, placement: Placement) -> bool:
+        """To hosts without another member; one that migrates counts at both ends (F4)."""
+        return not any(host in placement.occupied(peer) for peer in self.vms if peer != vm)
+
+
+def apart(snapshot: Snapshot, cluster_id: str) -> Iterator[Apart]:
+    """Negative groups of a cluster, hard and soft."""
+    for group in snapshot.affinity_groups:
+        if group.cluster == cluster_id and group.vms_rule.enabled and not group.vms_rule.positive:
+            yield Apart(
+                groups=(group.id,),
+                vms=members(snapshot)[group.id],
+                hard=group.vms_rule.enforcing,
+                priority=group.priority,
             )

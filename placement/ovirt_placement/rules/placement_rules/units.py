@@ -1,4 +1,4 @@
-"""The unit that refuses hosts by hard placement rules."""
+"""The units of placement rules: the filter by hard ones, and the weight."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.snapshot import STORED
-from ovirt_placement.rules.affinity.draining import moves_with_its_peers
-from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
+from ovirt_placement.rules.affinity.groups import hard_positive_group_of
+from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_HERE, fixed_point
+from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers
 from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.placement import Arriving, SnapshotPlacement
 from ovirt_placement.rules.placement_rules.exclusive_hosts import ExclusiveHosts
 from ovirt_placement.rules.placement_rules.in_force import constraints_in, constraints_of, not_known_yet
 from ovirt_placement.rules.placement_rules.kind import Against, Judge, PlacementConstraint
-from ovirt_placement.rules.placement_rules.limited import Limited
-from ovirt_placement.rules.reasons import NOT_KNOWN_YET, Reason, unread
+from ovirt_placement.rules.placement_rules.limits import Limited
+from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.rule import Rule, Scope, UnitKind
-from ovirt_placement.rules.verdict import Request, Verdict
+from ovirt_placement.rules.verdict import NOT_KNOWN_YET, Reason, Request, Verdict, Weight, unread
 
 
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
@@ -129,17 +130,74 @@ def _scope(snapshot: Snapshot, cluster_id: str) -> Scope:
     return Scope.HOST_AT_ONCE if next(hard_constraints(snapshot, cluster_id), None) is None else Scope.CLUSTER
 
 
-def _asks(snapshot: Snapshot, cluster: Cluster) -> bool:
+def _asks_hard(snapshot: Snapshot, cluster: Cluster) -> bool:
     return next(hard_constraints(snapshot, cluster.id), None) is not None
 
 
-RULE = Rule(
+RULE_FILTER = Rule(
     name="PlacementRuleFilter",
     kind=UnitKind.FILTER,
-    asked_by_cluster=_asks,
+    asked_by_cluster=_asks_hard,
     cluster_asks="hard placement rules mean",
     scope=_scope,
     only_narrows=_only_narrows,
     filter=filter_hosts,
     constraints=hard_constraints,
+)
+
+
+#: As the engine's own weight for VM-to-host affinity: load is not to outvote rules.
+_USUAL_FACTOR = 20
+#: Of rules that a host would violate: whether it is hard, and its priority; the larger, the worse.
+_Break = tuple[bool, int]
+
+
+def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
+    """Rank hosts by the rules of the requested VMs, hard and soft, with what is expected.
+
+    The rules that a VM would violate are compared from the worst down: hard before soft, then by priority.
+    Among equals, failure domains with fewer members of rules that spread them are better.
+    """
+    placement = SnapshotPlacement(snapshot)
+    asking = [
+        (rule, rule.judge(vm, placement), rule.company(vm, placement))
+        for vm in request.vms
+        for rule in constraints_of(snapshot, vm)
+    ]
+    reasons: dict[str, tuple[Reason, ...]] = {}
+    burdens: dict[str, tuple[tuple[_Break, ...], int]] = {}
+    for host in request.candidate_hosts if asking else ():
+        violated = [rule for rule, judge, _ in asking if judge(host) is not None]
+        near = sum(company(host) for _, _, company in asking)
+        burdens[host] = tuple(sorted(map(_break, violated), reverse=True)), near
+        reasons[host] = tuple(_said(violated))
+    return ranked(snapshot, request.candidate_hosts, burdens, reasons, unburdened=((), 0))
+
+
+def _break(rule: PlacementConstraint) -> _Break:
+    return rule.hard, fixed_point(rule.priority)
+
+
+def _said(violated: list[PlacementConstraint]) -> Iterator[Reason]:
+    for rule in violated:
+        yield Reason(GROUP_VIOLATED_HERE, rule.groups[0], number=rule.priority)
+
+
+def soft_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[PlacementConstraint]:
+    """The invariants that the soft rules of a cluster ask for."""
+    return (rule for rule in constraints_in(snapshot, cluster_id) if not rule.hard)
+
+
+def _asks_soft(snapshot: Snapshot, cluster: Cluster) -> bool:
+    return next(constraints_in(snapshot, cluster.id), None) is not None
+
+
+RULE_WEIGHT = Rule(
+    name="PlacementRuleWeight",
+    kind=UnitKind.WEIGHT,
+    usual_factor=_USUAL_FACTOR,
+    asked_by_cluster=_asks_soft,
+    cluster_asks="placement rules, soft or in a burst of starts, mean",
+    weight=rank_hosts,
+    constraints=soft_constraints,
 )

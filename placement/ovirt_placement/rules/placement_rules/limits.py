@@ -1,4 +1,14 @@
-"""Limits of how many sets of VMs share a place: a host or a failure domain."""
+"""Limits of how many VMs, or sets of them, share a host or a failure domain.
+
+At most k per host. Invariant: no host runs more than `most` members.
+Source: Nova's `max_server_per_host`.
+
+At most k per failure domain. Invariant: no domain runs more than `most` members.
+A host that is in no domain is one by itself.
+
+Set against set. Invariant: no host runs members of both sets; members of one set may share hosts.
+A VM that is in both sets counts for the first. Source: BtrPlace's Split.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +16,19 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from ovirt_placement.rules.forms import AtMost
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.constraints import AtMost
 from ovirt_placement.rules.placement import Placement
-from ovirt_placement.rules.placement_rules.kind import NOBODY, Against, Judge, PlacementConstraint
-from ovirt_placement.rules.reasons import ReasonKind
+from ovirt_placement.rules.placement_rules.kind import (
+    NOBODY,
+    Against,
+    Judge,
+    PlacementConstraint,
+    PlacementKind,
+    common,
+)
+from ovirt_placement.rules.placement_rules.members import Resolved
+from ovirt_placement.rules.verdict import ReasonKind
 
 #: By place and set, the VMs that are there.
 _There = Mapping[str, Mapping[str, list[str]]]
@@ -75,3 +94,78 @@ class Limited(PlacementConstraint, frozen=True, kw_only=True):
             for place in dict.fromkeys(map(self.limit.place, hosts)):
                 found[place][self.limit.own_set(vm)].append(vm)
         return found
+
+
+HOST_IS_FULL = ReasonKind(
+    "host_is_full", "{group} allows {number:g} of its VMs on a host, and this host is full", veto=True
+)
+
+
+class AtMostPerHost(Limited, frozen=True, kw_only=True):
+    asks: ClassVar[str] = "few on each host"
+    refusal: ClassVar[ReasonKind] = HOST_IS_FULL
+
+
+def _make_per_host(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> AtMostPerHost:
+    return AtMostPerHost(vms=vms, limit=AtMost(found.rule.most or 0), **common(found))
+
+
+AT_MOST_PER_HOST = PlacementKind(
+    name="at_most_per_host",
+    summary="at most `most` of the VMs on a host",
+    needs=("vms", "most"),
+    make=_make_per_host,
+)
+
+
+DOMAIN_IS_FULL = ReasonKind(
+    "domain_is_full",
+    "{group} allows {number:g} of its VMs in a failure domain, and that of this host is full",
+    veto=True,
+)
+
+
+class AtMostPerDomain(Limited, frozen=True, kw_only=True):
+    asks: ClassVar[str] = "few in each failure domain"
+    refusal: ClassVar[ReasonKind] = DOMAIN_IS_FULL
+
+
+def _make_per_domain(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> AtMostPerDomain:
+    limit = AtMost(found.rule.most or 0, place_of=found.domain_of)
+    return AtMostPerDomain(vms=vms, limit=limit, **common(found))
+
+
+AT_MOST_PER_DOMAIN = PlacementKind(
+    name="at_most_per_domain",
+    summary="at most `most` of the VMs in a failure domain",
+    needs=("vms", "most"),
+    in_domains=True,
+    make=_make_per_domain,
+)
+
+
+OTHER_SET_HERE = ReasonKind("other_set_here", "{group} keeps VM {vm} here and this VM apart", veto=True)
+
+
+class Separate(Limited, frozen=True, kw_only=True):
+    asks: ClassVar[str] = "apart from the other set"
+    refusal: ClassVar[ReasonKind] = OTHER_SET_HERE
+
+
+def _both(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*found.vms, *found.other_vms)))
+
+
+def _make_separate(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Separate:
+    first = frozenset(found.vms)
+    limit = AtMost(1, {vm: "first" if vm in first else "second" for vm in vms})
+    return Separate(vms=vms, limit=limit, **common(found))
+
+
+SEPARATE = PlacementKind(
+    name="separate",
+    summary="no host with VMs of both sets",
+    needs=("vms", "other_vms"),
+    concerned=_both,
+    make=_make_separate,
+)

@@ -1,27 +1,61 @@
-"""The engine's own weight OptimalForHaReservation, in whose place our `HaReservationWeight` stands.
+"""Weights of the engine for a VM's own hosts and for HA reservation; how weights add up.
 
+How weights that the engine asks for VM by VM become one: they are added, host by host.
+Source: PolicyUnitImpl.score of a group of VMs. The sums come in the order of a HashMap.
+
+The engine's weight PreferredHosts: a VM that starts goes to a host of its own list, if there is one.
+Source: PreferredHostsWeightPolicyUnit. Whether the VM may be migrated makes no difference.
+
+The engine's own weight OptimalForHaReservation, in whose place our `HaReservationWeight` stands.
 Source: HaReservationWeightPolicyUnit. The VM itself counts where it runs, and pending VMs do not count.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 
 from ovirt_placement.lookups.index import once_whatever_is_pending
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.built_in.sums import summed
-from ovirt_placement.rules.java.numbers import rounded, single
+from ovirt_placement.rules.java import KeyOrder, rounded, single
 from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.verdict import Request
+
+
+def summed(weights: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The sum of the weights of several VMs, in the order in which the engine goes on with them."""
+    order, sums = KeyOrder(), Counter[str]()
+    for of_one in weights:
+        for host, weight in of_one.items():
+            order.merge(host)
+            sums[host] += weight
+    return {host: sums[host] for host in order.listed()}
+
+
+_NOT_PREFERRED = 10_000
+
+
+def score_by_preference(snapshot: Snapshot, request: Request) -> dict[str, int]:
+    """The engine's weight of each candidate host: the smaller, the better; none if no VM is down."""
+    vms = (snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id)
+    return summed(of_vm(vm, request.candidate_hosts) for vm in vms)
+
+
+def of_vm(vm: Vm, hosts: Sequence[str]) -> dict[str, int]:
+    """What the hosts weigh for one VM: nothing is said of one that is not down."""
+    if vm.status != "down":
+        return {}
+    preferred = vm.pinned_hosts or hosts
+    return {host: 0 if host in preferred else _NOT_PREFERRED for host in hosts}
+
 
 _FULLEST = 100
 #: The parameter that weights are divided by.
 _SCALE_DOWN = "ScaleDown"
 
 
-def scores(snapshot: Snapshot, request: Request) -> dict[str, int]:
+def score_by_ha_vms(snapshot: Snapshot, request: Request) -> dict[str, int]:
     """The engine's weight of each candidate host: the smaller, the better."""
     scale_down = max(1, whole_number(request.parameters, _SCALE_DOWN, 1))
     vms = (snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id)

@@ -1,0 +1,364 @@
+"""VMs on hosts as one problem: blocks, their exact assignment, and the bound of the work on it.
+
+Assigns blocks to hosts under memory, CPU, restrictions and mutual exclusion, exactly.
+Greedy first, since it nearly always succeeds; then proofs that nothing can; then a search of
+everything that is left, within a budget.
+
+One host for each VM and none for two: whether all VMs can be served, and how many can.
+Hopcroft and Karp's way: each round serves as many VMs as shortest chains of exchanges can, side by side.
+Rounds are few (at most about twice the square root of the size), each looks at every choice twice at
+most, and nothing recurses: a thousand VMs that choose among a thousand hosts are quickly matched.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from heapq import heapify, heappop, heappush
+
+from ovirt_placement.model.record import Record
+
+
+class BudgetSpentError(Exception):
+    """The work allowed is done and the question still open."""
+
+
+class Budget:
+    """Steps that a search may still take; shared by all searches that answer one question."""
+
+    def __init__(self, steps: int) -> None:
+        self._left = steps
+
+    @property
+    def left(self) -> int:
+        """Steps that are left; below 0 where more was asked for than there was."""
+        return self._left
+
+    def spend(self, steps: int = 1) -> None:
+        """Raises `BudgetSpentError` when nothing is left."""
+        self._left -= steps
+        if self._left < 0:
+            raise BudgetSpentError
+
+    @contextmanager
+    def share(self, steps: int) -> Iterator[Budget]:
+        """At most this many steps for one search among many; what it leaves comes back."""
+        share = Budget(min(steps, self._left))
+        self._left -= share._left
+        try:
+            yield share
+        finally:
+            self._left += max(0, share._left)
+
+
+class Resources(Record, frozen=True):
+    """What a host can take, or VMs need: MiB of memory, and CPU in any unit that both share."""
+
+    memory: int = 0
+    cpu: int = 0
+
+    def cover(self, need: Resources) -> bool:
+        return need.memory <= self.memory and need.cpu <= self.cpu
+
+    def without(self, need: Resources) -> Resources:
+        return Resources(self.memory - need.memory, self.cpu - need.cpu)
+
+
+NOTHING = Resources()
+
+#: What each host can take, by its id.
+Hosts = Mapping[str, Resources]
+
+
+class Block(Record, frozen=True):
+    """VMs that go to one host together, whichever."""
+
+    vms: tuple[str, ...]
+    need: Resources = NOTHING
+    #: Hosts that it is restricted to; None for no restriction.
+    allowed: frozenset[str] | None = None
+    forbidden: frozenset[str] = frozenset()
+    #: Blocks that share one of these tags cannot share a host.
+    apart: frozenset[str] = frozenset()
+
+    def admits(self, host: str) -> bool:
+        """Whether the host is one that it may go to, whatever room there is."""
+        return (self.allowed is None or host in self.allowed) and host not in self.forbidden
+
+    def narrowed(self, only: frozenset[str] | None, never: frozenset[str]) -> Block:
+        """The same with further hosts left out: all but `only`, if that is given, and `never`."""
+        allowed = self.allowed if only is None else only if self.allowed is None else self.allowed & only
+        return Block(self.vms, self.need, allowed, self.forbidden | never, self.apart)
+
+
+def homes_of(blocks: Iterable[Block], hosts: Hosts) -> list[frozenset[str]]:
+    """The hosts that each block may go to and that hold it, were it the only one; like blocks share a set."""
+    everywhere = frozenset(hosts)
+    found: dict[tuple[frozenset[str] | None, frozenset[str], Resources], frozenset[str]] = {}
+    homes = []
+    for block in blocks:
+        asked = block.allowed, block.forbidden, block.need
+        if asked not in found:
+            found[asked] = _homes(block, hosts, everywhere)
+        homes.append(found[asked])
+    return homes
+
+
+def _homes(block: Block, hosts: Hosts, everywhere: frozenset[str]) -> frozenset[str]:
+    admitted = everywhere if block.allowed is None else everywhere & block.allowed
+    if block.forbidden:
+        admitted -= block.forbidden
+    if block.need == NOTHING:
+        return admitted
+    return frozenset(host for host in admitted if hosts[host].cover(block.need))
+
+
+#: A host for each block, in the order of the blocks.
+Homes = tuple[str, ...]
+#: What a host still holds, and the tags of what was put on it.
+_State = tuple[Resources, frozenset[str]]
+
+
+class _Filling:
+    """What the hosts still hold while blocks are put on them and taken off again."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        self.hosts = hosts
+        self.left: dict[str, Resources] = {}
+        self.tags: dict[str, frozenset[str]] = {}
+
+    def rest(self, host: str) -> Resources:
+        return self.left.get(host) or self.hosts[host]
+
+    def takes(self, block: Block, host: str) -> bool:
+        return (
+            self.rest(host).cover(block.need)
+            and block.admits(host)
+            and block.apart.isdisjoint(self.tags.get(host, ()))
+        )
+
+    def put(self, block: Block, host: str) -> None:
+        self.left[host] = self.rest(host).without(block.need)
+        self.tags[host] = self.tags.get(host, frozenset()) | block.apart
+
+    def state(self, host: str) -> _State:
+        return self.rest(host), self.tags.get(host, frozenset())
+
+    def restore(self, host: str, state: _State) -> None:
+        self.left[host], self.tags[host] = state
+
+
+def first_fit(
+    blocks: Sequence[Block], hosts: Hosts, order: Sequence[str]
+) -> tuple[Homes | None, tuple[Block, ...]]:
+    """Put each block, the largest first, on the first host of the order that takes it.
+
+    Returns the homes, or None with the blocks that found none.
+    """
+    filling = _Filling(hosts)
+    homes: dict[int, str] = {}
+    for number in _largest_first(blocks):
+        block = blocks[number]
+        home = next((host for host in _reachable(block, order) if filling.takes(block, host)), None)
+        if home is not None:
+            filling.put(block, home)
+            homes[number] = home
+    if len(homes) == len(blocks):
+        return tuple(homes[number] for number in range(len(blocks))), ()
+    return None, tuple(block for number, block in enumerate(blocks) if number not in homes)
+
+
+def even_fit(blocks: Sequence[Block], hosts: Hosts) -> Homes | None:
+    """Put each block, the largest first, on the host that has most memory left of those that take it."""
+    filling = _Filling(hosts)
+    homes: dict[int, str] = {}
+    roomiest = [(-room.memory, host) for host, room in hosts.items()]
+    heapify(roomiest)
+    for number in _largest_first(blocks):
+        passed: list[tuple[int, str]] = []
+        while roomiest:
+            _, host = entry = heappop(roomiest)
+            if filling.takes(blocks[number], host):
+                filling.put(blocks[number], host)
+                homes[number] = host
+                entry = (-filling.rest(host).memory, host)
+                passed.append(entry)
+                break
+            passed.append(entry)
+        for entry in passed:
+            heappush(roomiest, entry)
+        if number not in homes:
+            return None
+    return tuple(homes[number] for number in range(len(blocks)))
+
+
+def proves_impossible(blocks: Sequence[Block], hosts: Hosts) -> bool:
+    """Whether counting alone shows that the blocks have no home: a quick test that can miss.
+
+    For each size among the blocks, a host takes only this many blocks of at least that size.
+    """
+    return any(
+        _too_many([_part(block.need, part) for block in blocks], [_part(one, part) for one in hosts.values()])
+        for part in ("memory", "cpu")
+    )
+
+
+def search(blocks: Sequence[Block], hosts: Hosts, budget: Budget) -> Homes | None:
+    """Find homes for all blocks, or None if there are none; every possibility counts.
+
+    Each host looked at is a step. Raises `BudgetSpentError` if the budget ends first.
+    """
+    filling = _Filling(hosts)
+    options = [[host for host in hosts if filling.takes(block, host)] for block in blocks]
+    order = sorted(range(len(blocks)), key=lambda number: (len(options[number]), *_size(blocks[number])))
+    marks = _distinctions(blocks, hosts)
+    trail: list[tuple[str, _State]] = []
+    choices: list[Iterator[str]] = []
+    while len(trail) < len(order):
+        number = order[len(trail)]
+        if len(choices) == len(trail):
+            budget.spend(1 + len(options[number]))
+            choices.append(_different(filling, marks, blocks[number], options[number]))
+        host = next(choices[-1], None)
+        if host is not None:
+            trail.append((host, filling.state(host)))
+            filling.put(blocks[number], host)
+        elif not trail:
+            return None
+        else:
+            choices.pop()
+            filling.restore(*trail.pop())
+    homes = dict(zip(order, (host for host, _ in trail), strict=True))
+    return tuple(homes[number] for number in range(len(blocks)))
+
+
+def _different(
+    filling: _Filling, marks: Mapping[str, tuple[int, ...]], block: Block, candidates: Sequence[str]
+) -> Iterator[str]:
+    """Hosts that take the block, one of those that are alike in all that matters, the fullest first."""
+    alike = {(filling.state(host), marks[host]): host for host in candidates if filling.takes(block, host)}
+    return iter(sorted(alike.values(), key=lambda host: (filling.rest(host).memory, host)))
+
+
+def _distinctions(blocks: Sequence[Block], hosts: Hosts) -> dict[str, tuple[int, ...]]:
+    """Which blocks each host is barred from by name: hosts that differ in nothing else are alike."""
+    restricted = [
+        (number, block) for number, block in enumerate(blocks) if block.allowed is not None or block.forbidden
+    ]
+    return {host: tuple(number for number, block in restricted if not block.admits(host)) for host in hosts}
+
+
+def _too_many(needs: Sequence[int], rooms: Sequence[int]) -> bool:
+    if sum(needs) > sum(rooms):
+        return True
+    sizes = Counter(need for need in needs if need > 0)
+    at_least = 0
+    for size in sorted(sizes, reverse=True):
+        at_least += sizes[size]
+        if at_least > sum(room // size for room in rooms if room >= size):
+            return True
+    return False
+
+
+def _part(resources: Resources, part: str) -> int:
+    return resources.memory if part == "memory" else resources.cpu
+
+
+def _largest_first(blocks: Sequence[Block]) -> list[int]:
+    """Restricted blocks before free ones, then by size."""
+    return sorted(
+        range(len(blocks)), key=lambda number: (blocks[number].allowed is None, *_size(blocks[number]))
+    )
+
+
+def _size(block: Block) -> tuple[int, int]:
+    return -block.need.memory, -block.need.cpu
+
+
+def _reachable(block: Block, order: Sequence[str]) -> Iterator[str]:
+    if block.allowed is None:
+        return iter(order)
+    return (host for host in order if host in block.allowed)
+
+
+def can_all_differ(choices: Sequence[AbstractSet[str]]) -> bool:
+    """Whether one can be taken from each of the choices so that no two are the same."""
+    sizes = sorted(map(len, choices))
+    if all(size > narrower for narrower, size in enumerate(sizes)):
+        return True  # the narrowest first, each finds one that is not taken yet
+    return most_served(choices) == len(choices)
+
+
+def most_served(choices: Sequence[AbstractSet[str]]) -> int:
+    """From how many of the choices one can be taken so that no two are the same."""
+    matching = _Matching(choices)
+    while (depths := matching.depths()) is not None:
+        matching.grow(depths)
+    return matching.size
+
+
+class _Matching:
+    """Who, by number, holds which place; the narrowest choice has the first number."""
+
+    def __init__(self, choices: Sequence[AbstractSet[str]]) -> None:
+        self._choices = sorted(choices, key=len)
+        self._places: list[str | None] = [None] * len(choices)
+        self._holders: dict[str, int] = {}
+
+    @property
+    def size(self) -> int:
+        return len(self._holders)
+
+    def depths(self) -> dict[int, int] | None:
+        """How many exchanges lie between somebody unserved and each, no further than to a free place.
+
+        None if no free place can be reached: then nobody else can be served.
+        """
+        layer = dict.fromkeys(self._unserved(), 0)
+        depths: dict[int, int] = {}
+        while layer:
+            depths.update(layer)
+            further: dict[int, int] = {}
+            for number, depth in layer.items():
+                for place in self._choices[number]:
+                    holder = self._holders.get(place)
+                    if holder is None:
+                        return depths
+                    if holder not in depths:
+                        further[holder] = depth + 1
+            layer = further
+        return None
+
+    def grow(self, depths: dict[int, int]) -> None:
+        """Serve as many as such chains of exchanges allow: at least one."""
+        untried = [iter(choice) for choice in self._choices]
+        for number in self._unserved():
+            self._serve(number, depths, untried)
+
+    def _unserved(self) -> list[int]:
+        return [number for number, place in enumerate(self._places) if place is None]
+
+    def _serve(self, start: int, depths: dict[int, int], untried: Sequence[Iterator[str]]) -> None:
+        """Follow one chain after the other, each choice once in a round, to a free place if there is any."""
+        chain = [start]
+        while chain:
+            for place in untried[chain[-1]]:
+                holder = self._holders.get(place)
+                if holder is None:
+                    self._exchange(chain, place)
+                    return
+                if depths.get(holder) == len(chain):
+                    chain.append(holder)
+                    break
+            else:
+                chain.pop()
+
+    def _exchange(self, chain: Sequence[int], free: str) -> None:
+        """The last in the chain takes the free place, each before it the place of the next."""
+        place: str | None = free
+        for number in reversed(chain):
+            if place is not None:
+                self._holders[place] = number
+            place, self._places[number] = self._places[number], place

@@ -1,0 +1,268 @@
+"""The engine's own filters and weights of affinity groups, which stand next to our units.
+
+Where the engine's own units for groups of VMs see the other members of a group.
+Source: VmAffinityFilterPolicyUnit and VmAffinityWeightPolicyUnit: of running VMs they ask for those of the
+cluster of the VM that is scheduled (`getAllRunningByCluster`); pending ones stand in their place, and have no
+cluster.
+
+The engine's own filter VmAffinityGroups, which stands next to our `AffinityFilter` and sees no chains.
+Only VMs that share a group count, and a VM on its way counts only where it is going. One that runs in another
+cluster is not seen. What is planned must pass this filter as well as ours.
+
+Source: VmAffinityFilterPolicyUnit.
+
+The engine's own filter VmToHostsAffinityGroups: a positive group without hosts shuts out every host.
+It stands next to our `HostAffinityFilter`, for which such a group is not configured. What is planned must
+pass this filter as well as ours.
+
+The engine's own weight VmAffinityGroups, in whose place our `SoftAffinityWeight` stands.
+Source: VmAffinityWeightPolicyUnit. All enabled groups count, hard and soft alike, whatever their cluster; of
+their members those that run in the cluster of the VM, and pending ones, which the engine takes to be
+movable.
+
+The engine's own weight VmToHostsAffinityGroups, in whose place our `HostAffinityWeight` stands.
+Source: VmToHostAffinityWeightPolicyUnit. The weights of several VMs are added.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.rules.affinity.host_groups import hard_host_groups_of, legacy_groups
+from ovirt_placement.rules.affinity.priorities import fixed_point
+from ovirt_placement.rules.built_in.weights import summed
+from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.ranks import competition_ranks
+from ovirt_placement.rules.rule import Rule, Scope, UnitKind
+from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
+
+
+def peers_by_host(snapshot: Snapshot, group: AffinityGroup, vms: Sequence[str]) -> dict[str, list[str]]:
+    """The members of a group besides some VMs of one cluster, by the host that they count on."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    first = snapshot.vm_by_id.get(vms[0]) if vms else None
+    for peer in snapshot.group_vms[group.id]:
+        if peer not in vms:
+            for host in seen_on(snapshot, peer, first.cluster if first is not None else None):
+                found[host].append(peer)
+    return dict(found)
+
+
+def seen_on(snapshot: Snapshot, peer: str, cluster: str | None) -> tuple[str, ...]:
+    """The hosts that a VM counts on for one of the cluster: its target while it is pending, else its host."""
+    known = snapshot.vm_by_id.get(peer)
+    foreign = known is not None and cluster is not None and known.cluster != cluster
+    return snapshot.pending_hosts.get(peer, ()) if foreign else destinations(snapshot, peer)
+
+
+#: A host of `vm`, a peer, would do.
+ENGINE_WANTS_PEER = ReasonKind(
+    "engine_wants_peer", "the engine runs it with VM {vm}, which is on host {host} ({group})", veto=True
+)
+#: It can never come here; once it runs the engine sees it no more.
+ENGINE_WANTS_FOREIGN_PEER = ReasonKind(
+    "engine_wants_foreign_peer",
+    "the engine runs it with VM {vm} of another cluster, which is on its way to host {host} ({group})",
+    veto=True,
+)
+ENGINE_WANTS_APART = ReasonKind(
+    "engine_wants_apart",
+    "the engine runs it apart from VM {vm}, which is on host {host} ({group})",
+    veto=True,
+)
+
+
+def filter_by_vm_groups(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
+    """Judge each candidate host by the hard groups of the requested VMs, as a union over positive ones."""
+    if request.ignore_hard_vm_affinity:
+        return tuple(Verdict(host, accepted=True) for host in request.candidate_hosts)
+    groups = _hard_groups(snapshot, request.vms)
+    parting = tuple(_must_part(snapshot, groups, request.vms))
+    wanted = _peers(snapshot, groups, request.vms, positive=True)
+    unwanted = _peers(snapshot, groups, request.vms, positive=False)
+    elsewhere = tuple(reason for reasons in wanted.values() for reason in reasons[:1])
+
+    def reasons(host: str) -> tuple[Reason, ...]:
+        away = elsewhere if wanted and host not in wanted else ()
+        return (*parting, *unwanted.get(host, ()), *away)
+
+    return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
+
+
+def direct_peers(snapshot: Snapshot, vm: str) -> frozenset[str]:
+    """Other members of the hard positive groups of a VM whom the filter sees, or will once they run."""
+    groups = (group for group in _hard_groups(snapshot, (vm,)) if group.vms_rule.positive)
+    peers = {peer for group in groups for peer in snapshot.group_vms[group.id]} - {vm}
+    return frozenset(
+        peer for peer in peers if peer in snapshot.pending_hosts or not _foreign(snapshot, vm, peer)
+    )
+
+
+def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...]) -> list[AffinityGroup]:
+    found = {group.id: group for vm in vms for group in snapshot.groups_of_vm.get(vm, ())}
+    return [group for group in found.values() if group.vms_rule.hard]
+
+
+def _must_part(snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, ...]) -> Iterator[Reason]:
+    for group in groups:
+        inside = [vm for vm in snapshot.group_vms[group.id] if vm in vms]
+        if not group.vms_rule.positive and len(inside) > 1:
+            yield Reason(ENGINE_WANTS_APART, group.id, inside[0])
+
+
+def _peers(
+    snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, ...], *, positive: bool
+) -> dict[str, list[Reason]]:
+    """Members of the groups of one sign besides the requested VMs, by the host that they count on.
+
+    Of positive groups, the first on each host is enough: large ones are asked about again and again.
+    """
+    found: defaultdict[str, list[Reason]] = defaultdict(list)
+    first = snapshot.vm_by_id.get(vms[0]) if vms else None
+    cluster = first.cluster if first is not None else None
+    for group in groups:
+        if group.vms_rule.positive is positive:
+            for peer in snapshot.group_vms[group.id]:
+                for host in seen_on(snapshot, peer, cluster) if peer not in vms else ():
+                    if positive and host in found:
+                        continue
+                    kind = _wish(snapshot, vms[0], peer) if positive else ENGINE_WANTS_APART
+                    found[host].append(Reason(kind, group.id, peer, host))
+    return dict(found)
+
+
+def _wish(snapshot: Snapshot, vm: str, peer: str) -> ReasonKind:
+    return ENGINE_WANTS_FOREIGN_PEER if _foreign(snapshot, vm, peer) else ENGINE_WANTS_PEER
+
+
+def _foreign(snapshot: Snapshot, vm: str, peer: str) -> bool:
+    own, other = (snapshot.vm_by_id.get(each) for each in (vm, peer))
+    return own is not None and other is not None and own.cluster != other.cluster
+
+
+VM_GROUPS = Rule(
+    name="VmAffinityGroups",
+    kind=UnitKind.FILTER,
+    ours=False,
+    scope=Scope.HOST_AT_ONCE,
+    computed=True,
+    joins=direct_peers,
+    # It knows direct peers alone, and so follows one that has started elsewhere.
+    only_narrows=lambda snapshot, vm, others: direct_peers(snapshot, vm).isdisjoint(others),
+    filter=filter_by_vm_groups,
+)
+
+
+ENGINE_KEEPS_OFF = ReasonKind(
+    "engine_keeps_off", "the engine does not allow VM {vm} on this host by the hosts of {group}", veto=True
+)
+#: Every host is kept from it.
+ENGINE_MISSES_HOSTS = ReasonKind(
+    "engine_misses_hosts",
+    "the engine does not allow VM {vm} on this host: {group} ties it to hosts and lists none",
+    veto=True,
+)
+
+
+def filter_by_host_groups(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
+    """Judge each candidate host by every hard host group of every requested VM, and by legacy labels."""
+    restrictions = [
+        (
+            frozenset(snapshot.group_hosts[group.id]),
+            group.hosts_rule.positive,
+            Reason(ENGINE_KEEPS_OFF if snapshot.group_hosts[group.id] else ENGINE_MISSES_HOSTS, group.id, vm),
+        )
+        for vm in request.vms
+        for group in snapshot.groups_of_vm.get(vm, ())
+        if group.hosts_rule.hard
+    ]
+    restrictions += [
+        (frozenset(label.hosts), True, Reason(ENGINE_KEEPS_OFF, label.id, vm))
+        for label in legacy_groups(snapshot)
+        for vm in request.vms
+        if vm in label.vms
+    ]
+
+    def reasons(host: str) -> tuple[Reason, ...]:
+        return tuple(reason for listed, positive, reason in restrictions if (host in listed) is not positive)
+
+    return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
+
+
+def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
+    """Groups of other clusters are among the engine's, legacy labels among ours."""
+    engines = (group.id for group in snapshot.groups_of_vm.get(vm, ()) if group.hosts_rule.hard)
+    return (*engines, *(group.id for group in hard_host_groups_of(snapshot).get(vm, ())))
+
+
+HOST_GROUPS = Rule(
+    name="VmToHostsAffinityGroups",
+    kind=UnitKind.FILTER,
+    ours=False,
+    fixed=True,
+    alike=_groups,
+    filter=filter_by_host_groups,
+)
+
+
+#: Priorities of violated groups from the highest down, fixed positive peers and positive peers, both negated.
+Burden = tuple[tuple[int, ...], int, int]
+
+
+def score_by_vm_groups(snapshot: Snapshot, request: Request) -> dict[str, int]:
+    """The engine's weight of each candidate host, the best first: 1, and how many hosts are better."""
+    groups = {
+        group.id: group
+        for vm in request.vms
+        for group in snapshot.groups_of_vm.get(vm, ())
+        if group.vms_rule.enabled
+    }
+    there = {name: peers_by_host(snapshot, group, request.vms) for name, group in groups.items()}
+    # Most hosts have none of the peers, and all of these the same burden.
+    without = _burden(snapshot, groups, {})
+    burdens = dict.fromkeys(request.candidate_hosts, without)
+    for host in frozenset().union(*there.values()).intersection(burdens):
+        here = {name: peers[host] for name, peers in there.items() if host in peers}
+        burdens[host] = _burden(snapshot, groups, here)
+    return competition_ranks(burdens)
+
+
+def _burden(
+    snapshot: Snapshot, groups: dict[str, AffinityGroup], here: Mapping[str, Sequence[str]]
+) -> Burden:
+    """The burden of a host with these peers of each group."""
+    violated = [
+        fixed_point(group.priority)
+        for name, group in groups.items()
+        if (name in here) is not group.vms_rule.positive
+    ]
+    joined = {vm for name, peers in here.items() if groups[name].vms_rule.positive for vm in peers}
+    fixed = sum(vm not in snapshot.pending_hosts and not snapshot.vm_by_id[vm].movable for vm in joined)
+    return tuple(sorted(violated, reverse=True)), -fixed, -len(joined)
+
+
+def score_by_host_groups(snapshot: Snapshot, request: Request) -> dict[str, int]:
+    """The engine's weight of each candidate host: the smaller, the better."""
+    return summed(ranks_for(snapshot, vm, request.candidate_hosts) for vm in request.vms)
+
+
+def ranks_for(snapshot: Snapshot, vm: str, hosts: Sequence[str]) -> dict[str, int]:
+    """For one VM, the best first: 1, and how many hosts violate soft groups of less priority or fewer."""
+    listed = [
+        (snapshot.group_hosts[group.id], group.hosts_rule.positive, fixed_point(group.priority))
+        for group in snapshot.groups_of_vm.get(vm, ())
+        if group.hosts_rule.soft
+    ]
+    return competition_ranks(
+        {
+            host: tuple(
+                sorted(
+                    (priority for its, positive, priority in listed if (host in its) is not positive),
+                    reverse=True,
+                )
+            )
+            for host in hosts
+        }
+    )

@@ -1,0 +1,356 @@
+"""Where highly available VMs are and what they use; the weight and the balance that spread them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil
+from typing import NamedTuple
+
+from ovirt_placement.lookups.index import Earlier, continued
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.cpus import cores_of
+from ovirt_placement.rules.load import (
+    admitted,
+    balance_load,
+    choose_move,
+    kept_free,
+    limits_of,
+    may_move,
+    overloaded,
+)
+from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.memory import required_mb
+from ovirt_placement.rules.parameters import whole_number
+from ovirt_placement.rules.ranks import ranked
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.verdict import BalanceMove, BalanceRequest, Reason, ReasonKind, Request, Weight
+
+#: Ids of a cluster and of a host.
+Place = tuple[str, str]
+#: The parameter of the weight and the balance: they must measure alike, and a policy may have but one.
+PARAMETER = "ha_measure"
+
+
+@continued
+def ha_vms_of(snapshot: Snapshot, earlier: Earlier | None) -> Mapping[Place, Sequence[str]]:
+    """Ids of highly available VMs by cluster and host; one on its way counts where it is going (HA2)."""
+    if earlier is None:
+        found: defaultdict[Place, list[str]] = defaultdict(list)
+        for vm in snapshot.vms:
+            if vm.ha:
+                for place in places(snapshot, vm.id):
+                    found[place].append(vm.id)
+        return dict(found)
+    exchanged = dict(ha_vms_of(earlier.snapshot))
+    for name in sorted(earlier.differing(snapshot)):
+        for place in places(earlier.snapshot, name):
+            exchanged[place] = [one for one in exchanged[place] if one != name]
+        for place in places(snapshot, name):
+            exchanged[place] = [*exchanged.get(place, ()), name]
+    return exchanged
+
+
+def places(snapshot: Snapshot, name: str) -> Sequence[Place]:
+    """Cluster and host of a highly available VM; several hosts, if it is on its way to several."""
+    vm = snapshot.vm_by_id.get(name)
+    if vm is None or not vm.ha:
+        return ()
+    present = (vm.host,) if vm.host is not None else ()
+    return [(vm.cluster, host) for host in snapshot.pending_hosts.get(name, present)]
+
+
+class Measure(StrEnum):
+    """How the use of a host by highly available VMs is measured."""
+
+    #: The mean of the parts of its memory and of its CPUs that they take; 1 is a whole host.
+    RESOURCES = "resources"
+    #: How many they are: the engine's way.
+    VMS = "vms"
+
+
+def measure_of(parameters: Mapping[str, str]) -> Measure:
+    """The measure that a policy asks for."""
+    return Measure.VMS if parameters.get(PARAMETER) == Measure.VMS else Measure.RESOURCES
+
+
+class Usage(NamedTuple):
+    """What VMs take of the host that they are on."""
+
+    vms: int = 0
+    memory_mb: int = 0
+    vcpus: int = 0
+
+    def changed(self, vm: Vm, sign: int) -> Usage:
+        """The same with one VM more, or one less."""
+        return Usage(self.vms + sign, self.memory_mb + sign * required_mb(vm), self.vcpus + sign * vm.vcpus)
+
+
+NOTHING = Usage()
+
+
+def used(snapshot: Snapshot, cluster: str, host: str, measure: Measure) -> Fraction:
+    """What the highly available VMs of a cluster, by its id, use of a host, those on their way included."""
+    return _figure(snapshot, _usage(snapshot).get((cluster, host), NOTHING), host, measure)
+
+
+def added(snapshot: Snapshot, vm: Vm, host: str, measure: Measure) -> Fraction:
+    """What a VM uses of a host when it is there."""
+    return _figure(snapshot, NOTHING.changed(vm, 1), host, measure)
+
+
+def even_share(snapshot: Snapshot, cluster: str, hosts: Iterable[str]) -> Fraction:
+    """What each of the hosts would have in use if all had the same part of their resources in use."""
+    known = [snapshot.host_by_id[host] for host in hosts if host in snapshot.host_by_id]
+    there = [_usage(snapshot).get((cluster, host.id), NOTHING) for host in known]
+    return _part(
+        sum(one.memory_mb for one in there),
+        sum(one.vcpus for one in there),
+        sum(host.memory_mb for host in known),
+        sum(_cores(snapshot, host) for host in known),
+    )
+
+
+def _figure(snapshot: Snapshot, usage: Usage, host: str, measure: Measure) -> Fraction:
+    if measure is Measure.VMS:
+        return Fraction(usage.vms)
+    known = snapshot.host_by_id.get(host)
+    if known is None:
+        return Fraction(0)
+    return _part(usage.memory_mb, usage.vcpus, known.memory_mb, _cores(snapshot, known))
+
+
+def _cores(snapshot: Snapshot, host: Host) -> int:
+    return cores_of(host, snapshot.cluster_by_id[host.cluster])
+
+
+#: Hosts have few sizes, and few of them change from one decision to the next.
+@lru_cache(maxsize=1 << 14)
+def _part(memory_mb: int, vcpus: int, of_memory_mb: int, of_cores: int) -> Fraction:
+    """The mean of two parts; what a host is not known to have is taken to be as little as can be."""
+    return (Fraction(memory_mb, max(1, of_memory_mb)) + Fraction(vcpus, max(1, of_cores))) / 2
+
+
+@continued
+def _usage(snapshot: Snapshot, earlier: Earlier | None) -> Mapping[Place, Usage]:
+    """By cluster and host, what the cluster's highly available VMs take there."""
+    found: dict[Place, Usage] = {}
+    if earlier is None:
+        _change(found, snapshot, snapshot.vm_by_id, 1)
+        return found
+    found |= _usage(earlier.snapshot)
+    differing = earlier.differing(snapshot)
+    _change(found, earlier.snapshot, differing, -1)
+    _change(found, snapshot, differing, 1)
+    return found
+
+
+def _change(found: dict[Place, Usage], snapshot: Snapshot, vms: Iterable[str], sign: int) -> None:
+    for name in vms:
+        for place in places(snapshot, name):
+            found[place] = found.get(place, NOTHING).changed(snapshot.vm_by_id[name], sign)
+
+
+HA_VMS_HERE = ReasonKind("ha_vms_here", "highly available VMs that are here: {number:g}")
+HA_RESOURCES_HERE = ReasonKind(
+    "ha_resources_here",
+    "highly available VMs that are here take {number:g} % of its memory and CPUs on average",
+)
+
+_FULLEST = 100
+
+
+def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
+    """Rank each candidate host by what the highly available VMs of the cluster use of it.
+
+    That is the mean of the parts of its memory and its CPUs that they take, or how many they are: the
+    parameter ha_measure. The fullest candidate counts 100, the others in proportion, all divided by the
+    parameter ha_weight_scale_down (1 to 100) and rounded up: the larger it is, the sooner hosts tie. The
+    requested VMs themselves do not count (HA1). Without a highly available VM among them, or without HA
+    reservation in their cluster, all hosts tie.
+    """
+    scale_down = max(1, whole_number(request.parameters, "ha_weight_scale_down", 1))
+    measure = measure_of(request.parameters)
+    vms = [vm for vm in map(snapshot.vm_by_id.get, request.vms) if vm is not None and vm.ha]
+    clusters = {vm.cluster for vm in vms if snapshot.cluster_by_id[vm.cluster].ha_reservation}
+    figures = {
+        host: figure
+        for host in request.candidate_hosts
+        for cluster in clusters
+        if (figure := used(snapshot, cluster, host, measure))
+    }
+    for host, own in _own(snapshot, vms, measure):
+        if host in figures:
+            figures[host] -= own
+    fullest = max(figures.values(), default=Fraction(0)) or Fraction(1)
+    scores = {host: _score(figure / fullest, measure, scale_down) for host, figure in figures.items()}
+    reasons = {host: (_reason(figure, measure),) for host, figure in figures.items() if figure}
+    return ranked(snapshot, request.candidate_hosts, scores, reasons, unburdened=0)
+
+
+def _own(snapshot: Snapshot, vms: list[Vm], measure: Measure) -> list[tuple[str, Fraction]]:
+    """What the requested VMs use of hosts at present."""
+    return [
+        (host, added(snapshot, vm, host, measure)) for vm in vms for host in destinations(snapshot, vm.id)
+    ]
+
+
+def _score(part: Fraction, measure: Measure, scale_down: int) -> int:
+    """Percent of the fullest; as the engine counts VMs, halves are rounded up before they are scaled down."""
+    above, below = _FULLEST * part.numerator, part.denominator
+    if measure is Measure.VMS:
+        above, below = (2 * above + below) // (2 * below), 1
+    return -(-above // (below * scale_down))
+
+
+def _reason(figure: Fraction, measure: Measure) -> Reason:
+    if measure is Measure.VMS:
+        return Reason(HA_VMS_HERE, number=int(figure))
+    return Reason(HA_RESOURCES_HERE, number=round(float(100 * figure), 1))
+
+
+def _asks(snapshot: Snapshot, cluster: Cluster) -> bool:
+    return cluster.ha_reservation and any(vm.cluster == cluster.id and vm.ha for vm in snapshot.vms)
+
+
+HA_WEIGHT = Rule(
+    name="HaReservationWeight",
+    kind=UnitKind.WEIGHT,
+    twins=("OptimalForHaReservation",),
+    twin_factor="ha_weight",
+    # It adds what starts at this moment; with the engine's own factor it would outvote soft affinity.
+    usual_factor=1,
+    asked_by_cluster=_asks,
+    cluster_asks="HA reservation means",
+    weight=rank_hosts,
+)
+
+
+#: Percent of the even share from which on a host holds too many; the engine's default.
+OVER_UTILIZATION = 200
+
+
+class Spread(Record, frozen=True):
+    """How the highly available VMs of a cluster are measure_spread over some of its hosts, by one measure."""
+
+    measure: Measure
+    #: What they use, by host.
+    used: dict[str, Fraction]
+    #: What they would use of each host if all had the same; VMs are rounded up.
+    share: Fraction
+    #: From this use on a host holds too many.
+    threshold: Fraction
+
+
+def measure_spread(
+    snapshot: Snapshot,
+    cluster_id: str,
+    hosts: tuple[str, ...],
+    over_utilization: int = OVER_UTILIZATION,
+    measure: Measure = Measure.RESOURCES,
+) -> Spread:
+    """Measure these hosts alone, so that sources and shares speak of the same ones (HA7)."""
+    now = {host: used(snapshot, cluster_id, host, measure) for host in hosts}
+    if measure is Measure.RESOURCES:
+        share = even_share(snapshot, cluster_id, hosts)
+        return Spread(measure, now, share, share * over_utilization / 100)
+    whole = ceil(sum(now.values()) / max(1, len(hosts)))
+    return Spread(measure, now, Fraction(whole), Fraction(ceil(Fraction(whole * over_utilization, 100))))
+
+
+def balance_ha_vms(
+    snapshot: Snapshot,
+    cluster_id: str,
+    candidate_hosts: tuple[str, ...],
+    over_utilization: int = OVER_UTILIZATION,
+    measure: Measure = Measure.RESOURCES,
+) -> BalanceMove | None:
+    """Choose a highly available VM to move; None if the load is even.
+
+    A host is overloaded from `over_utilization` percent of the even share on. The VM goes to hosts
+    below the share, and only if it leaves its host fuller than it makes the other (HA3, HA6); the
+    fullest host that has a movable VM comes first (HA5, HA8), and the largest of its VMs; but a move that
+    breaks no soft group comes before one that does.
+    """
+    if not snapshot.cluster_by_id[cluster_id].ha_reservation or len(candidate_hosts) < 2:
+        return None
+    now = measure_spread(snapshot, cluster_id, candidate_hosts, over_utilization, measure)
+    return choose_move(snapshot, _moves(snapshot, cluster_id, now))
+
+
+def _moves(snapshot: Snapshot, cluster_id: str, now: Spread) -> Iterator[BalanceMove]:
+    for source in sorted(now.used, key=lambda host: (-now.used[host], host)):
+        if now.used[source] and now.used[source] >= now.threshold:
+            for vm in _movable(snapshot, cluster_id, source, now.measure):
+                if hosts := admitted(snapshot, vm, _targets(snapshot, now, source, vm)):
+                    yield BalanceMove(vm.id, hosts)
+
+
+def _targets(snapshot: Snapshot, now: Spread, source: str, vm: Vm) -> tuple[str, ...]:
+    """Hosts below the share that stay below the source, the emptiest first; never a failover host."""
+    fits = (
+        host
+        for host, there in now.used.items()
+        if there < now.share
+        and there + added(snapshot, vm, host, now.measure) < now.used[source]
+        and not kept_free(snapshot, host)
+    )
+    return tuple(sorted(fits, key=lambda host: (now.used[host], host)))
+
+
+def _movable(snapshot: Snapshot, cluster_id: str, source: str, measure: Measure) -> Iterator[Vm]:
+    """The source's highly available VMs that may be migrated now: the largest first, then by id."""
+    vms = [snapshot.vm_by_id[vm] for vm in ha_vms_of(snapshot).get((cluster_id, source), ())]
+    for vm in sorted(vms, key=lambda vm: (-added(snapshot, vm, source, measure), vm.id)):
+        if vm.host == source and may_move(snapshot, vm):
+            yield vm
+
+
+_FOR_EVER = float("inf")
+
+
+def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | None:
+    """Balance HA first, then load; a highly available VM moves for load only to where it does not crowd."""
+    hosts, parameters = request.candidate_hosts, request.parameters
+    cluster = _cluster_of(snapshot, hosts)
+    if cluster is None:
+        return None
+    over = whole_number(parameters, "ha_balance_over_utilization", OVER_UTILIZATION)
+    reserving, measure = snapshot.cluster_by_id[cluster].ha_reservation, measure_of(parameters)
+    spread = measure_spread(snapshot, cluster, hosts, over, measure)
+
+    def permits(vm: Vm, host: str) -> bool:
+        if not (reserving and vm.ha):
+            return True
+        more = added(snapshot, vm, host, measure)
+        return spread.used[host] + more < max(spread.threshold, spread.share + more)
+
+    return balance_ha_vms(snapshot, cluster, hosts, over, measure) or balance_load(
+        snapshot, cluster, hosts, limits_of(parameters), _busy(snapshot, request), permits
+    )
+
+
+def _cluster_of(snapshot: Snapshot, hosts: tuple[str, ...]) -> str | None:
+    clusters = {snapshot.host_by_id[host].cluster for host in hosts if host in snapshot.host_by_id}
+    return clusters.pop() if len(clusters) == 1 else None
+
+
+def _busy(snapshot: Snapshot, request: BalanceRequest) -> frozenset[str]:
+    """Hosts that are overloaded, and have been for as long as the policy asks."""
+    minutes = whole_number(request.parameters, "ha_balance_cpu_over_commit_duration_minutes", 2)
+    now = overloaded(snapshot, request.candidate_hosts, limits_of(request.parameters))
+    return frozenset(host for host in now if request.overloaded_minutes.get(host, _FOR_EVER) >= minutes)
+
+
+BALANCE = Rule(
+    name="HaReservationBalance",
+    kind=UnitKind.BALANCE,
+    twins=("None", "OptimalForEvenDistribution"),
+    reads_hosts=True,
+    reads_vms=True,
+    balance=balance_vms,
+)

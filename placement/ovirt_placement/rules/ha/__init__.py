@@ -1,1 +1,0 @@
-"""HA reservation: the weight and the balance."""

@@ -1,1 +1,0 @@
-"""Balancing load as the engine does, and what every balance has in common."""
