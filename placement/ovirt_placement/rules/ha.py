@@ -235,7 +235,7 @@ OVER_UTILIZATION = 200
 
 
 class Spread(Record, frozen=True):
-    """How the highly available VMs of a cluster are measure_spread over some of its hosts, by one measure."""
+    """How the highly available VMs of a cluster are spread over some of its hosts, by one measure."""
 
     measure: Measure
     #: What they use, by host.

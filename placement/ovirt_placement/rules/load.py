@@ -196,7 +196,7 @@ class LoadLimits(Record, frozen=True):
 
 
 def limits_of(parameters: Mapping[str, str]) -> LoadLimits:
-    """The limits that a policy sets by the parameters of our balance_load."""
+    """The limits that a policy sets by the parameters of our balance."""
 
     def number(name: str, default: int) -> int:
         return whole_number(parameters, f"ha_balance_{name}", default)

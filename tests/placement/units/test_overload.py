@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ovirt_placement.units.decisions import Overload
@@ -24,6 +24,7 @@ LOOKS = st.lists(
 
 
 @given(LOOKS)
+@example([(0, {"h1"}, {"h1"}), (60, {"h2"}, set()), (60, {"h1"}, {"h1"})])
 def test_a_host_is_overloaded_since_the_first_look_at_it_that_showed_that(
     looks: list[tuple[int, set[str], set[str]]],
 ) -> None:

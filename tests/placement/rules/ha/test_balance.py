@@ -1,4 +1,4 @@
-"""The balance_ha_vms of HA reservation: it moves only what makes the cluster more even."""
+"""The balance of HA reservation: it moves only what makes the cluster more even."""
 
 from __future__ import annotations
 

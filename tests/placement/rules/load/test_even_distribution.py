@@ -1,4 +1,4 @@
-"""The balance_load of load: thresholds, order, and what is never done."""
+"""The balance of load: thresholds, order, and what is never done."""
 
 from __future__ import annotations
 
