@@ -8,7 +8,9 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 
-from release import archives, artifacts, checks, inspection, machine, rpms
+from release import artifacts, checks, inspection, rpms
+from release.artifacts import checksums
+from release.checks import lacking
 from release.tree import CHECKOUT, version
 
 _DIST = CHECKOUT / "dist"
@@ -16,7 +18,7 @@ _WORK = CHECKOUT / ".work" / "release"
 
 
 def main() -> int:
-    found = [*checks.faults(CHECKOUT, datetime.now(UTC)), *machine.lacking(os.environ)]
+    found = [*checks.faults(CHECKOUT, datetime.now(UTC)), *lacking(os.environ)]
     if found:
         print("This commit cannot be released here:", *found, sep="\n- ", file=sys.stderr)
         return 1
@@ -33,7 +35,7 @@ def main() -> int:
         print(f"failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)
         return 1
     files = sorted(_DIST.iterdir())
-    (_DIST / "SHA256SUMS").write_text("".join(archives.checksums(files)))
+    (_DIST / "SHA256SUMS").write_text("".join(checksums(files)))
     print(*(file.name for file in files), "SHA256SUMS", sep="\n")
     if for_tests:
         print(f"RPMs that were linked here are for tests, and stay in {_WORK / 'rpms'}.")

@@ -1,16 +1,60 @@
-"""Makes the files of a release: sources, wheels, the collection for Ansible, the documentation."""
+"""Makes the files of a release, the same bit for bit whenever and wherever they are made."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import io
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from release import archives, site
+from release import site
 from release.tree import CHECKOUT, version
+
+_MODE, _EXECUTABLE = 0o644, 0o755
+
+
+def repack(archive: Path, epoch: int) -> None:
+    """Write a .tar.gz again, with the files that it holds and nothing of who made it when."""
+    with tarfile.open(archive) as packed:
+        held = {one.name: (one, _content(packed, one)) for one in packed.getmembers() if one.isfile()}
+    members = ((name, bool(one.mode & 0o100), content) for name, (one, content) in held.items())
+    archive.write_bytes(_packed(members, epoch))
+
+
+def pack(folder: Path, archive: Path, epoch: int) -> None:
+    """Write all files of a folder, under its name, into a .tar.gz."""
+    files = (file for file in folder.rglob("*") if file.is_file())
+    members = ((f"{folder.name}/{file.relative_to(folder)}", False, file.read_bytes()) for file in files)
+    archive.write_bytes(_packed(members, epoch))
+
+
+def checksums(files: Iterable[Path]) -> Iterator[str]:
+    """Lines that `sha256sum --check` reads."""
+    for file in sorted(files):
+        yield f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
+
+
+def _packed(members: Iterable[tuple[str, bool, bytes]], epoch: int) -> bytes:
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, executable, content in sorted(members):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mtime = len(content), epoch
+            entry.mode = _EXECUTABLE if executable else _MODE
+            archive.addfile(entry, io.BytesIO(content))
+    return gzip.compress(plain.getvalue(), mtime=0)
+
+
+def _content(packed: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = packed.extractfile(member)
+    return file.read() if file is not None else b""
+
 
 _BUILD = "import sys, setuptools.build_meta as build; getattr(build, sys.argv[1])(sys.argv[2])"
 
@@ -31,7 +75,7 @@ def distribution(source: Path, work: Path, into: Path, epoch: int) -> None:
     _setuptools("build_sdist", source, into, epoch)
     name = "ovirt_placement_simulator" if source.name == "simulator" else "ovirt_placement"
     sdist = into / f"{name}-{version(source)}.tar.gz"
-    archives.repack(sdist, epoch)
+    repack(sdist, epoch)
     with tarfile.open(sdist) as packed:
         packed.extractall(work, filter="data")
     _setuptools("build_wheel", work / sdist.name.removesuffix(".tar.gz"), into, epoch)
@@ -41,13 +85,13 @@ def collection(tree: Path, into: Path, epoch: int) -> None:
     galaxy = Path(sys.executable).with_name("ansible-galaxy")
     command = (galaxy, "collection", "build", tree / "packaging" / "ansible", "--output-path", into)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    archives.repack(into / f"ovirt_placement-core-{version(tree)}.tar.gz", epoch)
+    repack(into / f"ovirt_placement-core-{version(tree)}.tar.gz", epoch)
 
 
 def documentation(tree: Path, work: Path, into: Path, epoch: int) -> None:
     name = f"ovirt-placement-docs-{version(tree)}"
     html = site.build(work, tree).rename(work / name)
-    archives.pack(html, into / f"{name}.tar.gz", epoch)
+    pack(html, into / f"{name}.tar.gz", epoch)
 
 
 def make(work: Path, into: Path, epoch: int, checkout: Path = CHECKOUT) -> None:

@@ -1,9 +1,11 @@
-"""What keeps a commit from being released: reported all at once, before anything is built."""
+"""What keeps a commit from being released, and what a machine lacks for it: told before all else."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,6 +13,20 @@ import yaml
 
 from release.changelog import sections
 from release.tree import version
+
+#: Packages are built and read by these, and link what they call.
+_PROGRAMS = ("rpmbuild", "rpm", "cc", "curl-config", "pg_config")
+
+
+def lacking(environ: Mapping[str, str]) -> Iterator[str]:
+    """Each thing in a sentence."""
+    for program in _PROGRAMS:
+        if shutil.which(program, path=environ.get("PATH", "")) is None:
+            yield f"this machine has no {program}"
+    python = environ.get("RPM_PYTHON", "/usr/bin/python3.12")
+    if not os.access(python, os.X_OK):
+        yield f"there is no {python}: RPM_PYTHON=FILE names the Python 3.12 that the RPMs are for"
+
 
 #: Older locked requirements lack security updates.
 _LOCK_LASTS = timedelta(days=90)

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from release import archives, artifacts, inspection
+from release import artifacts, inspection
+from release.artifacts import checksums, repack
 from release.changelog import Section, of_collection, sections
 from release.tree import version
 from tests.paths import CHECKOUT
@@ -75,7 +76,7 @@ def test_an_archive_is_the_same_by_anybody_at_any_time(tmp_path: Path) -> None:
     one, other = packed(tmp_path, ("a", "run"), 1000), packed(tmp_path, ("run", "a"), 2000)
     assert one.read_bytes() != other.read_bytes()
     for archive in (one, other):
-        archives.repack(archive, EPOCH)
+        repack(archive, EPOCH)
     assert one.read_bytes() == other.read_bytes()
     with tarfile.open(one) as held:
         found = [(each.name, each.mode, each.mtime, each.uid, each.uname) for each in held]
@@ -84,7 +85,7 @@ def test_an_archive_is_the_same_by_anybody_at_any_time(tmp_path: Path) -> None:
 
 def test_checksums_are_those_of_sha256sum(tmp_path: Path) -> None:
     files = [packed(tmp_path, ("a",), moment) for moment in (1000, 2000)]
-    (tmp_path / "SHA256SUMS").write_text("".join(archives.checksums(files)))
+    (tmp_path / "SHA256SUMS").write_text("".join(checksums(files)))
     check = ("sha256sum", "--check", "--strict", "SHA256SUMS")
     subprocess.run(check, cwd=tmp_path, check=True, capture_output=True)
     files[0].write_text("another")

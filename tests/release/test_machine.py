@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from release.machine import lacking
+from release.checks import lacking
 
 PROGRAMS = ("rpmbuild", "rpm", "cc", "curl-config", "pg_config", "python3.12")
 

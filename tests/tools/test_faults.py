@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from tests.examples import seeds
-from tools.faults.catalogue import FAULTS
 from tools.faults.clusters import drawn
+from tools.faults.faults import FAULTS
 from tools.faults.stage import stage
 
 #: It is in the quick suite.

@@ -14,8 +14,7 @@ from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
 from tests.scenarios.stage import START
-from tools.faults import records
-from tools.faults.recorder import Begun, Recorder
+from tools.faults.invariants import Begun, Recorder, faults, settled
 
 #: One migration repairs it: of a1, to h2.
 STATE = snapshot(
@@ -107,14 +106,14 @@ def test_a_record_that_is_missing_or_open_or_wrong(
         if state is not None:
             file.execute("INSERT INTO intents VALUES ('a1', 'h2', 'request', ?, NULL)", [state])
         file.commit()
-    found = list(records.faults(store, [begun]))
+    found = list(faults(store, [begun]))
     assert (not found) if complaint is None else found[0].startswith(complaint)
-    assert records.settled(store) == (state != "accepted")
+    assert settled(store) == (state != "accepted")
 
 
 def test_a_record_of_what_never_was(store: Path) -> None:
     with closing(sqlite3.connect(store)) as file:
         file.execute("INSERT INTO intents VALUES ('a1', 'h2', 'request', 'done', NULL)")
         file.commit()
-    (fault,) = records.faults(store, [])
+    (fault,) = faults(store, [])
     assert fault.startswith("recorded, and never was")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.proxy.running import eventually
-from tools.faults.befalling import stopped_before_a_log_in
 from tools.faults.clusters import drawn
+from tools.faults.faults import stopped_before_a_log_in
 from tools.faults.stage import stage
 
 #: Neither the lease ends nor the patience with the engine, but what was read grows older than it may.

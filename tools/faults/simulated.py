@@ -13,7 +13,7 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
-from tools.faults.recorder import Recorder
+from tools.faults.invariants import Recorder
 from tools.faults.wire import Wire
 
 #: Simulated seconds a second: a migration then takes some 140 ms.

@@ -9,10 +9,11 @@ from pathlib import Path
 from ovirt_placement.model import Snapshot
 from tests.configuration import write_configuration
 from tests.proxy.running import eventually
-from tools.faults import processes, records
-from tools.faults.distortions import PATIENCE_SECONDS, with_act
+from tools.faults import processes
+from tools.faults.invariants import faults, records, settled
 from tools.faults.processes import Daemon
 from tools.faults.simulated import Simulated, simulated
+from tools.faults.wire import PATIENCE_SECONDS, with_act
 
 #: A stopped enforcer has lost its lease when it wakes.
 _LEASE_SECONDS = 0.6
@@ -102,11 +103,11 @@ class Stage:
 
     def faults(self) -> list[str]:
         """What was wrong, by all four invariants."""
-        return [*self.recorder.faults, *records.faults(self.store, self.recorder.begun)]
+        return [*self.recorder.faults, *faults(self.store, self.recorder.begun)]
 
     @property
     def story(self) -> str:
-        lines = [*map(str, self.recorder.begun), *map(str, records.records(self.store))]
+        lines = [*map(str, self.recorder.begun), *map(str, records(self.store))]
         return "\n".join([*lines, "" if self._enforcer is None else self._enforcer.said])
 
     def close(self) -> None:
@@ -115,7 +116,7 @@ class Stage:
                 daemon.kill()
 
     def _is_well(self) -> bool:
-        return self.recorder.repaired and records.settled(self.store)
+        return self.recorder.repaired and settled(self.store)
 
 
 @contextmanager

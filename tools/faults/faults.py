@@ -1,4 +1,4 @@
-"""Faults of what answers do not report it: engine, processes, the database's clock and the store."""
+"""All faults, by name: of answers, of engine, processes, clock and disk; at moments that a seed draws."""
 
 from __future__ import annotations
 
@@ -7,10 +7,117 @@ from random import Random
 
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.faults import MigrationFault
-from tools.faults import distortions
-from tools.faults.answers import MIGRATE
+from tests.builders import CLUSTER
+from tools.faults.clusters import LATE
 from tools.faults.stage import Stage
-from tools.faults.wire import Application, Environ, StartResponse
+from tools.faults.wire import (
+    Application,
+    Distorted,
+    Environ,
+    StartResponse,
+    bomb,
+    cut,
+    empty,
+    half,
+    nothing,
+    nothing_after_acting,
+    page,
+    page_after_acting,
+    redirect,
+    silence,
+    slow,
+    with_act,
+)
+
+#: What is read of a cluster, and of a VM that migrates.
+_LISTS = ("/clusters", "/hosts", "/vms", "/affinitylabels")
+#: ... and after what comes first.
+_LATER_LISTS = ("/vms", "/affinitylabels", "/affinitylabels")
+_ONE_VM = "/vms/[^/]+"
+MIGRATE = f"{_ONE_VM}/migrate"
+_ANYTHING = "/.*"
+
+_Fault = Callable[[Stage, Random], None]
+
+
+def _of_readings(answer: Distorted) -> _Fault:
+    """Strike some readings of everything, the first or later ones."""
+
+    def strike(stage: Stage, chance: Random) -> None:
+        for path in _LISTS:
+            stage.wire.distort("GET", path, answer, skip=chance.randrange(4), times=chance.randint(1, 2))
+
+    return strike
+
+
+def _once_known(answer: Distorted) -> _Fault:
+    """Strike the very reading that shows a rule which somebody has made, when all was repaired before."""
+
+    def strike(stage: Stage, chance: Random) -> None:
+        def make_rule() -> None:
+            stage.wire.distort("GET", path, answer)
+            stage.engine.engine.affinity_groups.add(CLUSTER, LATE)
+
+        path = chance.choice(_LATER_LISTS)
+        _ = stage.enforcer
+        stage.until(lambda: stage.recorder.repaired)
+        stage.wire.distort("GET", _LISTS[0], with_act(make_rule, first=True))
+
+    return strike
+
+
+def _of_looks(answer: Distorted) -> _Fault:
+    """Strike looks at a VM on its way."""
+
+    def strike(stage: Stage, chance: Random) -> None:
+        stage.wire.distort("GET", _ONE_VM, answer, skip=chance.randrange(4), times=chance.randint(1, 3))
+
+    return strike
+
+
+def _of_requests(answer: Distorted) -> _Fault:
+    """Strike the first or the second request for a migration."""
+
+    def strike(stage: Stage, chance: Random) -> None:
+        stage.wire.distort("POST", MIGRATE, answer, skip=chance.randrange(2))
+
+    return strike
+
+
+def _of_any(answer: Distorted, times: int) -> _Fault:
+    """Strike many requests in a row, once the first is answered."""
+
+    def strike(stage: Stage, chance: Random) -> None:
+        stage.wire.distort("GET", _ANYTHING, answer, skip=chance.randint(1, 12), times=times)
+
+    return strike
+
+
+OF_ANSWERS: Mapping[str, _Fault] = {
+    "HTML 404 for lists": _of_readings(page(404)),
+    "HTML 404 for a list that was known": _once_known(page(404)),
+    "HTML 404 for a VM": _of_looks(page(404)),
+    "HTML 404 for a migration": _of_requests(page(404)),
+    "empty list that was known": _once_known(empty),
+    "500 for lists": _of_readings(page(500)),
+    "500 before acting": _of_requests(page(500)),
+    "500 after acting": _of_requests(page_after_acting),
+    "no answer before acting": _of_requests(nothing),
+    "no answer after acting": _of_requests(nothing_after_acting),
+    "silence after acting": _of_requests(silence),
+    "silence of a VM": _of_looks(silence),
+    "cut lists": _of_readings(cut),
+    "cut answer to a migration": _of_requests(cut),
+    "half a list": _of_readings(half),
+    "half an answer to a migration": _of_requests(half),
+    "gzip bomb": _once_known(bomb),
+    "401 storm": _of_any(page(401), 20),
+    "401 for a migration": _of_requests(page(401)),
+    "redirect of lists": _of_readings(redirect),
+    "redirect of a migration": _of_requests(redirect),
+    "slow answers": _of_any(slow, 30),
+}
+
 
 #: Simulated seconds in which the lease of a stopped enforcer ends, and more.
 _LONG = 30.0
@@ -64,7 +171,7 @@ def _stopped_while_repaired(stage: Stage, _: Random) -> None:
         stage.enforcer.stop()
         done.append(True)
 
-    stage.wire.distort("GET", "/datacenters", distortions.with_act(stop, first=False))
+    stage.wire.distort("GET", "/datacenters", with_act(stop, first=False))
     _ = stage.enforcer
     stage.until(lambda: done)
     stage.engine.engine.affinity_groups.edit("a", AffinityGroupEdit(vms=["a1"]))
@@ -85,7 +192,7 @@ def stopped_before_a_log_in(stage: Stage, held: Callable[[], None]) -> None:
 
     def refuse(application: Application, environ: Environ, start: StartResponse) -> Iterable[bytes]:
         stage.engine.expire_sessions()
-        return distortions.with_act(stop, first=False)(application, environ, start)
+        return with_act(stop, first=False)(application, environ, start)
 
     stage.wire.distort("POST", MIGRATE, refuse)
     _ = stage.enforcer
@@ -112,7 +219,7 @@ def _clock_goes_back(stage: Stage, chance: Random) -> None:
 
     def back() -> None:
         (stage.folder / "set-back").touch()
-        stage.wire.distort("POST", MIGRATE, distortions.nothing)
+        stage.wire.distort("POST", MIGRATE, nothing)
 
     stage.at_migration(back, first=True)
 
@@ -129,7 +236,7 @@ def _store_goes(stage: Stage, chance: Random) -> None:
     aside.rename(stage.store)
 
 
-FAULTS: Mapping[str, Callable[[Stage, Random], None]] = {
+OF_PROCESSES: Mapping[str, Callable[[Stage, Random], None]] = {
     "engine restart": _engine_restarts,
     "sessions end": _sessions_end,
     "migrations fail": _migrations_fail,
@@ -143,3 +250,8 @@ FAULTS: Mapping[str, Callable[[Stage, Random], None]] = {
     "clock set back": _clock_goes_back,
     "store gone": _store_goes,
 }
+
+
+Fault = Callable[[Stage, Random], None]
+
+FAULTS: Mapping[str, Fault] = {**OF_ANSWERS, **OF_PROCESSES}

@@ -1,15 +1,14 @@
-"""Watches the simulated engine's core, and keeps what must never be: the first three invariants.
-
-No VM is asked for while it is on its way, no migration breaks a hard rule that held, nor is one asked for
-that the engine refuses for that reason, and each is a step of the shortest repair. It knows nothing of the
-enforcer but that its requests carry a correlation id.
-"""
+"""What must never be: watched in the simulated engine's core, and in the records of the store."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Job, Vm
@@ -17,7 +16,30 @@ from ovirt_simulator.core.migrations import Migration
 from ovirt_simulator.core.rejections import Rejected
 from tests.builders import CLUSTER
 from tests.enforcer.safety.rules import HardRule, hard_rules
-from tools.faults.repairs import fewest_migrations, is_violated
+
+#: The host of each VM that runs, on a migration the one that it goes to.
+Placement = Mapping[str, str]
+
+
+def is_violated(rules: Sequence[HardRule], placement: Placement) -> bool:
+    places = {vm: (host,) for vm, host in placement.items()}
+    return any(rule.violated(places) for rule in rules)
+
+
+def fewest_migrations(
+    rules: Sequence[HardRule], placement: Placement, hosts: Collection[str], fixed: Collection[str]
+) -> int | None:
+    """How many migrations repair all rules at the least; None if nothing does.
+
+    Hosts have room for every VM, so that no migration is needed but those of VMs which end elsewhere.
+    """
+    ruled = sorted({vm for rule in rules for vm in rule.vms} & placement.keys() - set(fixed))
+    costs = (
+        sum(placement[vm] != host for vm, host in zip(ruled, ends, strict=True))
+        for ends in product(sorted(hosts), repeat=len(ruled))
+        if not is_violated(rules, {**placement, **dict(zip(ruled, ends, strict=True))})
+    )
+    return min(costs, default=None)
 
 
 @dataclass
@@ -131,3 +153,52 @@ class Recorder:
         """Where VMs are, or go."""
         known = {vm.id: vm.migrating_to or vm.host for vm in self._state.vms.values()}
         return {vm: host for vm, host in known.items() if host is not None}
+
+
+_OPEN = {"prepared", "accepted", "unknown"}
+_QUERY = "SELECT vm, target, correlation_id, state, error FROM intents"
+
+
+class Record(NamedTuple):
+    vm: str
+    target: str
+    correlation_id: str
+    state: str
+    error: str | None
+
+
+def records(store: Path) -> list[Record]:
+    """All records; none while there is no store, or no table in it."""
+    with (
+        suppress(sqlite3.OperationalError),
+        closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as file,
+    ):
+        return [Record(*row) for row in file.execute(_QUERY)]
+    return []
+
+
+def settled(store: Path) -> bool:
+    """Whether the end of every migration is recorded."""
+    return not any(record.state in _OPEN for record in records(store))
+
+
+def faults(store: Path, begun: Iterable[Begun]) -> Iterator[str]:
+    """Compare what the engine did with what the store holds, either way."""
+    found = records(store)
+    for record in found:
+        if record.state in _OPEN:
+            yield f"open at the end: {record}"
+    known = list(begun)
+    for one in known:
+        state = "done" if one.arrived else "failed"
+        if not any(_is_of(record, one) and record.state == state for record in found):
+            yield f"no record says {state} of {one}: {found}"
+    for record in found:
+        if record.state == "done" and not any(one.arrived and _is_of(record, one) for one in known):
+            yield f"recorded, and never was: {record}"
+
+
+def _is_of(record: Record, begun: Begun) -> bool:
+    """The VMs of a group that is moved at once have numbers at the end of the request's id."""
+    asked = record.correlation_id == begun.request or record.correlation_id.startswith(f"{begun.request}-")
+    return asked and (record.vm, record.target) == (begun.vm, begun.target)
