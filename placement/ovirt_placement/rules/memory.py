@@ -7,7 +7,7 @@ a host for the VMs that run there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from operator import is_
 from typing import NamedTuple
@@ -72,13 +72,17 @@ class Believed(NamedTuple):
     percent: int
     vms: Sequence[Vm]
     host: Host
+    #: The VMs whose memory the engine had counted when what it reported last fitted, as far as they stayed.
+    counted: frozenset[str] | None
 
 
 def believed(snapshot: Snapshot, known: dict[str, Believed] | None = None) -> Snapshot:
     """No host with more memory to hand out than the VMs there leave; one that reported more is marked.
 
     For some 14 s after its start the engine reports each host as if it were empty, until it counts its VMs
-    again. What it reserves, which the API does not show, comes on top: the memory may still be less.
+    again. What it reserves, which the API does not show, comes on top: the memory may still be less. Nor is a
+    VM that has arrived counted for some 14 s once it is pending no more: where all others are, it is deducted
+    here, and the host is not marked.
 
     `known` is what was believed of each host, by its id: what has not changed since is not added up again.
     """
@@ -95,26 +99,33 @@ def believed(snapshot: Snapshot, known: dict[str, Believed] | None = None) -> Sn
 def _believed_of(host: Host, percent: int, snapshot: Snapshot, known: dict[str, Believed]) -> Host:
     vms, last = snapshot.vms_of_host.get(host.id, ()), known.get(host.id)
     if last is None or last.reported is not host or last.percent != percent or last.vms != vms:
-        last = known[host.id] = Believed(host, percent, vms, _believed(host, percent, vms))
+        last = known[host.id] = _believe(host, percent, vms, None if last is None else last.counted)
     return last.host
 
 
-def _believed(host: Host, percent: int, vms: Sequence[Vm]) -> Host:
+def _believe(host: Host, percent: int, vms: Sequence[Vm], counted: frozenset[str] | None) -> Believed:
     """A VM that is being launched counts as pending, and is deducted already.
 
     Doubtful is only more than the memory of VMs leaves: what they take besides is an estimate where devices
     were not read. A host that was never reached has no memory yet.
     """
-    counted = [vm for vm in vms if vm.status != "wait_for_launch"]
+    taking = [vm for vm in vms if vm.status != "wait_for_launch"]
     whole_mb = host.memory_mb * percent // 100
-    if (
-        not vms
-        or not host.memory_mb
-        or host.free_mb <= max(0, whole_mb - sum(vm.memory_mb for vm in counted))
-    ):
-        return host
-    most_mb = whole_mb - sum(map(required_mb, counted))
-    return replace(host, free_mb=max(0, most_mb), memory_uncounted=True)
+
+    def fits(some: Iterable[Vm]) -> bool:
+        return host.free_mb <= max(0, whole_mb - sum(vm.memory_mb for vm in some))
+
+    if not vms or not host.memory_mb or fits(taking):
+        return Believed(host, percent, vms, host, frozenset(vm.id for vm in taking))
+    most_mb = whole_mb - sum(map(required_mb, taking))
+    if counted is not None:
+        counted = counted.intersection(vm.id for vm in vms)
+        if fits(vm for vm in taking if vm.id in counted):
+            less_mb = with_arrived(host, *(vm for vm in taking if vm.id not in counted)).free_mb
+            corrected = replace(host, free_mb=max(0, min(most_mb, less_mb)))
+            return Believed(host, percent, vms, corrected, counted)
+    doubted = replace(host, free_mb=max(0, most_mb), memory_uncounted=True)
+    return Believed(host, percent, vms, doubted, counted)
 
 
 def uncounted(snapshot: Snapshot, cluster: str) -> str:
@@ -125,7 +136,7 @@ def uncounted(snapshot: Snapshot, cluster: str) -> str:
     named = ", ".join(hosts[:_MOST_NAMED])
     if len(hosts) > _MOST_NAMED:
         named += f" and {len(hosts) - _MOST_NAMED} more"
-    return f"the engine has not counted the memory of all VMs on {named} since it started"
+    return f"the engine has not counted the memory of all VMs on {named} yet"
 
 
 class Lack(NamedTuple):
