@@ -149,6 +149,7 @@ def close() -> None:
     global _process
     ended, _process = _process, _Process()
     ended.engines.close()
+    ended.services.close()
 
 
 def snapshot(

@@ -1,8 +1,8 @@
 """The service's socket: who asks gets a decision, the state as far as it has changed, or is woken by it.
 
-One question a connection, in frames: a length, and MessagePack. The service says at once that it has heard
-the question, by an empty frame, and answers when it can: so a slow engine, for which to wait, differs from a
-service that hangs. Nothing here loads the model or the rules: a policy unit needs neither.
+One question after the other, in frames: a length, and MessagePack. What the service cannot answer at once it
+says that it has heard, by an empty frame: so a slow engine, for which to wait, differs from a service that
+hangs. Nothing here loads the model or the rules: a policy unit needs neither.
 """
 
 from __future__ import annotations
@@ -164,41 +164,101 @@ def address(directory: Path) -> Iterator[str]:
         os.close(descriptor)
 
 
-def ask(directory: Path, question: Question, timeout: float, kind: type[Answer]) -> Answer:
-    """Ask the service and wait for its answer, at most this many seconds.
+class Connections:
+    """Connections to services, each kept for the next question of the process that has opened it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Path, tuple[int, socket.socket]] = {}
+
+    def take(self, directory: Path) -> socket.socket | None:
+        """The one to this service, if there is one, until it is kept again."""
+        process, connection = self._kept.pop(directory, (0, None))
+        if connection is not None and process != os.getpid():
+            connection.close()  # a fork asks by its own: answers would go to either
+            return None
+        return connection
+
+    def keep(self, directory: Path, connection: socket.socket) -> None:
+        """Keep one that has answered; another thread may have kept its own meanwhile."""
+        if self._kept.setdefault(directory, (os.getpid(), connection))[1] is not connection:
+            connection.close()
+
+    def close(self) -> None:
+        """Close all."""
+        while self._kept:
+            self._kept.popitem()[1][1].close()
+
+
+def ask(
+    directory: Path, question: Question, timeout: float, kind: type[Answer], kept: Connections | None = None
+) -> Answer:
+    """Ask the service and wait for its answer, at most this many seconds; by a connection `kept`, if any.
 
     Raises `NoAnswer` if it takes longer, `Hangs` if it has not even heard, and `NoService` if none runs, it
     ends, or speaks another language.
     """
     until = time.monotonic() + timeout
     heard = time.monotonic() + max(min(_HEARD_SECONDS, timeout * _HEARD_SHARE), 0.001)
+    connection = None if kept is None else kept.take(directory)
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            _put(connection, directory, question, heard)
-            (length,) = LENGTH.unpack(_received(connection, LENGTH.size, until))
-            if length > _LONGEST_ANSWER:
-                raise NoService
-            answer = msgspec.msgpack.decode(_received(connection, length, until), type=kind)
+        length = 0 if connection is None else _put_again(connection, question, heard)
+        if connection is None or length is None:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            length = _put_first(connection, directory, question, heard)
+        if not length:  # it has heard
+            length = _length(connection, until)
+        if length > _LONGEST_ANSWER:
+            raise NoService
+        answer = msgspec.msgpack.decode(_received(connection, length, until), type=kind)
+        if kept is not None:
+            kept.keep(directory, connection)
+            connection = None
     except TimeoutError:
         raise NoAnswer from None
     except PermissionError:
         raise NotAllowed from None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         raise NoService from None
+    finally:
+        if connection is not None:
+            connection.close()
     return answer
 
 
-def _put(connection: socket.socket, directory: Path, question: Question, until: float) -> None:
-    """Put a question, and wait until it is heard. Raises `Hangs` if it is not."""
+def _put_again(connection: socket.socket, question: Question, until: float) -> int | None:
+    """Put another question; None where the service has closed the connection."""
+    try:
+        return _put(connection, question, until)
+    except (OSError, NoService) as error:
+        connection.close()
+        if isinstance(error, Hangs):
+            raise
+        return None
+
+
+def _put_first(connection: socket.socket, directory: Path, question: Question, until: float) -> int:
+    """Connect, and put a question. Raises `Hangs` if it is not heard."""
     try:
         connection.settimeout(max(until - time.monotonic(), 0.001))
         with address(directory) as path:
             connection.connect(path)
-        connection.sendall(framed(question))
-        if _received(connection, LENGTH.size, until) != HEARD:
-            raise NoService
     except (TimeoutError, BlockingIOError):  # the latter where the queue of connections is full
         raise Hangs from None
+    return _put(connection, question, until)
+
+
+def _put(connection: socket.socket, question: Question, until: float) -> int:
+    """Put a question: the length of its answer, or 0 when it is heard. Raises `Hangs` if it is not."""
+    try:
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        connection.sendall(framed(question))
+        return _length(connection, until)
+    except (TimeoutError, BlockingIOError):
+        raise Hangs from None
+
+
+def _length(connection: socket.socket, until: float) -> int:
+    return int(LENGTH.unpack(_received(connection, LENGTH.size, until))[0])
 
 
 def ask_moments(directory: Path, timeout: float) -> tuple[float, ...]:
@@ -236,6 +296,7 @@ class Services:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """The clock is one that is never set, in seconds."""
         self._clock = clock
+        self._connections = Connections()
         #: Services that hang, and until when they are not asked.
         self._hanging: dict[Path, float] = {}
         #: Services that have heard no question, and since when.
@@ -246,7 +307,7 @@ class Services:
         if self._hanging.get(directory, -math.inf) > self._clock():
             raise Hangs
         try:
-            reply = ask(directory, question, timeout, kind)
+            reply = ask(directory, question, timeout, kind, self._connections)
         except Hangs:
             first = self._unheard.setdefault(directory, self._clock())
             if self._clock() - first < _UNHEARD_SECONDS and timeout < _SHORT_SECONDS:
@@ -260,6 +321,10 @@ class Services:
             raise
         self._heard(directory)
         return reply
+
+    def close(self) -> None:
+        """Close what is open; who asks again opens it again."""
+        self._connections.close()
 
     def _heard(self, directory: Path) -> None:
         self._unheard.pop(directory, None)

@@ -49,8 +49,10 @@ from ovirt_service.saying import Said
 _log = logging.getLogger(__name__)
 
 
-#: A reader asks as soon as it is connected.
-_SILENCE_SECONDS = 5.0
+#: A reader asks as soon as it is connected; one that was answered may ask again for so long.
+_SILENCE_SECONDS, _KEPT_SECONDS = 5.0, 60.0
+#: What is not answered within this time is heard, at least.
+_HEARD_SECONDS = 0.002
 #: Descriptors for everything but readers: connections to the engine, the store, what is published.
 _OTHER_DESCRIPTORS = 48
 _FEWEST_READERS = 16
@@ -97,8 +99,11 @@ def _user_of(writer: asyncio.StreamWriter) -> int:
     return int(user)
 
 
-async def _send(writer: asyncio.StreamWriter, answer: State | Decided | int) -> None:
-    """Raises `TimeoutError` if it is not taken."""
+async def _send(
+    writer: asyncio.StreamWriter, answer: State | Decided | int, heard: asyncio.TimerHandle
+) -> None:
+    """Send an answer: nothing is to be heard any more. Raises `TimeoutError` if it is not taken."""
+    heard.cancel()
     writer.write(framed(answer))
     async with asyncio.timeout(_TAKING_SECONDS):
         await writer.drain()
@@ -142,7 +147,9 @@ class Readers:
         self._deciding = _shares(_MOST_DECISIONS)
         self._deciding_long = _shares(_MOST_LONG_DECISIONS)
         self._sending = _shares(_MOST_STATES)
-        #: Those that have asked nothing yet, the oldest first, with their users.
+        #: Those that may ask again, and those that have asked nothing yet, with their users:
+        #: of each the oldest first.
+        self._idle: dict[asyncio.StreamWriter, int] = {}
         self._silent: dict[asyncio.StreamWriter, int] = {}
         #: How many wait for whatever is published next.
         self._waking = 0
@@ -178,27 +185,33 @@ class Readers:
         return server
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one question; this is what a connection is for.
+        """Answer one question after the other.
 
-        While there are too many, or too many of one user, who has said nothing for longest goes for a new
-        one; if all have asked, it is not answered: what is published needs descriptors, too.
+        While there are too many, or too many of one user, who waits for no answer goes for a new one; if all
+        do, it is not answered: what is published needs descriptors, too.
         """
         user = _user_of(writer)
         if not self._has_room(user):
             self._refuse(writer)
             return
         self._connected[user] += 1
-        self._silent[writer] = user
+        quiet, seconds = self._silent, _SILENCE_SECONDS
         try:
-            async with asyncio.timeout(_SILENCE_SECONDS):
-                question = await _read(reader)
-            self._silent.pop(writer, None)
-            if isinstance(question, Wake) and self._waking >= self._most // 2:
-                self._refuse(writer)  # who only watches leaves room for who decides
-                return
-            writer.write(HEARD)
-            self._metrics.questions.labels(type(question).__name__.lower()).inc()
-            await self._answer(question, user, writer)
+            while True:
+                quiet[writer] = user
+                async with asyncio.timeout(seconds):
+                    question = await _read(reader)
+                quiet.pop(writer, None)
+                if isinstance(question, Wake) and self._waking >= self._most // 2:
+                    self._refuse(writer)  # who only watches leaves room for who decides
+                    return
+                self._metrics.questions.labels(type(question).__name__.lower()).inc()
+                heard = asyncio.get_running_loop().call_later(_HEARD_SECONDS, writer.write, HEARD)
+                try:
+                    await self._answer(question, user, writer, heard)
+                finally:
+                    heard.cancel()
+                quiet, seconds = self._idle, _KEPT_SECONDS
         except (OSError, EOFError, ValueError, RecursionError):
             _log.debug("a reader went away, said nothing, or spoke another language")
             writer.transport.abort()
@@ -206,39 +219,42 @@ class Readers:
             _log.debug("a reader waited until the end")  # who awaits a connection takes this for a mistake
         finally:
             self._connected[user] -= 1
-            self._silent.pop(writer, None)
+            quiet.pop(writer, None)
             writer.close()
 
-    async def _answer(self, question: Question, user: int, writer: asyncio.StreamWriter) -> None:
+    async def _answer(
+        self, question: Question, user: int, writer: asyncio.StreamWriter, heard: asyncio.TimerHandle
+    ) -> None:
         loop = asyncio.get_running_loop()
         if isinstance(question, Wake):
-            await _send(writer, await self._woken(question.version))
+            await _send(writer, await self._woken(question.version), heard)
         elif isinstance(question, Refresh):
             error = await self.fresh(question)
             async with self._sending[user]:
-                await _send(writer, await self._state_of(question, error))
+                await _send(writer, await self._state_of(question, error), heard)
         else:
             is_slow = question.unit in SLOW_UNITS
             pool, shares = (self._slow, self._deciding_long) if is_slow else (self._quick, self._deciding)
             async with shares[user]:
-                await _send(writer, await loop.run_in_executor(pool, self._decide, question))
+                await _send(writer, await loop.run_in_executor(pool, self._decide, question), heard)
 
     def _has_room(self, user: int) -> bool:
         """Whether another connection of a user has room, if need be in place of one that asks nothing."""
         most = max(self._most, _FEWEST_READERS)
         if self._connected.total() >= most:
-            return self._make_room({*self._silent.values()})
+            return self._make_room({*self._idle.values(), *self._silent.values()})
         share = min(_MOST_OF_ONE_USER, max(most // 2, _FEWEST_READERS))
         return self._connected[user] < share or self._make_room({user})
 
     def _make_room(self, users: Container[int]) -> bool:
-        """Close a connection of these users that has asked nothing yet; whether there was one."""
-        oldest = next((one for one, user in self._silent.items() if user in users), None)
-        if oldest is None:
-            return False
-        del self._silent[oldest]
-        self._refuse(oldest)
-        return True
+        """Close a connection of these users that waits for no answer; whether there was one."""
+        for quiet in (self._idle, self._silent):
+            oldest = next((one for one, user in quiet.items() if user in users), None)
+            if oldest is not None:
+                del quiet[oldest]
+                self._refuse(oldest)
+                return True
+        return False
 
     def _refuse(self, writer: asyncio.StreamWriter) -> None:
         self._metrics.closed.inc()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import threading
@@ -13,7 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.inventory.protocol import (
-    HEARD,
+    LENGTH,
+    Connections,
     Decide,
     Decided,
     NoAnswer,
@@ -33,7 +35,7 @@ from tests.placement.model.full_state import full_state, loaded
 
 #: More than the kernel keeps of an answer that is not read.
 _VMS = 3_000
-_SECONDS, _BRIEF_SECONDS = 30.0, 0.1
+_SECONDS, _BRIEF_SECONDS = 30.0, 0.2
 STATE = Refresh(0.0)
 
 
@@ -46,19 +48,25 @@ class Users:
         self._stack = stack
 
     def connect(self, question: Question | None) -> socket.socket:
-        """Ask, if there is a question, and see that it was heard; the answer is left where it is."""
+        """Ask, if there is a question, until it is heard or its answer begins, which is left where it is."""
         connection = self._stack.enter_context(socket.socket(socket.AF_UNIX))
         connection.settimeout(_SECONDS)
         with address(self.directory) as path:
             connection.connect(path)
         if question is not None:
             connection.sendall(framed(question))
-            if connection.recv(len(HEARD)) != HEARD:
+            if not connection.recv(LENGTH.size):
                 raise NoService
         return connection
 
     def state(self, seconds: float = _SECONDS) -> State:
         return ask(self.directory, STATE, seconds, State)
+
+
+def answered(connection: socket.socket) -> bool:
+    """Whether an answer comes to what was heard."""
+    length: int = LENGTH.unpack(connection.recv(LENGTH.size, socket.MSG_WAITALL))[0]
+    return len(connection.recv(length, socket.MSG_WAITALL)) == length > 0
 
 
 def rest(connection: socket.socket) -> bytes:
@@ -156,7 +164,7 @@ def test_decisions_of_one_user_leave_threads_to_others(
         users.current = 2
         assert ask(users.directory, quick, _SECONDS, Decided).hosts == ["h1"]
     goes_on.set()
-    assert all(rest(one) for one in held)
+    assert all(answered(one) for one in held)
 
 
 def test_a_slow_question_holds_up_no_quick_one(
@@ -181,4 +189,34 @@ def test_a_slow_question_holds_up_no_quick_one(
         "h1"
     ]
     goes_on.set()
-    assert all(rest(one) for one in held)
+    assert all(answered(one) for one in held)
+
+
+def test_an_idle_connection_is_kept_and_goes_first_when_room_is_needed(
+    users: Users, served: ServedInventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "_MOST_OF_ONE_USER", 3)
+    monkeypatch.setattr(served._readers, "_decide", lambda question: Decided(["h1"]))
+    question = Decide("filter", "AffinityFilter", ["h1"])
+    silent, kept = users.connect(None), Connections()
+    for _ in range(5):
+        assert ask(users.directory, question, _SECONDS, Decided, kept).hosts == ["h1"]
+    waiting = users.connect(Wake(users.state().version))
+    idle = kept.take(users.directory)
+    assert idle is not None
+    users.connect(Wake(users.state().version))
+    assert idle.recv(1) == b"", "it makes room"
+    kept.keep(users.directory, idle)
+    assert ask(users.directory, question, _SECONDS, Decided, kept).hosts == ["h1"], "by another connection"
+    assert silent.recv(1) == b"", "the next that is closed"
+    assert waiting.fileno() > 0
+    kept.close()
+
+
+def test_a_fork_asks_by_no_connection_of_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, (ours, theirs) = Connections(), socket.socketpair()
+    with ours, theirs:
+        kept.keep(Path("/run"), ours)
+        monkeypatch.setattr(os, "getpid", lambda: 1)
+        assert kept.take(Path("/run")) is None
+        assert theirs.recv(1) == b"", "the fork's copy is closed"
