@@ -152,6 +152,7 @@ class _PlanningProcess:
         self._snapshot = snapshot
         self._question = question
         self._call: Call[Plan] | None = None
+        self._failed: CallFailed | None = None
         self.cancelled = False
 
     @property
@@ -160,18 +161,21 @@ class _PlanningProcess:
         return None if self._call is None else self._call.answer
 
     def begin(self) -> None:
+        """Start the process; if that fails, it is the end of this plan, and of no other."""
         seconds = self._question.deadline + GRACE_SECONDS
-        self._call = with_snapshot(plan_of, self._snapshot, (self._question,), seconds)
+        try:
+            self._call = with_snapshot(plan_of, self._snapshot, (self._question,), seconds)
+        except CallFailed as error:
+            self._failed = error
 
     def result(self) -> Plan | None:
-        if self._call is None or not self._call.over():
-            return None
         try:
-            return self._call.result()
+            if self._failed is not None:
+                raise self._failed
+            return self._call.result() if self._call is not None and self._call.over() else None
         except CallFailed as error:
-            raise PlanningFailed(str(error)) from error
-        finally:
             self.cancel()
+            raise PlanningFailed(str(error)) from error
 
     def cancel(self) -> None:
         self.cancelled = True

@@ -47,17 +47,24 @@ class Call(Generic[Result]):
     """A call of a function that a process makes; for one thread."""
 
     def __init__(self, function: Callable[..., Result], arguments: tuple[Any, ...], seconds: float) -> None:
-        """The function, with its arguments, must be one that can be pickled. After `seconds` it is ended."""
+        """The function, with its arguments, must be one that can be pickled. After `seconds` it is ended.
+
+        Raises `CallFailed`.
+        """
         self._seconds = seconds
         self._until = time.monotonic() + seconds
-        answer, theirs = _processes.Pipe(duplex=False)
         #: Ready to be read once the call is over; None once its result was taken.
-        self.answer: Connection | None = answer
-        self._process: BaseProcess | None = _processes.Process(
-            target=_work, args=(theirs, function, arguments), daemon=True
-        )
-        self._process.start()
-        theirs.close()
+        self.answer: Connection | None = None
+        self._process: BaseProcess | None = None
+        try:
+            self.answer, theirs = _processes.Pipe(duplex=False)
+            with theirs:
+                process = _processes.Process(target=_work, args=(theirs, function, arguments), daemon=True)
+                process.start()
+        except OSError as error:  # no descriptor, process or memory is left
+            self.cancel()
+            raise CallFailed(f"its process cannot be started: {error}") from error
+        self._process = process
 
     def over(self) -> bool:
         """Whether `result` has something to return."""
@@ -110,14 +117,15 @@ def in_process(
     It is also given the deadline that is over after `seconds`. Raises `UserError`.
     """
     question = (function, arguments, keywords, seconds)
-    call = with_snapshot(_answer, msgspec.msgpack.encode(snapshot), question, seconds + GRACE_SECONDS)
     try:
-        call.wait()
-        answer = call.result()
+        call = with_snapshot(_answer, msgspec.msgpack.encode(snapshot), question, seconds + GRACE_SECONDS)
+        try:
+            call.wait()
+            answer = call.result()
+        finally:
+            call.cancel()
     except CallFailed as error:
         raise UserError(f"no plan was made: {error}") from None
-    finally:
-        call.cancel()
     if isinstance(answer, UserError):
         raise answer
     result: Result = answer

@@ -244,14 +244,15 @@ class ClusterWork:
         if order is None or (order.plan.id, order.set_at) in self._void:
             return False
         title = f"{self.retry_state.name}: plan {order.plan.id}, applied by {order.set_by}"
-        ahead = tuple(step for place, step in enumerate(order.plan.steps) if place not in order.done)
+        taken = order.done | order.running.keys()
+        ahead = tuple(step for place, step in enumerate(order.plan.steps) if place not in taken)
         why = misfit(reading.projection.snapshot, replace(order.plan, steps=ahead))
         if why is not None:
             self._void.add((order.plan.id, order.set_at))
             _log.warning("%s, is not carried out: %s", title, misfit_text(why, reading.projection.snapshot))
             return False
         self.retry_state.say(f"{title}, is carried out")
-        self._under_way = UnderWay(order.plan, done={*order.done}, ordered=True)
+        self._under_way = UnderWay(order.plan, {*order.done}, ordered=True, running={**order.running})
         return True
 
     def _accept(self, reading: Reading) -> bool:

@@ -23,12 +23,13 @@ from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Snapshot
+from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import Intent, Store
 
 
 class Watcher(Protocol):
-    """Is shown whole readings of the engine, and handles its own failures."""
+    """Is shown whole readings of the engine."""
 
     def look(self, snapshot: Snapshot) -> None: ...
 
@@ -155,7 +156,7 @@ class Daemon:
         self._settings = parts.settings
         self._clock = parts.clock
         self._metrics = metrics
-        self._watchers = watchers
+        self._watchers = [(watcher, RetryState(type(watcher).__name__)) for watcher in watchers]
         self._cycles = Cycles(metrics, health, self._clock, self._settings.interval_seconds)
         self._people = people
         self._ended = ended
@@ -310,8 +311,8 @@ class Daemon:
         if self._latest is not None:
             self._wake(triggers.changed(self._latest, reading.snapshot, self._ours_now()))
         self._latest = reading.snapshot
-        for watcher in self._watchers:
-            watcher.look(reading.snapshot)
+        for watcher, retry_state in self._watchers:
+            self._show(watcher, retry_state, reading.snapshot)
         for cluster in sorted(reading.snapshot.cluster_by_id):
             work = self._work(cluster)
             work.retry_state.name = f"cluster {reading.snapshot.cluster_by_id[cluster].name}"
@@ -324,6 +325,17 @@ class Daemon:
         self._keep_only(reading)
         self._last_reading = reading
         self._pace.looked(reading.began)
+
+    def _show(self, watcher: Watcher, retry_state: RetryState, snapshot: Snapshot) -> None:
+        """Show a reading to a watcher, whose failure never ends the work for clusters."""
+        try:
+            watcher.look(snapshot)
+        except (EngineAway, StoreAway, LeaseLost):
+            raise  # it concerns all
+        except Exception as error:
+            retry_state.fail(error, self._clock(), self._settings.interval_seconds)
+        else:
+            retry_state.recover()
 
     def _forget_old(self) -> None:
         """Cut the history of intents off at its end, once an hour."""

@@ -70,8 +70,9 @@ class AppliedPlan:
     set_by: str
     #: When, in seconds since the epoch: the same plan may be applied again.
     set_at: float
-    #: Places of the steps, from 0, that were taken already.
+    #: Places of the steps, from 0, that were taken already, and of those under way, with the VMs that move.
     done: frozenset[int]
+    running: Mapping[int, set[str]]
 
 
 class Orders:
@@ -103,8 +104,14 @@ def _order(record: PlanRecord, set_by: str, set_at: float) -> AppliedPlan | None
     since = [one for one in record.migrations if one.created >= set_at and one.cause is not Cause.NEVER_ASKED]
     if any(one.state is IntentState.FAILED for one in since):
         return None  # what is left of it leads elsewhere
-    done = frozenset(one.step - 1 for one in since if one.step and one.state is IntentState.DONE)
-    return None if done.issuperset(range(len(plan.steps))) else AppliedPlan(plan, set_by, set_at, done)
+    running: dict[int, set[str]] = {}
+    for one in since:
+        if one.step and one.state is not IntentState.DONE:
+            running.setdefault(one.step - 1, set()).add(one.vm)
+    done = frozenset(one.step - 1 for one in since if one.step and one.step - 1 not in running)
+    if done.issuperset(range(len(plan.steps))):
+        return None
+    return AppliedPlan(plan, set_by, set_at, done, running)
 
 
 @dataclass(frozen=True)

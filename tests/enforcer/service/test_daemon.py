@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 from msgspec.structs import replace
 
+from ovirt_enforcer.orders import order
 from ovirt_enforcer.planners import PlanQuestion, plan_of
+from ovirt_enforcer.service.daemon import Watcher
+from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.intents import IntentState, Store
 from ovirt_placement.store.schema import intents
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
-from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
+from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
+from tests.enforcer.actions.bench import ENFORCE
+from tests.enforcer.actions.bench import bench as violated_pair
 from tests.enforcer.planners_here import PlannersHere
 from tests.scenarios.stage import START, configured, daemon_of
 
@@ -47,7 +55,9 @@ def half(name: str) -> tuple[object, ...]:
 class Bench:
     """A daemon on a simulated engine with two violated clusters, `one` and `two`."""
 
-    def __init__(self, engine: Engine, config: Config, connection: EngineConnection) -> None:
+    def __init__(
+        self, engine: Engine, config: Config, connection: EngineConnection, watchers: Sequence[Watcher]
+    ) -> None:
         self.engine = engine
         self.connection = connection
         self.now = 0.0
@@ -59,6 +69,7 @@ class Bench:
             lambda: self.now,
             lambda: self.read(),
             lambda: not self.stopping,
+            watchers,
         )
         self.daemon = self._building.__enter__()
 
@@ -82,11 +93,17 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
+    with built(tmp_path) as found:
+        yield found
+
+
+@contextmanager
+def built(folder: Path, watchers: Sequence[Watcher] = ()) -> Iterator[Bench]:
     engine = Engine.from_snapshot(snapshot(*half("one"), *half("two")), clock=START, settings=PROMPT)
     server = serve(engine)
-    config = configured(tmp_path, server.api_url, {"mode": "enforce"})
+    config = configured(folder, server.api_url, {"mode": "enforce"})
     with connect(config.engine) as connection:
-        found = Bench(engine, config, connection)
+        found = Bench(engine, config, connection, watchers)
         yield found
         found.close()
     server.close()
@@ -215,3 +232,43 @@ def test_a_plan_that_counted_on_a_migration_which_failed_does_not_report_every_r
     for _ in range(3):
         bench.cycle()
     assert "every rule is satisfied" not in caplog.text
+
+
+class Broken:
+    """A watcher that fails at each reading."""
+
+    def look(self, snapshot: Snapshot) -> None:
+        raise KeyError("of this watcher")
+
+
+def test_a_watcher_that_fails_keeps_no_cluster_from_being_repaired(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with built(tmp_path, watchers=[Broken()]) as bench:
+        for _ in range(3):
+            bench.cycle()
+        assert {vm.partition("-")[0] for vm in bench.migrated()} == {"one", "two"}
+    assert len([record for record in caplog.records if record.exc_info]) == 1
+
+
+def test_what_was_applied_goes_on_after_a_restart_in_the_middle_of_a_step(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its migration is under way then: its VM is no longer where the plan says, and has not arrived."""
+    hosts = [host(name, free_mb=9_000) for name in ("h1", "h2", "h3", "h4")]
+    vms = [vm("a", "h1"), vm("b", "h2", migratable=False), vm("c", "h3"), vm("d", "h4", migratable=False)]
+    pairs = group("ab", TOGETHER, "a b"), group("cd", TOGETHER, "c d")
+    caplog.set_level(logging.INFO)
+    settings = {**ENFORCE, "cluster_migrations_at_once": 1}
+    state = snapshot(*hosts, *vms, *pairs)
+    with violated_pair(tmp_path, state, settings) as played:
+        found = make_plan(state, CLUSTER)
+        assert len(found.steps) == 2
+        order(played.config, [to_builtins(plan_record(found, state))], set_by="ann")
+        with played.enforcing() as daemon:
+            daemon.cycle()
+        assert len(played.store.open_intents()) == 1
+        with played.enforcing() as daemon:
+            played.run(daemon, played.now + 60.0)
+        assert [(one.plan, one.state) for one in played.intents()] == [(found.id, IntentState.DONE)] * 2
+    assert "is not carried out" not in caplog.text

@@ -138,3 +138,19 @@ def test_when_one_is_carried_out_the_next_is_drawn(tmp_path: Path) -> None:
     assert len(set(re.findall(r"\(random, seed (\d+)", "\n".join(log)))) == 3
     hosts = {line.split()[-3]: line.split()[-1] for line in log if " = " in line}
     assert all(hosts[f"a{number}"] != hosts[f"b{number}"] for number in range(3))
+
+
+def test_a_plan_whose_process_cannot_be_started_has_failed_and_the_next_one_is_made(
+    planners: PlannerProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its cluster would wait for it for ever."""
+
+    def none_left(*_: object, **__: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as without:
+        without.setattr("ovirt_enforcer.processes._processes.Pipe", none_left)
+        planning = planners.start(STATE, question("small"))
+        with pytest.raises(PlanningFailed, match="Too many open files"):
+            planning.result()
+    assert planners.answers() == []
