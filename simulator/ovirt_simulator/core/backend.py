@@ -51,6 +51,11 @@ class Backend:
         self._background = background
         self._snapshot: tuple[int, Snapshot] | None = None
 
+    def unlock(self, vm_id: str, held: Message) -> None:
+        """Let go of a VM, unless another command holds it by now."""
+        if self.vm_locks.get(vm_id) is held:
+            del self.vm_locks[vm_id]
+
     @property
     def now(self) -> datetime:
         return self.timeline.now

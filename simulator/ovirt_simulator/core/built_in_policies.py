@@ -24,6 +24,8 @@ _FILTERS = {
     "Migration-Tsc-Frequency": "47ea3cd0-8a2f-438d-9f63-49534178882a",
     "Host-hooks": "aae8c702-4756-4934-b84c-8daf59efc134",
 }
+#: CPU comes first and Host-hooks last.
+_POSITIONS = {"CPU": -1, "Host-hooks": 1}
 #: Weight units of policy `none`: id and factor.
 _WEIGHTS = {
     "OptimalForCpuEvenDistribution": ("7db4ab05-81ab-42e8-868a-aee2df483edb", 2),
@@ -36,16 +38,6 @@ _WEIGHTS = {
     "CPU for high performance VMs": ("71931e14-f0e6-4f91-a7c8-d494a26e3a09", 4),
     "CPU and NUMA pinning compatibility": ("1b14ac11-20e9-4593-a149-2eb83c60a330", 5),
 }
-_MANDATORY_FILTERS = (
-    "CompatibilityVersion",
-    "CPU-Level",
-    "CPUTopology",
-    "CpuPinning",
-    "HostDevice",
-    "PinToHost",
-    "VM leases ready",
-    "MDevice",
-)
 NO_BALANCE = "38440000-8cf0-14bd-c43e-10b96e4ef00a"
 EVEN_BALANCE = stable_id(UnitType.LOAD_BALANCING, "OptimalForEvenDistribution")
 
@@ -96,10 +88,9 @@ EVENLY_DISTRIBUTED_POLICY = "20d25257-b4bd-4589-92a6-c4c5c5d3fd1a"
 
 
 def units() -> tuple[PolicyUnit, ...]:
-    """Give the engine's own units."""
+    """Give the engine's own units, as its API shows them: without the filters that count in every policy."""
     return (
         *(_unit(name, UnitType.FILTER, unit) for name, unit in _FILTERS.items()),
-        *(_unit(name, UnitType.FILTER, stable_id("filter", name)) for name in _MANDATORY_FILTERS),
         *(_unit(name, UnitType.WEIGHT, unit) for name, (unit, _) in _WEIGHTS.items()),
         _unit("None", UnitType.LOAD_BALANCING, NO_BALANCE),
         _unit("OptimalForEvenDistribution", UnitType.LOAD_BALANCING, EVEN_BALANCE),
@@ -117,11 +108,6 @@ def policies() -> tuple[SchedulingPolicy, ...]:
     )
 
 
-def mandatory_filters() -> tuple[PolicyFilter, ...]:
-    """Give the filters that every new policy starts with."""
-    return tuple(PolicyFilter(unit=stable_id("filter", name)) for name in _MANDATORY_FILTERS)
-
-
 def _unit(name: str, kind: UnitType, unit: str) -> PolicyUnit:
     properties = _PROPERTIES.get(unit, {})
     return PolicyUnit(id=unit, name=name, type=kind, internal=True, properties=properties)
@@ -133,7 +119,9 @@ def _policy(policy: str, name: str, balance: str, *, default: bool = False) -> S
         name=name,
         locked=True,
         default=default,
-        filters=(*mandatory_filters(), *(PolicyFilter(unit=unit) for unit in _FILTERS.values())),
+        filters=tuple(
+            PolicyFilter(unit=unit, position=_POSITIONS.get(name, 0)) for name, unit in _FILTERS.items()
+        ),
         weights=tuple(PolicyWeight(unit=unit, factor=factor) for unit, factor in _WEIGHTS.values()),
         balance=balance,
         properties={"CpuOverCommitDurationMinutes": "2", "HighUtilization": "80"},

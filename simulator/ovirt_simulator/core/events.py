@@ -111,6 +111,8 @@ class EventCode:
     # Hosts: activated, in maintenance, lost and fenced.
     VDS_FAILURE = EventType(12, "Host {host} is non responsive.", "error")
     VDS_DETECTED = EventType(13, "Status of host {host} was set to {status}.")
+    VDS_BROKER_COMMAND_FAILURE = EventType(
+        10802, "VDSM {host} command Get Host Statistics failed: Broken pipe", "error")
     VDS_RECOVER = EventType(14, "Host {host} is rebooting.")
     VDS_MAINTENANCE = EventType(15, "Host {host} was switched to Maintenance Mode.")
     VDS_ACTIVATE = EventType(16, "Activation of host {host} initiated by {user}.")

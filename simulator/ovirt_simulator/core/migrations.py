@@ -20,7 +20,7 @@ from .backend import Backend, Commands
 from .entities import SYSTEM, Caller, Host, Job, Vm
 from .events import EventCode, EventType
 from .faults import MigrationFault
-from .rejections import Rejected
+from .rejections import Message, Rejected
 from .running import Course, Running
 
 #: Looks for another host and begins again there, or gives the migration up.
@@ -45,6 +45,8 @@ class Migration:
     course: Course = field(default_factory=Course)
     #: Neither failed nor cancelled, nor waiting for another try.
     active: bool = False
+    #: What other commands meet that ask for the VM.
+    lock: Message = field(init=False)
     began: datetime | None = None
 
 
@@ -68,7 +70,7 @@ class Migrations(Commands):
         migration.active = True
         migration.began = self._backend.now
         self._under_way[vm.id] = migration
-        self._backend.vm_locks[vm.id] = rejections.vm_being_migrated(vm.name)
+        self._lock(migration)
         self._state.put_vm(
             replace(
                 vm, status="migrating", migrating_to=migration.target, handed_over=False, migration_progress=0
@@ -143,7 +145,7 @@ class Migrations(Commands):
     def forget(self, migration: Migration, job_status: str) -> None:
         """Release what the migration holds; the VM's state is left to the caller."""
         del self._under_way[migration.vm_id]
-        del self._backend.vm_locks[migration.vm_id]
+        self._backend.unlock(migration.vm_id, migration.lock)
         self._backend.jobs.end(migration.job, job_status)
 
     def resume(self, vm: Vm) -> None:
@@ -162,8 +164,12 @@ class Migrations(Commands):
             active=True,
         )
         self._under_way[vm.id] = migration
-        self._backend.vm_locks[vm.id] = rejections.vm_being_migrated(vm.name)
+        self._lock(migration)
         self._schedule(migration, MigrationFault(fail=vm.migrating_to is None))
+
+    def _lock(self, migration: Migration) -> None:
+        migration.lock = rejections.vm_being_migrated(self._state.vms[migration.vm_id].name)
+        self._backend.vm_locks[migration.vm_id] = migration.lock
 
     def _stop(self, migration: Migration) -> None:
         migration.active = False
@@ -306,8 +312,8 @@ class MigrateCommand(Commands):
                 if vm.id in self._backend.vm_locks:
                     raise Rejected(self._backend.vm_locks[vm.id])
             request = self._validated(order, vms)
-            for vm in vms:
-                self._backend.vm_locks[vm.id] = rejections.vm_being_migrated(vm.name)
+            held = {vm.id: rejections.vm_being_migrated(vm.name) for vm in vms}
+            self._backend.vm_locks.update(held)
             job = self._backend.jobs.start(self._description(order, vms[0]), order.caller)
         try:
             self._scheduler.schedule(request, lambda target: self._begin(order, vms, target, job))
@@ -318,9 +324,8 @@ class MigrateCommand(Commands):
             raise
         finally:
             with self._backend.lock:
-                for vm in vms:
-                    if self._migrations.get(vm.id) is None:
-                        self._backend.vm_locks.pop(vm.id, None)
+                for vm_id, lock in held.items():
+                    self._backend.unlock(vm_id, lock)
         return job
 
     def _description(self, order: Order, vm: Vm) -> str:

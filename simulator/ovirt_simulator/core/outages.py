@@ -24,6 +24,7 @@ from .running import Running
 #: Others wait for a VM in one of these statuses.
 _COMING_UP = frozenset({"wait_for_launch", "powering_up", "paused", "reboot_in_progress", "migrating"})
 _NONE = -1
+_NO_ANSWER = frozenset({"connecting", "non_responsive"})
 
 
 class _Entry:
@@ -158,8 +159,9 @@ Step = Callable[[str, Outage], None]
 class Outages(Commands):
     """All crashed hosts; the caller holds the lock.
 
-    A crashed host's VMs stand still at once. The engine sees it some seconds later (event 12: the host is
-    non-responsive, its VMs are unknown), then fences it: its VMs are down, the highly available ones restart.
+    A crashed host's VMs stand still at once. The engine sees it some seconds later (10802: the host is
+    `connecting`, its VMs as they were), gives it up after a while (event 12: the host is non-responsive, its
+    VMs are unknown), then fences it: its VMs are down, the highly available ones restart.
     """
 
     def __init__(
@@ -178,9 +180,12 @@ class Outages(Commands):
         outage = self._outages[host_id] = Outage()
         self._backend.failed_hosts.add(host_id)
         settings = self._backend.settings
-        fence_seconds = settings.host_detection_seconds + settings.host_fence_seconds
-        self._later(host_id, outage, settings.host_detection_seconds, self._detect)
-        self._later(host_id, outage, fence_seconds, self._fence)
+        seconds = settings.host_detection_seconds
+        if settings.host_connecting_seconds:
+            self._later(host_id, outage, seconds, self._connect)
+            seconds += settings.host_connecting_seconds
+        self._later(host_id, outage, seconds, self._detect)
+        self._later(host_id, outage, seconds + settings.host_fence_seconds, self._fence)
 
     def recover(self, host_id: str) -> None:
         """Let the host answer again; what the engine did not declare down is found running."""
@@ -195,6 +200,7 @@ class Outages(Commands):
         host = self._state.hosts[host_id]
         if host.status == "non_responsive":
             self._log(EventCode.VDS_DETECTED, SYSTEM, host=host, status="Up")
+        if host.status in _NO_ANSWER:
             self._backend.after_event(lambda: self._set_up(host_id))
         self.restore_vms(host_id)
 
@@ -213,6 +219,12 @@ class Outages(Commands):
                 step(host_id, outage)
 
         self._backend.after(seconds, action)
+
+    def _connect(self, host_id: str, outage: Outage) -> None:
+        host = self._state.hosts[host_id]
+        if host.status == "up":
+            self._log(EventCode.VDS_BROKER_COMMAND_FAILURE, SYSTEM, host=host)
+            self._change_host(host_id, status="connecting")
 
     def _detect(self, host_id: str, outage: Outage) -> None:
         """Notice the crash, unless the host is in maintenance: then the engine does not look."""
@@ -262,7 +274,7 @@ class Outages(Commands):
 
     def _set_up(self, host_id: str) -> None:
         host = self._state.hosts[host_id]
-        if host_id not in self._outages and host.status == "non_responsive":
+        if host_id not in self._outages and host.status in _NO_ANSWER:
             self._change_host(host_id, status="up")
 
     def _set_vm_up(self, vm_id: str) -> None:

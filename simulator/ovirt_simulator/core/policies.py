@@ -12,7 +12,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from . import built_in_policies as built_in
 from . import rejections
 from .backend import Commands, locked
 from .entities import (
@@ -171,12 +170,11 @@ class PolicyCommands(Commands):
         properties: Mapping[str, str] | None = None,
         caller: Caller = ADMIN,
     ) -> SchedulingPolicy:
-        """Add a policy; it has the mandatory filters only, and no balance."""
+        """Add a policy; it has no units."""
         policy = SchedulingPolicy(
             id=self._backend.new_id(),
             name=name,
             description=description,
-            filters=built_in.mandatory_filters(),
             properties=dict(properties or {}),
         )
         check_policy(policy, self._state, "add")

@@ -30,9 +30,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: others of a higher priority (the engine's 600).
     restart_round_seconds: float = 1.0
     restart_blocked_seconds: float = 600.0
-    #: From a host's crash until the engine sees it, and until it is fenced and its VMs are known to be down.
+    #: From a host's crash until the engine sees it, how long it then tries to connect until the host is
+    #: non-responsive, and until that is fenced and its VMs are known to be down.
     host_detection_seconds: float = 5.0
+    host_connecting_seconds: float = 75.0
     host_fence_seconds: float = 30.0
+    #: For how long after its start hosts' memory to schedule by is that of empty hosts (a real one's is 14).
+    memory_count_seconds: float = 0.0
     host_activation_seconds: float = 3.0
     update_check_seconds: float = 2.0
     #: How long an upgrade installs, and how long a host takes to come up from there.
@@ -57,4 +61,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 USUAL = Settings()
 #: An engine that reports everything at once and in order: what most tests want.
-PROMPT = Settings(state_lag_seconds=0.0, late_event_probability=0.0, statistics_wobble_percent=0.0)
+PROMPT = Settings(
+    state_lag_seconds=0.0,
+    late_event_probability=0.0,
+    statistics_wobble_percent=0.0,
+    host_connecting_seconds=0.0,
+)

@@ -318,7 +318,7 @@ class VmCommands(PowerCommands):
         with self._backend.lock:
             vm = self._unlocked_vm(vm_id, "run")
             request = self._validated_start(vm, host_id, caller)
-            self._backend.vm_locks[vm_id] = rejections.Message(
+            held = self._backend.vm_locks[vm_id] = rejections.Message(
                 f"Cannot run VM. Related operation on VM {vm.name} is currently in progress."
                 " Please try again later.",
                 rejections.ErrorType.CONFLICT,
@@ -333,7 +333,7 @@ class VmCommands(PowerCommands):
             raise
         finally:
             with self._backend.lock:
-                del self._backend.vm_locks[vm_id]
+                self._backend.unlock(vm_id, held)
         return job
 
     def migrate(

@@ -147,13 +147,32 @@ def _missing_pages(host: Host, vms: Sequence[Vm], coming: Sequence[Vm]) -> Mappi
 
 
 def cpu(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
-    """Refuse hosts with fewer CPUs than a VM has cores, be it to come, on its way there or there already."""
+    """Refuse hosts with fewer CPUs than a VM has cores, be it to come, on its way there or there already.
+
+    CPUs that are VMs' own are counted off, by their number alone: not how virtual sockets lie on the host's.
+    """
     refusals = {}
     for host in hosts:
-        there = snapshot.vms_of_host.get(host.id, ())
-        if max(map(_cores, (*vms, *there, *coming_to(snapshot, host))), default=0) > cpus(host, snapshot):
+        all_there = {vm.id: vm for vm in (*vms, *snapshot.vms_of_host.get(host.id, ()))}
+        all_there |= {vm.id: vm for vm in coming_to(snapshot, host)}
+        left = cpus(host, snapshot) - sum(_own_cpus(vm, host, snapshot) for vm in all_there.values())
+        shared = [_cores(vm) for vm in all_there.values() if vm.cpu_pinning not in _OWN_CPUS]
+        if max(shared, default=0) > left:
             refusals[host.id] = "it does not have enough cores"
     return refusals
+
+
+#: Policies by which a VM has CPUs for itself: by threads, or by whole cores.
+_OWN_CPUS = {"dedicated", "isolate_threads"}
+
+
+def _own_cpus(vm: Vm, host: Host, snapshot: Snapshot) -> int:
+    """Give how many of what `cpus` counts are the VM's own."""
+    if vm.cpu_pinning not in _OWN_CPUS:
+        return 0
+    a_core = max(1, (host.threads or host.cores) // max(1, host.cores))
+    threads = vm.vcpus * (a_core if vm.cpu_pinning == "isolate_threads" else 1)
+    return threads if cpus(host, snapshot) != host.cores else threads // a_core
 
 
 def _cores(vm: Vm) -> int:

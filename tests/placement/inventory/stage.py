@@ -30,7 +30,13 @@ from tests.configuration import write_password
 TURN_SECONDS = 0.3
 #: A turn waits for all that it asks, however busy the machine is.
 PATIENT_SECONDS = 60.0
-SETTINGS = replace(USUAL, late_event_probability=0.4, host_detection_seconds=1.0, host_fence_seconds=3.0)
+SETTINGS = replace(
+    USUAL,
+    late_event_probability=0.4,
+    host_detection_seconds=1.0,
+    host_connecting_seconds=2.0,
+    host_fence_seconds=3.0,
+)
 
 
 class Stage:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from ovirt_simulator.core import rejections
 from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.scheduler.placing import Scheduler
 from tests.builders import APART, TOGETHER, Part, cluster, group, host, vm
 from tests.simulator.core import engines
 
@@ -43,6 +45,27 @@ def test_the_target_gives_its_memory_at_once_and_the_source_keeps_it_until_the_h
     assert (engines.host(engine, "h1").free_mb, engines.host(engine, "h2").free_mb) == (0, 4096 - needed)
     engine.advance(60)
     assert (engines.host(engine, "h1").free_mb, engines.host(engine, "h2").free_mb) == (needed, 4096 - needed)
+
+
+def test_a_command_lets_go_of_no_vm_that_another_holds_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The migration has ended, and somebody has begun the next one, before the first command returns."""
+    engine = engines.engine(host("h1"), host("h2"), vm("v", "h1"))
+    schedule, locks = Scheduler.schedule, engine._backend.vm_locks
+    other = rejections.vm_being_migrated("v")
+
+    def slow(self: Scheduler, *arguments: Any) -> None:
+        schedule(self, *arguments)
+        engine.advance(60)
+        locks["v"] = other
+
+    monkeypatch.setattr(Scheduler, "schedule", slow)
+    engine.vms.migrate("v")
+    assert (engines.where(engine, "v"), locks["v"]) == (("up", "h2"), other)
+    locks.clear()
+    engine.vms.stop("v")
+    engine.advance(60)
+    engine.vms.start("v")
+    assert locks["v"] is other
 
 
 def test_progress_grows_while_migrating() -> None:

@@ -87,7 +87,7 @@ def test_tokens_end_on_demand(server: Server, sdk: Connection) -> None:
 def test_time_passes_and_hosts_crash_on_demand(server: Server, sdk: Connection) -> None:
     service = sdk.system_service().hosts_service().host_service("host2")
     assert control(server, "POST", "/hosts/host2/fail").status == 200
-    control(server, "POST", "/advance", {"seconds": 10})
+    control(server, "POST", "/advance", {"seconds": 90})
     assert service.get().status.value == "non_responsive"
     assert control(server, "POST", "/hosts/host2/recover").status == 200
     control(server, "POST", "/advance", {"seconds": 600})

@@ -166,7 +166,7 @@ def test_policies_and_units(sdk: Connection) -> None:
     units = {unit.id: unit for unit in system.scheduling_policy_units_service().list()}
     assert policies["none"].locked is True
     filters = {units[each.scheduling_policy_unit.id].name for each in none.filters_service().list()}
-    assert {"Memory", "VmAffinityGroups", "PinToHost"} <= filters
+    assert {"Memory", "VmAffinityGroups"} <= filters
     factors = {units[each.id].name: each.factor for each in none.weights_service().list()}
     assert factors["PreferredHosts"] == 99
     (balance,) = none.balances_service().list()

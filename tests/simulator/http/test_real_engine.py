@@ -59,6 +59,10 @@ def test_refusals_are_the_engines(server: Server, refusal: dict[str, Any]) -> No
     )
 
 
+def recorded(name: str) -> etree._Element:
+    return etree.parse(RECORDED / f"{name}.xml").getroot()
+
+
 def names(node: etree._Element) -> list[str]:
     return list(dict.fromkeys(str(child.tag) for child in node.iterchildren("*")))
 
@@ -113,6 +117,24 @@ def test_a_refused_and_a_cancelled_command_leave_a_failed_job(server: Server, en
         job.findtext("description"): job.findtext("status") for job in request(f"{server.api_url}/jobs").xml
     }
     assert jobs["Migrating VM idle"] == jobs["Migrating VM db1 to Host node3"] == "failed"
+
+
+def test_the_policies_show_the_units_that_the_engines_show(server: Server) -> None:
+    """Filters that count in every policy are shown in none, nor among the units."""
+    ours = {
+        unit.get("id") for unit in recorded("schedulingpolicyunits") if unit.findtext("internal") == "false"
+    }
+    none = f"{server.api_url}/schedulingpolicies/b4ed2332-a7ac-4d5f-9596-99a439cb2812"
+    filters = {one.get("id"): one.findtext("position") for one in recorded("policy-filters")}
+    assert {one.get("id"): one.findtext("position") for one in request(f"{none}/filters").xml} == {
+        unit: position for unit, position in filters.items() if unit not in ours
+    }
+    known = {(unit.findtext("name"), unit.findtext("type")) for unit in recorded("schedulingpolicyunits")}
+    units = request(f"{server.api_url}/schedulingpolicyunits").xml
+    assert {(unit.findtext("name"), unit.findtext("type")) for unit in units} <= known
+    body = "<scheduling_policy><name>p</name></scheduling_policy>"
+    added = request(f"{server.api_url}/schedulingpolicies", "POST", body).xml.get("id")
+    assert len(request(f"{server.api_url}/schedulingpolicies/{added}/filters").xml) == 0
 
 
 def test_a_filter_that_is_not_there_is_removed_all_the_same(server: Server) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 from ovirt_placement.model import Host, Snapshot, Vm
@@ -82,6 +83,19 @@ def test_cpus(question: Question) -> None:
         others = [other for other in state.vms if other.host == one.id] + pending_on(state, one)
         largest = max(other.vcpus / other.threads_per_core for other in vms + others)
         assert (one.id in refused) == (largest > cpus)
+
+
+@pytest.mark.parametrize(
+    ("policy", "counted", "fits"),
+    [("none", False, 4), ("dedicated", False, 1), ("dedicated", True, 2), ("isolate_threads", True, 0)],
+)
+def test_cpus_that_are_a_vms_own_are_nobody_elses(policy: str, counted: bool, fits: int) -> None:
+    """CPUPolicyUnit: of 4 cores with 2 threads each, 6 vCPUs of its own leave 1 core, or 2 threads."""
+    own = vm("own", "h1", vcpus=6, threads_per_core=2, cpu_pinning=policy, cpu_sockets=1)
+    state = snapshot(cluster(count_threads_as_cores=counted), host("h1", cores=4, threads=8), own)
+    hosts = list(state.hosts)
+    taken = [count for count in range(1, 9) if not filters.cpu(state, [vm("new", vcpus=count)], hosts)]
+    assert max(taken, default=0) == fits
 
 
 def safe(state: Snapshot, failing: Host, up: list[Host]) -> bool:

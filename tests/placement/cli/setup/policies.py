@@ -14,10 +14,6 @@ FILTERS = {
     "VmAffinityGroups", "VmToHostsAffinityGroups", "Network", "HostedEngineSpares", "Migration-Tsc-Frequency",
     "Host-hooks",
 }  # fmt: skip
-MANDATORY = {
-    "CompatibilityVersion", "CPU-Level", "CPUTopology", "CpuPinning", "HostDevice", "PinToHost",
-    "VM leases ready", "MDevice",
-}  # fmt: skip
 #: The engine's weights next to which ours stand, by ours, and their factors in its policy `none`.
 TWINS = {
     "SoftAffinityWeight": "VmAffinityGroups",
@@ -78,7 +74,7 @@ def unit_id(engine: Engine, name: str, kind: UnitType | None = None) -> str:
 def check_complete(engine: Engine, name: str = "ovirt-placement") -> None:
     """Check that the policy is `none` but for our filters and weights next to its own, and our balance."""
     policy = policy_named(engine, name)
-    assert sorted(filters(engine, policy)) == sorted(FILTERS | MANDATORY | OUR_FILTERS)
+    assert sorted(filters(engine, policy)) == sorted(FILTERS | OUR_FILTERS)
     assert weights(engine, policy) == WEIGHTS | OUR_WEIGHTS
     assert balance(engine, policy) == "HaReservationBalance"
     assert policy.properties == {"CpuOverCommitDurationMinutes": "2", "HighUtilization": "80"}

@@ -14,7 +14,6 @@ from tests.builders import cluster, snapshot
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
 from tests.placement.cli.setup.policies import (
     FILTERS,
-    MANDATORY,
     OUR_WEIGHTS,
     STATE,
     TWINS,
@@ -50,7 +49,7 @@ def test_a_new_policy_is_none_with_our_units_and_the_clusters_named_use_it(live:
         OUR_WEIGHTS,
         "HaReservationBalance",
     )
-    assert {*known.engine_filters} == FILTERS | MANDATORY
+    assert {*known.engine_filters} == FILTERS
     assert known.unit_ids.keys() >= OUR_WEIGHTS.keys()
 
 

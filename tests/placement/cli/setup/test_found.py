@@ -13,7 +13,6 @@ from tests.builders import cluster, snapshot
 from tests.placement.cli.doctor.examining import findings
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import (
-    MANDATORY,
     OUR_FILTERS,
     OUR_WEIGHTS,
     STATE,
@@ -45,7 +44,7 @@ def test_in_anothers_policy_only_what_must_be_is_changed(starting: Starting) -> 
     with starting(STATE, prepare=own_policy) as live:
         live.run(0, "setup", "--policy", "theirs")
         policy = policy_named(live.engine, "theirs")
-        assert set(filters(live.engine, policy)) == MANDATORY | OUR_FILTERS | {
+        assert set(filters(live.engine, policy)) == OUR_FILTERS | {
             "Memory", "CPU", "VmAffinityGroups", "VmToHostsAffinityGroups",
         }  # fmt: skip
         assert weights(live.engine, policy) == {

@@ -10,7 +10,6 @@ from ovirt_simulator.core.engine import Engine
 from tests.builders import cluster, snapshot
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import (
-    MANDATORY,
     STATE,
     balance,
     cluster_policy,
@@ -69,7 +68,7 @@ def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
         assert "take out the weight VmAffinityGroups" in out.splitlines()
         assert "set the balance OptimalForEvenDistribution again" in out.splitlines()
         policy = policy_named(live.engine, "theirs")
-        assert set(filters(live.engine, policy)) == MANDATORY | {"Memory"}
+        assert set(filters(live.engine, policy)) == {"Memory"}
         assert weights(live.engine, policy) == {"OptimalForHaReservation": 30}
         assert balance(live.engine, policy) == "OptimalForEvenDistribution"
         assert policy.properties == {"HighUtilization": "70"}
