@@ -104,13 +104,8 @@ def test_no_more_is_believed_of_a_host_for_what_was_believed_before(
     readings: list[tuple[str, int]],
 ) -> None:
     known: dict[str, Believed] = {}
-    counted: str | None = None
-    for name, free_mb in readings:
+    for now, (name, free_mb) in enumerate(readings):
         state = snapshot(host("h1", memory_mb=4096, free_mb=free_mb), vm(name, "h1", needs_mb=3072))
-        (found,), (alone,) = believed(state, known).hosts, believed(state).hosts
+        (found,), (alone,) = believed(state, known, now).hosts, believed(state).hosts
         assert found.free_mb <= alone.free_mb
-        assert found.memory_uncounted == (alone.memory_uncounted and counted in (None, name))
-        if not alone.memory_uncounted:
-            counted = name
-        elif counted not in (None, name):
-            counted = ""  # who was counted has left
+        assert alone.memory_uncounted or found == alone

@@ -7,8 +7,9 @@ a host for the VMs that run there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from math import inf
 from operator import is_
 from typing import NamedTuple
 
@@ -29,6 +30,8 @@ _VCPU_MB = _IO_THREAD_MB = 8
 _HUGE_PAGES = "hugepages"
 _KIB = 1024
 _MOST_NAMED = 5
+#: An engine counts a VM that has arrived within some 21 s, and its hosts are read every 15.
+_ARRIVAL_SECONDS = 45.0
 #: What is physically free is shown rounded to one part in this many of a host's memory.
 _SHOWN_PARTS = 100
 
@@ -72,38 +75,43 @@ class Believed(NamedTuple):
     percent: int
     vms: Sequence[Vm]
     host: Host
-    #: The VMs whose memory the engine had counted when what it reported last fitted, as far as they stayed.
-    counted: frozenset[str] | None
+    #: When each of the VMs was first seen there, in seconds; None until the engine has counted them once.
+    seen: Mapping[str, float] | None
 
 
-def believed(snapshot: Snapshot, known: dict[str, Believed] | None = None) -> Snapshot:
+def believed(snapshot: Snapshot, known: dict[str, Believed] | None = None, now: float = 0.0) -> Snapshot:
     """No host with more memory to hand out than the VMs there leave; one that reported more is marked.
 
     For some 14 s after its start the engine reports each host as if it were empty, until it counts its VMs
-    again. What it reserves, which the API does not show, comes on top: the memory may still be less. Nor is a
-    VM that has arrived counted for some 14 s once it is pending no more: where all others are, it is deducted
-    here, and the host is not marked.
+    again. What it reserves, which the API does not show, comes on top: the memory may still be less. Nor is
+    a VM that has arrived counted for some 14 s, once it is pending no more: where all others are, it is
+    deducted here, and the host is not marked.
 
-    `known` is what was believed of each host, by its id: what has not changed since is not added up again.
+    `known` is what was believed of each host, by its id: what has not changed since is not added up again,
+    and VMs that came lately are told from others. `now` is in seconds of the clock that it was filled by.
     """
     percent = {cluster.id: cluster.memory_overcommit_percent for cluster in snapshot.clusters}
     known = {} if known is None else known
     hosts = tuple(
-        _believed_of(host, percent.get(host.cluster, 100), snapshot, known) for host in snapshot.hosts
+        _believed_of(host, percent.get(host.cluster, 100), snapshot, known, now) for host in snapshot.hosts
     )
     if all(map(is_, hosts, snapshot.hosts)):
         return snapshot
     return replace(snapshot, hosts=hosts)
 
 
-def _believed_of(host: Host, percent: int, snapshot: Snapshot, known: dict[str, Believed]) -> Host:
+def _believed_of(
+    host: Host, percent: int, snapshot: Snapshot, known: dict[str, Believed], now: float
+) -> Host:
     vms, last = snapshot.vms_of_host.get(host.id, ()), known.get(host.id)
     if last is None or last.reported is not host or last.percent != percent or last.vms != vms:
-        last = known[host.id] = _believe(host, percent, vms, None if last is None else last.counted)
+        last = known[host.id] = _believe(host, percent, vms, None if last is None else last.seen, now)
     return last.host
 
 
-def _believe(host: Host, percent: int, vms: Sequence[Vm], counted: frozenset[str] | None) -> Believed:
+def _believe(
+    host: Host, percent: int, vms: Sequence[Vm], seen: Mapping[str, float] | None, now: float
+) -> Believed:
     """A VM that is being launched counts as pending, and is deducted already.
 
     Doubtful is only more than the memory of VMs leaves: what they take besides is an estimate where devices
@@ -111,21 +119,21 @@ def _believe(host: Host, percent: int, vms: Sequence[Vm], counted: frozenset[str
     """
     taking = [vm for vm in vms if vm.status != "wait_for_launch"]
     whole_mb = host.memory_mb * percent // 100
+    since = None if seen is None else {vm.id: seen.get(vm.id, now) for vm in vms}
 
     def fits(some: Iterable[Vm]) -> bool:
         return host.free_mb <= max(0, whole_mb - sum(vm.memory_mb for vm in some))
 
     if not vms or not host.memory_mb or fits(taking):
-        return Believed(host, percent, vms, host, frozenset(vm.id for vm in taking))
-    most_mb = whole_mb - sum(map(required_mb, taking))
-    if counted is not None:
-        counted = counted.intersection(vm.id for vm in vms)
-        if fits(vm for vm in taking if vm.id in counted):
-            less_mb = with_arrived(host, *(vm for vm in taking if vm.id not in counted)).free_mb
-            corrected = replace(host, free_mb=max(0, min(most_mb, less_mb)))
-            return Believed(host, percent, vms, corrected, counted)
-    doubted = replace(host, free_mb=max(0, most_mb), memory_uncounted=True)
-    return Believed(host, percent, vms, doubted, counted)
+        return Believed(host, percent, vms, host, since or dict.fromkeys((vm.id for vm in vms), -inf))
+    most_mb = max(0, whole_mb - sum(map(required_mb, taking)))
+    if since is not None and fits(vm for vm in taking if now - since[vm.id] >= _ARRIVAL_SECONDS):
+        free_mb = host.free_mb
+        for vm in sorted(taking, key=lambda vm: since[vm.id], reverse=True):
+            if free_mb > most_mb:
+                free_mb -= required_mb(vm)
+        return Believed(host, percent, vms, replace(host, free_mb=max(0, free_mb)), since)
+    return Believed(host, percent, vms, replace(host, free_mb=most_mb, memory_uncounted=True), since)
 
 
 def uncounted(snapshot: Snapshot, cluster: str) -> str:

@@ -348,28 +348,26 @@ def test_an_engine_that_has_just_started() -> None:
 
 
 #: What an engine 4.5.8 reported of a host of 65,536 MiB with a VM of 8,192, to which one of 2,048 migrated:
-#: while that was on its way, 6.5 s after it had arrived, and 20.6 s after it. In between it was deducted
-#: neither as pending nor as running.
-ARRIVED = (54698, 56846, 54698)
+#: seconds since it had arrived, and MiB. In between it was deducted neither as pending nor as running.
+ARRIVED = ((0.0, 54698), (6.5, 56846), (20.0, 56846), (20.6, 54698))
 
 
 def test_a_vm_that_has_just_arrived_is_deducted_before_the_engine_counts_it() -> None:
     known: dict[str, Believed] = {}
-
-    def read(free_mb: int, *vms: Vm) -> Host:
-        reported = host("h1", memory_mb=65536, free_mb=free_mb)
-        (found,) = believed(snapshot(reported, *vms), known).hosts
-        return found
-
     first, second = vm("q", "h1", needs_mb=8304), vm("b", "h1", needs_mb=2148)
-    on_its_way, unseen, settled = ARRIVED
-    assert read(on_its_way, first).free_mb == 54698
-    for _ in range(3):
-        found = read(unseen, first, second)
-        assert (found.free_mb, found.memory_uncounted) == (54698, False)
-    assert read(settled, first, second) == host("h1", memory_mb=65536, free_mb=54698)
-    restarted = read(65150, first, second)
-    assert (restarted.free_mb, restarted.memory_uncounted) == (65536 - 8304 - 2148, True)
+
+    def read(now: float, free_mb: int, *vms: Vm) -> tuple[int, bool]:
+        reported = host("h1", memory_mb=65536, free_mb=free_mb)
+        (found,) = believed(snapshot(reported, *vms), known, now).hosts
+        return found.free_mb, found.memory_uncounted
+
+    assert read(-60.0, 56846, first) == (56846, False)
+    assert read(-6.0, 54698, first) == (54698, False)
+    for seconds, free_mb in ARRIVED:
+        assert read(seconds, free_mb, first, second) == (54698, False)
+    # The engine starts again; and one that is never counted is doubted.
+    assert read(60.0, 65150, first, second) == (65536 - 8304 - 2148, True)
+    assert read(75.0, 56846, first, second) == (65536 - 8304 - 2148, True)
 
 
 @given(st.lists(st.tuples(st.sets(st.sampled_from("abcd")), st.booleans()), max_size=8), st.integers(0, 200))
@@ -381,14 +379,14 @@ def test_a_host_whose_vms_come_and_go_is_believed_what_it_has(
     What it reserves is less than any VM has: an arrival within that cannot be told from one that is counted.
     """
     known: dict[str, Believed] = {}
-    sizes = {"a": 700, "b": 1000, "c": 1500, "d": 3000}
+    sizes = {"a": 700, "b": 700, "c": 700, "d": 700}
     counted: set[str] = set()
-    for number, (there, counts) in enumerate(readings):
-        counted = there if counts or not number else counted & there
+    for now, (there, counts) in enumerate(readings):
+        counted = there if counts or not now else counted & there
         vms = {name: vm(name, "h1", memory_mb=sizes[name]) for name in sorted(there)}
         needed = {name: needed_mb(one) for name, one in vms.items()}
         free_mb = 8192 - reserved_mb - sum(needed[name] for name in counted)
         state = snapshot(host("h1", memory_mb=8192, free_mb=free_mb), *vms.values())
-        (found,) = believed(state, known).hosts
+        (found,) = believed(state, known, now).hosts
         assert not found.memory_uncounted
         assert found.free_mb == 8192 - reserved_mb - sum(needed.values())

@@ -123,6 +123,8 @@ class View:
         self._host_ids: dict[str, str] = {}
         self._consistency = Consistency()
         self._believed: dict[str, Believed] = {}
+        #: When something was read last.
+        self._now = 0.0
         self._made: Snapshot | None = None
 
     def vm(self, vm_id: str) -> Vm | None:
@@ -235,7 +237,7 @@ class View:
         """Take a larger reading; return what was read by itself meanwhile, which must be read again."""
         again: list[Subject] = []
         self._made = None
-        span = Span(reading.began, now)
+        span, self._now = Span(reading.began, now), now
         if reading.statistics is not None:
             self._statistics = reading.statistics
             self._lay_over()
@@ -274,7 +276,8 @@ class View:
                 vnic_profiles=self._details.vnic_profiles,
                 member_searches=self._searches.found,
             )
-            self._made = believed(self._consistency.of(with_failover_hosts(reported)), self._believed)
+            consistent = self._consistency.of(with_failover_hosts(reported))
+            self._made = believed(consistent, self._believed, self._now)
         return self._made
 
     def _surround(self, whole: Snapshot, span: Span) -> tuple[Subject, ...]:
