@@ -29,7 +29,7 @@ def test_with_no_host_up_nothing_is_healthy_or_safe(ask: Ask) -> None:
     found = ask("ovirt-placement status", "all-hosts-silent")
     assert found.status == 1
     assert found.text.startswith(
-        "Unhealthy: cluster c: 6 highly available VMs are down and find no host: v0, "
+        "Unhealthy: cluster c: 6 highly available VMs are not known to run and find no host: v0, "
     )
     assert "6 VMs, unsafe, 6 lost" in found.text
     assert "0 of 6" in found.text

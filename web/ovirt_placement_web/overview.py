@@ -217,8 +217,9 @@ def _lost(numbers: ClusterStatus, here: str) -> Iterator[Need]:
             False: "No host takes it.",
             None: "It is not known whether a host takes it.",
         }[lost.could_start]
-        where = f" on {lost.host.name}" if lost.host else ""
-        title = f"Highly available VM {lost.vm.name} does not run: {lost.status.replace('_', ' ')}{where}"
+        where = f" on {lost.host.name}, which is {lost.host_status}" if lost.host else ""
+        runs = "does not run" if lost.status == "down" else "is not known to run"
+        title = f"Highly available VM {lost.vm.name} {runs}: {lost.status.replace('_', ' ')}{where}"
         yield Need("danger", title, fate, f"/vm/{lost.vm.id}", "Why")
     if len(numbers.lost) > 3:
         more = counted(len(numbers.lost) - 3, "more highly available VM")

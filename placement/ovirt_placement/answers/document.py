@@ -217,8 +217,8 @@ def find(word: str, wanted: str, items: Iterable[Item], snapshot: Snapshot | Non
 # -- How old an answer may be: what is known of the engine, of old if need be, and the date of an answer.
 
 
-#: Long enough to see whether there is an inventory.
-_A_MOMENT = 0.2
+#: Long enough for an inventory of this machine to hand over the state of a large engine, in seconds.
+_A_MOMENT = 2.0
 
 _Answer = TypeVar("_Answer", bound=Document)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
 
 from ovirt_placement import inventory
 from ovirt_placement.answers.configured import ConfiguredName, summary, unmatched_names
-from ovirt_placement.answers.document import Document, KnownState, dated, known_state, listed
+from ovirt_placement.answers.document import MOST_NAMES, Document, KnownState, dated, known_state, listed
 from ovirt_placement.answers.rules import rules_check
 from ovirt_placement.answers.status.clusters import ClusterStatus, cluster_status
 from ovirt_placement.answers.status.enforcement import EnforcementRecord, degraded_by, enforcement_text
@@ -73,19 +74,23 @@ def disabled_text(units: Sequence[str]) -> str:
 
 
 def _lost(one: ClusterStatus) -> Iterator[str]:
-    """Highly available VMs that do not run, by whether a host would take them."""
+    """Highly available VMs that do not run for certain, by whether a host would take them."""
     fates = {
-        False: ("finds no host", "find no host"),
-        True: ("does not run yet", "do not run yet"),
-        None: ("may find no host", "may find no host"),
+        False: (" and finds no host", " and find no host"),
+        True: (" and does not run yet", " and do not run yet"),
+        None: (" and may find no host", " and may find no host"),
     }
-    for could_start, (single, several) in fates.items():
-        names = [lost.vm.name for lost in one.lost if lost.could_start is could_start]
-        if names:
-            vms = f"{counted(len(names), 'highly available VM')} {be(len(names))} down"
-            fate = single if len(names) == 1 else several
-            what = f"{vms} and {fate}: {listed(names)} (ovirt-placement why {names[0]})"
-            yield f"cluster {one.cluster.name}: {what}"
+    for is_down, (could_start, (single, several)) in product((True, False), fates.items()):
+        lost = [vm for vm in one.lost if vm.could_start is could_start and (vm.status == "down") is is_down]
+        if not lost:
+            continue
+        vms = f"{counted(len(lost), 'highly available VM')} {be(len(lost))}"
+        state = "down" if is_down else "not known to run"
+        fate = "" if could_start and not is_down else several if len(lost) > 1 else single
+        silent = sorted({f"{vm.host.name} is {vm.host_status}" for vm in lost if vm.host is not None})
+        names = "; ".join([listed([vm.vm.name for vm in lost]), *silent[:MOST_NAMES]])
+        hint = f"(ovirt-placement why {lost[0].vm.name})"
+        yield f"cluster {one.cluster.name}: {vms} {state}{fate}: {names} {hint}"
 
 
 def _of_rules(problems: int) -> Iterator[str]:
