@@ -10,5 +10,9 @@ class UserError(Exception):
     """
 
 
+class OutcomeUnknown(UserError):
+    """What was asked for may have been done, or may not: its answer was lost."""
+
+
 #: The exit status of every command after a `UserError`.
 EXIT_STATUS = 2

@@ -14,6 +14,7 @@ from ovirt_placement.cli.main import main as placement
 from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_simulator.core.entities import user_id
 from ovirt_simulator.core.roles import BY_NAME
+from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
 from tests.web.running import HOSTILE, Page, check_preview, paged, words
 
@@ -141,3 +142,14 @@ def test_what_means_nothing_is_refused(page: Page, field: str, value: str, said:
     answer = page.ask("/group/g1/edit", cookie=cookie, form=form)
     assert answer.status == 400
     assert said in html.unescape(answer.text)
+
+
+@pytest.mark.system
+def test_of_a_change_whose_answer_is_lost_it_is_not_said_that_nothing_was_changed(page: Page) -> None:
+    cookie = page.session()
+    form = {**fields(page, cookie, "/group/g1/edit"), "vms": "db-2", "do": "yes"}
+    page.server.disturbances.add(Disturbance(method="PUT", path="affinitygroups", drop="answer"))
+    answer = page.ask("/group/g1/edit", cookie=cookie, form=form)
+    assert answer.status == 503
+    assert "It is not known whether that was done: " in answer.text
+    assert members(page, "databases") == {"b"}

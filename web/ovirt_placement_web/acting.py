@@ -21,7 +21,7 @@ from ovirt_placement_web.log_in import address_of, form_of
 from ovirt_placement_web.pages import found
 from ovirt_placement_web.sessions import Session
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, site_of
-from ovirt_service.errors import UserError
+from ovirt_service.errors import OutcomeUnknown, UserError
 from ovirt_service.legible import unbroken
 
 Store = TypeVar("Store", bound=StoreAccess)
@@ -115,6 +115,9 @@ async def carried_out(
         note(f"refused by the engine: {fault}")
         await asked.site.read_rights_again(asked.session)
         raise Refusal(409, f"The engine refuses it: {fault}.") from None
+    except OutcomeUnknown as error:
+        note(f"not known: {error}")
+        raise Refusal(503, f"It is not known whether that was done: {error}.") from None
     except UserError as error:
         note(f"failed: {error}")
         raise Refusal(503, f"Nothing was changed: {error}.") from None

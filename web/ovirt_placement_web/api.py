@@ -29,9 +29,9 @@ def _endpoint(question: Question) -> Callable[[Request], Awaitable[Response]]:
         try:
             return await _answered(question, request)
         except Refusal as refusal:
-            return problem(refusal.text, refusal.status, refusal.headers)
+            return problem(refusal)
         except UserError as error:
-            return problem(str(error), 503)
+            return problem(Refusal(503, str(error)))
 
     return endpoint
 
@@ -69,9 +69,9 @@ async def authenticate(site: Site, request: Request) -> Hashable:
     return token
 
 
-def problem(text: str, status: int, headers: dict[str, str] | None = None) -> Response:
+def problem(refusal: Refusal) -> Response:
     """Why there is no answer, for a program."""
-    return _json(Problem(text), status, headers)
+    return _json(Problem(refusal.text), refusal.status, refusal.headers)
 
 
 def _described(request: Request) -> Response:

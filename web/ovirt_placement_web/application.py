@@ -215,10 +215,10 @@ def _unanswered(request: Request, error: Exception) -> Response:
 
 def _unknown(request: Request, error: HTTPException) -> Response:
     texts = {404: "There is no such page.", 405: "This address does not take that."}
-    text = texts.get(error.status_code, "This cannot be answered.")
+    refusal = Refusal(error.status_code, texts.get(error.status_code, "This cannot be answered."))
     if request.url.path.startswith(f"{site_of(request).root}/api/"):
-        return api.problem(text, error.status_code)
-    return refused(request, Refusal(error.status_code, text))
+        return api.problem(refusal)
+    return refused(request, refusal)
 
 
 def _too_large(request: Request, error: Exception) -> Response:

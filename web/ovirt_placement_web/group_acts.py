@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from starlette.responses import Response
 from ovirt_placement.answers.groups.change import differences
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.answers.what_if import WhatIfDocument
-from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.engine.connection.user_tokens import VARIABLE
 from ovirt_placement.engine.reading.topology import read_groups
 from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group, edit_group, remove_group
@@ -23,10 +24,13 @@ from ovirt_placement_web.group_form import LISTS, GroupForm, empty, filled, mean
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.pages import Shown, found, viewed
 from ovirt_placement_web.site import Site
+from ovirt_service.errors import OutcomeUnknown, UserError
 
 PERMIT = "manipulate_affinity_groups"
 _FIELDS = ("name", "priority", "vms_rule", "hosts_rule", *LISTS)
 _CHANGED = "somebody has changed this group since you looked at it: look at it again"
+
+_log = logging.getLogger(__name__)
 
 
 class _Change(NamedTuple):
@@ -141,10 +145,23 @@ def _record_and_ask(asked: Asked, who: str, change: _Change, connection: EngineC
         number = store.begin(act)
         try:
             _ask(connection, change)
-        except BaseException as error:
-            store.end(number, str(error) or type(error).__name__)
+        except EngineAway as error:
+            _end(store, number, str(error))
+            if error.request_sent:
+                raise OutcomeUnknown(str(error)) from None
             raise
-        store.end(number)
+        except BaseException as error:
+            _end(store, number, str(error) or type(error).__name__)
+            raise
+        _end(store, number)
+
+
+def _end(store: UserActionStore, number: int, error: str | None = None) -> None:
+    """What the engine has done is done, whether that is recorded or not."""
+    try:
+        store.end(number, error)
+    except UserError as away:
+        _log.warning("it is not recorded how the change of an affinity group ended: %s", away)
 
 
 def _ask(connection: EngineConnection, change: _Change) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, event, exc, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url
 
 from ovirt_service.addresses import shown
 from ovirt_service.errors import UserError
@@ -18,6 +19,11 @@ from ovirt_service.errors import UserError
 _LONGEST_STATEMENT_SECONDS = 30
 #: How much longer an answer may take than a server that works lets a statement take.
 _MORE_SECONDS = 2
+#: Reads share a transaction while they follow one another so soon: a server ends one that rests for 5 s.
+_LONGEST_REST_SECONDS = 1.0
+
+#: The device and the inode of an SQLite store.
+StoreFile = tuple[int, int] | None
 
 
 def sqlite_path(url: str) -> Path | None:
@@ -172,3 +178,33 @@ def reason_of(error: Exception) -> str:
     """Take the driver's first line, which says what is wrong; the rest is SQL and a link."""
     original = getattr(error, "orig", None) or error
     return str(original).strip().splitlines()[0]
+
+
+class SharedReads:
+    """The transaction that one thread's reads share; begun by the first, and again after a rest."""
+
+    def __init__(self) -> None:
+        self._connection: Connection | None = None
+        self._file: StoreFile = None
+        self._used_at = 0.0
+
+    @contextmanager
+    def connected(self, engine: Engine, file: StoreFile) -> Iterator[Connection]:
+        """Give the connection to this file."""
+        if file != self._file or time.monotonic() > self._used_at + _LONGEST_REST_SECONDS:
+            self.end()
+        if self._connection is None:
+            self._connection, self._file = engine.connect(), file
+        try:
+            yield self._connection
+        except BaseException:
+            self.end()
+            raise
+        self._used_at = time.monotonic()
+
+    def end(self) -> None:
+        """End the transaction; a server may have ended it already."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(exc.DBAPIError):
+                connection.close()

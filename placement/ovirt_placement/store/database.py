@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,6 +15,8 @@ from weakref import WeakValueDictionary
 from sqlalchemy import Connection, Engine, NullPool, create_engine, exc, text
 
 from ovirt_placement.store.connections import (
+    SharedReads,
+    StoreFile,
     code_of,
     lacks_table,
     let_readers_and_a_writer_coexist,
@@ -29,16 +29,14 @@ from ovirt_placement.store.connections import (
 from ovirt_placement.store.faults import BRING_BACK, RESTORE, is_damage, obstacle, of_server
 from ovirt_placement.store.versions import VERSION, Marker, make_as_folder, make_or_upgrade, version
 from ovirt_service import identity
-from ovirt_service.errors import UserError
+from ovirt_service.errors import OutcomeUnknown, UserError
 
 #: Any number will do, as long as it is always the same: two processes must not make the tables at once.
 _POSTGRESQL_LOCK = 7_220_417
 
+_MAY_BE_THERE = "what was to be written may be there, or not: look before you try again"
+
 _Result = TypeVar("_Result")
-#: Device and inode.
-_File = tuple[int, int] | None
-
-
 #: What is open in this process and, as children of a fork know of it, in which.
 _opened: WeakValueDictionary[tuple[int, str, float, bool], Database] = WeakValueDictionary()
 _opening = threading.Lock()
@@ -50,9 +48,6 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
-
-#: Reads share a transaction while they follow one another so soon: a server ends one that rests for 5 s.
-_LONGEST_REST_SECONDS = 1.0
 
 
 class StoreAway(UserError):
@@ -74,6 +69,10 @@ class StoreLost(StoreAway):
 
 class StoreLater(StoreAway):
     """A later release has made or upgraded the store."""
+
+
+class StoreUnclear(StoreAway, OutcomeUnknown):
+    """The store did not answer when it was asked to commit."""
 
 
 class Database:
@@ -104,7 +103,7 @@ class Database:
         self._marker = Marker(self._url)
         self._checked = False
         #: The file that connections are open to.
-        self._file: _File = None
+        self._file: StoreFile = None
         self._lock = threading.Lock()
         self._shared_reads = threading.local()
 
@@ -118,20 +117,18 @@ class Database:
         """Give a connection within a transaction that is committed at the end, or rolled back."""
         with self._failing():
             self._check_once()
-            with self._engine.begin() as connection:
+            with self._begun(self._engine) as connection:
                 yield connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a connection to read by, within the transaction that this thread's reads share, if they do."""
-        shared: _SharedReads | None = getattr(self._shared_reads, "now", None)
-        if shared is None:
-            with self.transaction() as connection:
-                yield connection
-            return
+        shared: SharedReads | None = getattr(self._shared_reads, "now", None)
         with self._failing():
             self._check_once()
-            with shared.connected(self._engine, self._file) as connection:
+            with (
+                self._engine.connect() if shared is None else shared.connected(self._engine, self._file)
+            ) as connection:
                 yield connection
 
     @contextmanager
@@ -144,12 +141,26 @@ class Database:
         if getattr(self._shared_reads, "now", None) is not None:
             yield
             return
-        shared = self._shared_reads.now = _SharedReads()
+        shared = self._shared_reads.now = SharedReads()
         try:
             yield
         finally:
             self._shared_reads.now = None
             shared.end()
+
+    @contextmanager
+    def _begun(self, engine: Engine) -> Iterator[Connection]:
+        """Begin a transaction that is committed at the end; raises `StoreUnclear` if it may be or not."""
+        with engine.connect() as connection, connection.begin() as transaction:
+            yield connection
+            try:
+                transaction.commit()
+            except exc.DBAPIError as error:
+                # A file is written or not; a server that was asked and has not answered may yet do it.
+                answered = code_of(error) and not code_of(error).startswith(("08", "57P"))
+                if self._path is None and not answered:
+                    raise StoreUnclear(f"store {self.name}: {reason_of(error)}", _MAY_BE_THERE) from None
+                raise
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
@@ -274,7 +285,7 @@ class Database:
             self._marker.set(writes=self._create)
             self._file, self._checked = self._present_file(), True
 
-    def _present_file(self) -> _File:
+    def _present_file(self) -> StoreFile:
         """Identify the file that SQLite would open now; None if there is none."""
         if self._url.get_backend_name() != "sqlite":
             return None
@@ -291,7 +302,7 @@ class Database:
             raise UserError(f"store {self.name}: is no regular file: remove it")
         return found.st_dev, found.st_ino
 
-    def _check_place(self, present: _File) -> None:
+    def _check_place(self, present: StoreFile) -> None:
         """SQLite creates the file that is opened: not for a reader, and not where it cannot stand."""
         if self._url.get_backend_name() != "sqlite":
             return
@@ -352,7 +363,7 @@ class Database:
         sqlite = self._path is not None
         if sqlite:
             let_readers_and_a_writer_coexist(engine)
-        with engine.begin() as connection:
+        with self._begun(engine) as connection:
             if sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             else:
@@ -364,33 +375,3 @@ def _files(path: Path) -> list[Path]:
     """What stands in the place of an SQLite store, and belongs to it."""
     every = (path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal", ""))
     return [file for file in every if os.path.lexists(file)]
-
-
-class _SharedReads:
-    """The transaction that one thread's reads share; begun by the first, and again after a rest."""
-
-    def __init__(self) -> None:
-        self._connection: Connection | None = None
-        self._file: _File = None
-        self._used_at = 0.0
-
-    @contextmanager
-    def connected(self, engine: Engine, file: _File) -> Iterator[Connection]:
-        """Give the connection to this file."""
-        if file != self._file or time.monotonic() > self._used_at + _LONGEST_REST_SECONDS:
-            self.end()
-        if self._connection is None:
-            self._connection, self._file = engine.connect(), file
-        try:
-            yield self._connection
-        except BaseException:
-            self.end()
-            raise
-        self._used_at = time.monotonic()
-
-    def end(self) -> None:
-        """End the transaction; a server may have ended it already."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with contextlib.suppress(exc.DBAPIError):
-                connection.close()
