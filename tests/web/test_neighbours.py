@@ -10,12 +10,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+import sqlalchemy
 import trustme
 
 from ovirt_simulator.core.entities import user_id
@@ -29,6 +30,15 @@ from tests.web.running import COOKIE, ROOT, Answer, Page, page_process, paged
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]
+
+#: As it commits, the server takes its time, so that it can be stopped then.
+_COMMITTED_SLOWLY = """
+    CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_sleep(25); RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER late AFTER INSERT OR UPDATE OR DELETE ON pauses
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION linger()
+"""
+_COMMITTING = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = 'COMMIT'"
 
 #: A person who is logged in has an answer within this.
 SOON = 1.0
@@ -185,6 +195,21 @@ def test_who_knows_the_password_is_let_in_while_others_guess(page: Page) -> None
             ended.set()
 
 
+def test_who_logs_in_first_while_others_guess_their_password_is_let_in(page: Page) -> None:
+    ended = threading.Event()
+
+    def guess(number: int) -> None:
+        while not ended.is_set():
+            page.log_in("reader@internal", f"wrong-{number}")
+
+    with at_once(40, guess):
+        try:
+            page.until(lambda: page.audit().count("refused by the engine") >= 8)
+            assert page.log_in("reader@internal").status == 303
+        finally:
+            ended.set()
+
+
 def test_a_store_that_hangs_holds_up_no_view_and_no_log_in(tmp_path: Path) -> None:
     with running() as server, paged(tmp_path, STATE, store_url=server.url) as page:
         cookie = page.session()
@@ -194,8 +219,35 @@ def test_a_store_that_hangs_holds_up_no_view_and_no_log_in(tmp_path: Path) -> No
                 assert soon(page, cookie, path).status in (200, 503), path
             page.until(lambda: "has not answered within" in soon(page, cookie).text)
             assert page.log_in().status == 303
+            # What cannot be shown, asked or done without the store says so, and when to come again.
+            refused = [soon(page, cookie, "/api/v1/keys"), pause(page, cookie)]
+            assert [(one.status, one.headers["retry-after"]) for one in refused] == [(503, "5")] * 2
+            assert "Nothing was changed: " in refused[1].text
         page.until(lambda: "has not answered within" not in page.ask("/", cookie=cookie).text)
         assert page.ask("/history", cookie=cookie).status == 200
+
+
+@pytest.mark.nightly
+def test_of_a_store_that_hangs_as_it_commits_it_is_not_said_that_nothing_was_changed(tmp_path: Path) -> None:
+    with running() as server, paged(tmp_path, STATE, store_url=server.url) as page:
+        cookie = page.session()
+        assert pause(page, cookie).status == 303
+        with closing(sqlalchemy.create_engine(server.url.replace(":", "+psycopg:", 1)).connect()) as asking:
+            asking = asking.execution_options(isolation_level="AUTOCOMMIT")
+            asking.exec_driver_sql(_COMMITTED_SLOWLY)
+            with ThreadPoolExecutor(1) as other, ExitStack() as hanging:
+                answer = other.submit(pause, page, cookie)
+                page.until(lambda: asking.exec_driver_sql(_COMMITTING).scalar_one() == 1)
+                hanging.enter_context(server.hanging())
+                refused = answer.result()
+        assert (refused.status, refused.headers["retry-after"]) == (503, "5")
+        assert "It is not known whether that was done: " in refused.text
+        assert "not known: store postgresql" in page.audit()
+
+
+def pause(page: Page, cookie: str) -> Answer:
+    csrf = page.csrf(cookie)
+    return page.ask("/cluster/c1/pause", cookie=cookie, form={"csrf": csrf, "hours": "1"})
 
 
 class Wire:

@@ -158,7 +158,17 @@ def test_13_forwarded_addresses_count_from_trusted_proxies_only(tmp_path: Path, 
 
 @pytest.mark.parametrize(
     ("address", "counted"),
-    [("192.0.2.7", "192.0.2.7"), ("127.0.0.1", ""), ("::1", ""), ("198.51.100.1", ""), ("", "")],
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("127.0.0.1", ""),
+        ("::1", ""),
+        ("198.51.100.1", ""),
+        ("", ""),
+        ("2001:db8:0:7::1", "20010db800000007/64"),
+        ("2001:db8:0:7:ffff::2", "20010db800000007/64"),
+        ("::ffff:192.0.2.7", "::ffff:192.0.2.7"),
+        ("unknown", "unknown"),
+    ],
 )
 def test_13_an_address_that_many_people_come_from_is_not_counted(address: str, counted: str) -> None:
     settings = WebSettings(trusted_proxies=("198.51.100.1",))

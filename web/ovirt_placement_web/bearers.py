@@ -44,7 +44,9 @@ class Bearers:
         rights, at = self._known.get(key, (None, 0.0))
         if rights is not None and now - at < seconds:
             return rights
-        async with (self._bounds.holders if key in self._known else self._bounds.strangers).place(key):
+        bounds = self._bounds
+        known = key in self._known
+        async with bounds.holders.place(key) if known else bounds.strangers.place(asker or key):
             asked = self._asked.get(key)
             if asked is None:
                 asked = self._asked[key] = asyncio.ensure_future(self._ask(key, token, asker))

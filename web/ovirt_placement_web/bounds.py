@@ -19,6 +19,8 @@ from ovirt_service.saying import Said
 
 #: A kind that is full is named in the log again after this many seconds.
 _QUIET_SECONDS = 60.0
+#: What is said to those whom no bound has refused: the engine or the store does not answer.
+_RETRY_SECONDS = 5
 #: Of a kind that anybody may ask for, this number wait, each with a connection: together they leave room for
 #: those who are known, and an engine that answers is done with them within seconds.
 _STRANGERS = 500
@@ -37,7 +39,8 @@ class Refusal(Exception):
         super().__init__(text)
         self.status = status
         self.text = text
-        self.headers = headers or {}
+        # What is not available now may be soon.
+        self.headers = headers or ({"Retry-After": str(_RETRY_SECONDS)} if status == 503 else {})
         self.back = back
 
 
@@ -109,8 +112,8 @@ class Bound:
             return
         if own.running + len(own.waiting) >= sum(self._each):
             raise self._refusal(429, "too many of your requests are under way")
-        if sum(len(one.waiting) for one in self._askers.values()) >= self._most.waiting:
-            raise self._refusal(503, "too many requests are under way")
+        if self.waiting >= self._most.waiting:
+            self.make_room(len(own.waiting) + 1)
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         own.waiting.append(turn)
         try:
@@ -120,11 +123,33 @@ class Bound:
         except BaseException as error:
             if turn in own.waiting:
                 own.waiting.remove(turn)
-            elif not turn.cancelled():
+            elif not turn.cancelled() and turn.exception() is None:
                 self._end(own)  # its turn came as it gave up
             if isinstance(error, TimeoutError):
                 raise self._refusal(503, "too many requests are under way") from None
             raise
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a place."""
+        return sum(len(one.waiting) for one in self._askers.values())
+
+    @property
+    def running(self) -> int:
+        """How many have a place."""
+        return self._most.running - self._free
+
+    def make_room(self, fewer: int = 0) -> None:
+        """Refuse the last one of the asker with the most that wait, if those are more than `fewer`.
+
+        Else raise the `Refusal`: who asks little is not kept out by who asks much.
+        """
+        most = max((one.waiting for one in self._askers.values()), key=len, default=deque())
+        refusal = self._refusal(503, "too many requests are under way")
+        if len(most) <= fewer:
+            raise refusal
+        if not (turn := most.pop()).done():
+            turn.set_exception(refusal)
 
     def _begin(self, own: _Asker) -> None:
         self._free -= 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from contextlib import suppress
+from ipaddress import IPv6Address, ip_address
 from urllib.parse import parse_qsl, quote, unquote
 
 from starlette.requests import Request
@@ -54,7 +55,7 @@ async def log_in(request: Request) -> Response:
     name, password = form.get("name", "").strip(), form.get("password", "")
     goal, address = onward(site, form.get("next", "")), address_of(request)
     if not name or not password or len(name) > _LONGEST or len(password) > _LONGEST:
-        return _again(site, request, goal, name[:_LONGEST], 400, "Name and password are needed.")
+        return _again(site, request, goal, name[:_LONGEST], Refusal(400, "Name and password are needed."))
     counted = counted_address(request)
     try:
         async with site.throttle.turn(name, counted, password) as known:
@@ -63,22 +64,20 @@ async def log_in(request: Request) -> Response:
             token, rights = await kind.run(counted or name, _logged_in, site, name, password)
     except Refusal as refusal:
         _note(name, address, f"refused: {refusal.text}")
-        answer = _again(site, request, goal, name, refusal.status, refusal.text)
-        answer.headers.update(refusal.headers)
-        return answer
+        return _again(site, request, goal, name, refusal)
     except EngineAway as error:
         _note(name, address, f"failed: {error}")
-        return _again(site, request, goal, name, 503, _AWAY)
+        return _again(site, request, goal, name, Refusal(503, _AWAY))
     except NoRole:
         _note(name, address, "refused: no role")
-        return _again(site, request, goal, name, 403, NO_ADMIN)
+        return _again(site, request, goal, name, Refusal(403, NO_ADMIN))
     except Refused:
         _note(name, address, "refused by the engine")
-        return _again(site, request, goal, name, 401, _WRONG)
+        return _again(site, request, goal, name, Refusal(401, _WRONG))
     if not rights.administrator:
         await _forget(site, token, counted or name)
         _note(name, address, "refused: no admin role")
-        return _again(site, request, goal, name, 403, NO_ADMIN)
+        return _again(site, request, goal, name, Refusal(403, NO_ADMIN))
     return _begun(site, request, rights, token, goal)
 
 
@@ -129,10 +128,16 @@ def counted_address(request: Request) -> str:
     """The address that failed log-ins are counted by; empty where many people come from it.
 
     A tunnel and a web server are on this machine, or are trusted proxies that do not say for whom they ask.
+    Of IPv6 it is the network: who has one address of it has 2^64.
     """
     address = address_of(request)
-    shared = is_loopback(address) or address in site_of(request).settings.trusted_proxies
-    return "" if shared else address
+    if is_loopback(address) or address in site_of(request).settings.trusted_proxies:
+        return ""
+    with suppress(ValueError):
+        found = ip_address(address)
+        if isinstance(found, IPv6Address) and found.ipv4_mapped is None:
+            return f"{int(found) >> 64:x}/64"
+    return address
 
 
 def to_log_in(request: Request, site: Site) -> Response:
@@ -181,8 +186,10 @@ def _begun(site: Site, request: Request, rights: Rights, token: str, goal: str) 
     return answer
 
 
-def _again(site: Site, request: Request, goal: str, name: str, status: int, wrong: str) -> Response:
-    return site.page(request, "log_in.html", status=status, onward=goal, name=name, wrong=wrong)
+def _again(site: Site, request: Request, goal: str, name: str, why: Refusal) -> Response:
+    answer = site.page(request, "log_in.html", status=why.status, onward=goal, name=name, wrong=why.text)
+    answer.headers.update(why.headers)
+    return answer
 
 
 async def _forget(site: Site, token: str, asker: Hashable) -> None:

@@ -18,12 +18,13 @@ _FAILURES = 5
 _FAILURE_SECONDS = 300.0
 #: What each try waits that is slowed down, once it is its turn.
 _SLOW_SECONDS = 1.0
-#: How many of a name, or from an address, wait for their turn, and how long.
-_MOST_SLOWED = Limit(1, 60)
+#: How many of a name, or from an address, are tried at once, and wait for a turn: where the engine answers
+#: within half a second, all have it before their patience ends. And of these from one address or of one name.
+_MOST_SLOWED = Limit(8, 300)
 _MOST_OF_ONE = Limit(1, 5)
 _PATIENCE_SECONDS = 60.0
 #: And of all names and addresses: each takes a connection.
-_MOST_SLOWED_IN_ALL = Limit(500, 0)
+_MOST_SLOWED_IN_ALL = 1000
 #: Of more names and addresses than these, those that failed first are forgotten.
 _MOST_KEYS = 20_000
 
@@ -31,12 +32,13 @@ _Key = tuple[str, str]
 
 
 class Throttle:
-    """Counts failed log-ins by name and by address: after five in five minutes, one a second is asked.
+    """Counts failed log-ins by name and by address: after five in five minutes, eight a second are asked.
 
-    Tries of a name take turns by their addresses, those from an address by their names. Those that have no
-    answer yet count as failed: else all that come at once would be asked. Who comes with the password with
-    which a name has logged in last, since this service began, waits for nobody who guesses, from wherever.
-    For the loop's thread alone.
+    Tries of a name take turns by their addresses, one at a time from each, and those from an address by their
+    names; where too many wait, the last of who has most waiting is refused. So a right password passes
+    however many are guessed from elsewhere, slowly. Those that have no answer yet count as failed: else all
+    that come at once would be asked. Who comes with the password with which a name has logged in last, since
+    this service began, waits for nobody who guesses, from wherever. For the loop's thread alone.
     """
 
     def __init__(
@@ -49,10 +51,10 @@ class Throttle:
         #: Passwords are compared by digests, which are worth nothing without this key.
         self._key = secrets.token_bytes(32)
         self._accepted: dict[str, bytes] = {}
-        self._all = self._bound(_MOST_SLOWED_IN_ALL, _MOST_SLOWED_IN_ALL)
         self._clock = clock
         self._pause = pause
         self._tries: dict[_Key, deque[float]] = {}
+        #: Those that somebody waits in.
         self._slowed: dict[_Key, Bound] = {}
 
     @asynccontextmanager
@@ -65,18 +67,12 @@ class Throttle:
         digest = hmac.digest(self._key, f"{name}\0{password}".encode(), "sha256")
         known = hmac.compare_digest(self._accepted.get(name, b""), digest)
         # Whom no address distinguishes from others is one by itself.
-        keys: dict[_Key, Hashable] = {("name", name): address or object()}
-        if address:
-            keys["address", address] = name
+        keys: dict[_Key, Hashable] = {("address", address): name} if address else {}
+        keys["name", name] = address or object()
         slowed = [] if known else [key for key in keys if self._failed(key) >= _FAILURES]
         async with AsyncExitStack() as turns:
-            if slowed:
-                await turns.enter_async_context(self._all.place(name))
             for key in slowed:
-                bound = self._slowed.get(key) or self._slowed.setdefault(
-                    key, self._bound(_MOST_SLOWED, _MOST_OF_ONE)
-                )
-                await turns.enter_async_context(bound.place(keys[key]))
+                await turns.enter_async_context(self._turn(key, keys[key]))
             if slowed:
                 await self._pause(_SLOW_SECONDS)
             for key in keys:
@@ -100,15 +96,27 @@ class Throttle:
         if len(self._accepted) > _MOST_KEYS:
             del self._accepted[next(iter(self._accepted))]
 
-    def _bound(self, most: Limit, each: Limit) -> Bound:
-        return Bound(
-            "slowed log-ins",
-            self._metrics,
-            most=most,
-            each=each,
-            retry_seconds=5,
-            patience_seconds=_PATIENCE_SECONDS,
-        )
+    @asynccontextmanager
+    async def _turn(self, key: _Key, asker: Hashable) -> AsyncIterator[None]:
+        """Wait for the turn of a name, or of an address, and hold it."""
+        bound = self._slowed.get(key)
+        if bound is None:
+            bound = self._slowed[key] = Bound(
+                "slowed log-ins",
+                self._metrics,
+                most=_MOST_SLOWED,
+                each=_MOST_OF_ONE,
+                retry_seconds=5,
+                patience_seconds=_PATIENCE_SECONDS,
+            )
+        try:
+            if sum(one.running + one.waiting for one in self._slowed.values()) >= _MOST_SLOWED_IN_ALL:
+                max(self._slowed.values(), key=lambda one: one.waiting).make_room()
+            async with bound.place(asker):
+                yield
+        finally:
+            if not bound.running + bound.waiting and self._slowed.get(key) is bound:
+                del self._slowed[key]
 
     def _failed(self, key: _Key) -> int:
         since = self._clock() - _FAILURE_SECONDS
@@ -121,7 +129,6 @@ class Throttle:
         while len(self._tries) > _MOST_KEYS:
             oldest = next(iter(self._tries))
             del self._tries[oldest]
-            self._slowed.pop(oldest, None)
 
     def _take_back(self, keys: dict[_Key, Hashable]) -> None:
         """A try was right, or nobody has answered it."""
