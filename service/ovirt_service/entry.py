@@ -31,15 +31,43 @@ _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 def start(load: Callable[[], Callable[[], int]]) -> int:
     """Import a command, and run it; Ctrl-C during the imports ends the process as by default.
 
-    At its end nothing is searched for garbage: the process goes with all of it, and what is to be closed is.
+    At its end nothing is searched for garbage: the process goes with all of it, and what is to be closed is,
+    also if a signal ends it, which its parent sees.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     main = load()
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in _ENDING:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
     try:
         return main()
+    except _Ended as ended:
+        (number,) = ended.args
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        return 128 + int(number)
     finally:
         gc.freeze()
+
+
+class _Ended(BaseException):
+    """A signal ends the process: what is open is closed first."""
+
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def _end(number: int, frame: object) -> None:
+    raise _Ended(number)
+
+
+def _forget() -> None:
+    """What the parent has open is no child's to close."""
+    _closings.clear()
+    for number in _ENDING:
+        if signal.getsignal(number) is _end:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def guarded(command: str, run: Callable[[], int]) -> int:
@@ -68,8 +96,7 @@ def close_all() -> None:
         _closings.pop()()
 
 
-# Nothing that its parent has open is a child's to close.
-os.register_at_fork(after_in_child=_closings.clear)
+os.register_at_fork(after_in_child=_forget)
 
 
 def complain(command: str, text: str) -> None:

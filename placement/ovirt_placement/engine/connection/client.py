@@ -73,6 +73,8 @@ class EngineConnection:
         #: Sessions that nobody uses now, the one that was used last at the end; and how many are in use.
         self._idle: list[SdkConnection] = []
         self._in_use = 0
+        #: Of sessions that were dropped: the next ones take them, or log in where they are void.
+        self._tokens: set[str] = set()
         self._limits = limits
         self._ended = False
         self._environment = environment
@@ -87,8 +89,7 @@ class EngineConnection:
     def session(self) -> Iterator[ovirtsdk4.Connection]:
         """Lend a connection of the SDK's, logged in; raises `failures.SDK_ERRORS`, see `failures.failure_of`.
 
-        Unless the engine has answered, it is dropped afterwards: it holds the request still, and its token
-        may be void.
+        Unless the engine has answered, it is dropped afterwards: it holds the request still; its token stays.
         """
         sdk = self._borrow()
         usable = False
@@ -145,6 +146,7 @@ class EngineConnection:
             self._in_use -= 1
             own = [] if sdk is None else [sdk]
             unusable, self._idle = ([], [*self._idle, *own]) if usable else ([*own, *self._idle], [])
+            self._tokens.update(one.token for one in unusable)
             self._changed.notify_all()
         for one in unusable:
             one.close(logout=False)
@@ -159,9 +161,12 @@ class EngineConnection:
         with self._changed:
             self._changed.wait_for(lambda: not self._in_use, timeout=_LAST_SECONDS)
             idle, self._idle = self._idle, []
+            tokens, self._tokens = self._tokens.union(one.token for one in idle), set()
         for sdk in idle:
+            sdk.close(logout=False)
+        for token in tokens:
             try:
-                sdk.close()
+                self._sign_on().log_out(token)
             except SDK_ERRORS as error:
                 _log.debug("not logged out: %s", error)
 
@@ -174,20 +179,28 @@ class EngineConnection:
         self.close()
 
     def _open(self) -> SdkConnection:
-        settings = self.settings
-        ca_file = None if settings.ca_file is None else str(settings.ca_file)
-        seconds = max(1, round(settings.timeout_seconds))
+        with self._changed:
+            token = self._tokens.pop() if self._tokens else None
         return SdkConnection(
-            sso=self._sign_on(Trust(ca_file, settings.insecure), seconds),
+            sso=self._sign_on(),
+            token=token,
             ended=lambda: self._ended,
             limits=self._limits,
             url=self.url,
-            ca_file=ca_file,
-            insecure=settings.insecure,
-            timeout=seconds,
+            ca_file=self._ca_file,
+            insecure=self.settings.insecure,
+            timeout=self._seconds,
         )
 
-    def _sign_on(self, trust: Trust, seconds: int) -> SignOn:
+    @property
+    def _ca_file(self) -> str | None:
+        return None if self.settings.ca_file is None else str(self.settings.ca_file)
+
+    @property
+    def _seconds(self) -> int:
+        return max(1, round(self.settings.timeout_seconds))
+
+    def _sign_on(self) -> SignOn:
         if self._token is not None:
             return GivenToken(self._token, self.settings.address)
         return SingleSignOn(
@@ -196,8 +209,8 @@ class EngineConnection:
             lambda: read_password(self.settings, self._environment),
             log_ins=self._log_ins,
             ended=lambda: self._ended,
-            trust=trust,
-            timeout=seconds,
+            trust=Trust(self._ca_file, self.settings.insecure),
+            timeout=self._seconds,
         )
 
 

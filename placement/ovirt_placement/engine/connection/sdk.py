@@ -105,9 +105,11 @@ class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc] # the SDK has n
     _multi: Any
     _sso_token: str
 
-    def __init__(self, *, sso: SignOn, ended: Callable[[], bool], limits: Limits, **settings: Any) -> None:
-        """Log in, which raises as `SingleSignOn.log_in`; `ended` breaks off what is under way."""
-        token = sso.log_in()
+    def __init__(
+        self, *, sso: SignOn, token: str | None, ended: Callable[[], bool], limits: Limits, **settings: Any
+    ) -> None:
+        """Log in, which raises as `SingleSignOn.log_in`, unless there is a token; `ended` breaks off all."""
+        token = token or sso.log_in()
         try:
             super().__init__(token=token, **settings)
         except pycurl.error as error:  # a handle is not to be had, which has no code of its own
@@ -117,6 +119,11 @@ class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc] # the SDK has n
         self._ended = ended
         self._limits = limits
         self._transfer = Transfer(ended, limits)
+
+    @property
+    def token(self) -> str:
+        """What it is logged in with."""
+        return self._sso_token
 
     def send(self, request: Any) -> Any:
         """Send a request, unless what `sending.checked` asks for says no.

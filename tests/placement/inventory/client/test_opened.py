@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -143,6 +144,31 @@ def test_at_the_end_of_the_interpreter_no_thread_is_needed(
     monkeypatch.setattr("ovirt_service.threads.BackgroundThread.start", refuse)
     entry.close_all()
     assert len(log_outs) == 1
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGHUP, -signal.SIGHUP)],
+)
+def test_a_command_that_a_signal_ends_has_logged_out(
+    config: Config, engine: EngineServer, log_outs: list[str], number: signal.Signals, status: int
+) -> None:
+    """While it waits for the engine's answer."""
+    came, release = threading.Event(), threading.Event()
+    engine.answer = lambda path: (came.set(), release.wait(60), None)[2]
+    environment = {"OVIRT_PASSWORD": PASSWORD, "OVIRT_PLACEMENT_CONFIG": str(config.source)}
+    words = (Path(sys.executable).with_name("ovirt-placement"), "violations")
+    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert came.wait(60)
+            process.send_signal(number)
+            _, complaint = process.communicate(timeout=60)
+        finally:
+            release.set()
+            process.kill()
+    assert (process.returncode, complaint) == (status, "")
+    assert engine.logins == len(log_outs) == 1
 
 
 @pytest.mark.system
