@@ -309,14 +309,17 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _follow(args: argparse.Namespace, run_id: str) -> int:
-    """Print a run each time that it changes, until it has ended."""
-    shown: list[str] = []
+    """Print what changes of a run, other than time that passes, until it has ended."""
+    shown: set[str] = set()
     while True:
         found = _named(args, run_id)
-        lines = [*run_lines(runs_document([found]).runs[0])]
-        if not args.json and lines != shown:
-            print("\n".join(line for line in lines if line not in shown), flush=True)
-            shown = lines
+        run = runs_document([found]).runs[0]
+        lines = dict(zip(run_lines(run, timed=False), run_lines(run), strict=True))
+        if not args.json:
+            for line in lines:
+                if line not in shown:
+                    print(lines[line], flush=True)
+        shown = {*lines}
         if not found.active:
             break
         time.sleep(_LOOK_SECONDS)

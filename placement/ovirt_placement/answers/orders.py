@@ -171,8 +171,8 @@ def runs_change(
     return MaintenanceChangeDocument(changed=True, dry_run=dry_run, before=was, after=_run_record(after))
 
 
-def run_lines(run: MaintenanceRunRecord) -> Iterator[str]:
-    """One run as a person reads it."""
+def run_lines(run: MaintenanceRunRecord, *, timed: bool = True) -> Iterator[str]:
+    """One run as a person reads it; unless `timed`, without how long a host is in its phase."""
     words = f": {run.message}" if run.message else ""
     yield (
         f"Maintenance run {run.id} of cluster {run.cluster.name}: {run.state}{words}"
@@ -182,7 +182,7 @@ def run_lines(run: MaintenanceRunRecord) -> Iterator[str]:
         count = len(host.stopped_vms)
         stopped = f"; {count} VM{'s were' if count > 1 else ' was'} stopped for it" if count else ""
         message = f": {host.message}" if host.message else ""
-        since = f", for {duration_text(host.phase_seconds)}" if host.phase in _AT_WORK else ""
+        since = f", for {duration_text(host.phase_seconds)}" if timed and host.phase in _AT_WORK else ""
         yield f"  {host.host.name} {PHASES[host.phase]}{since}{message}{stopped}"
         if host.draining:
             yield f"    {host.host.name} is marked as draining: no VM is placed there"

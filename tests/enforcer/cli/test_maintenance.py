@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from ovirt_enforcer.cli import maintenance
 from ovirt_enforcer.cli.main import main
 from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.store.maintenance_run import (
+    HostPhase,
+    HostProgress,
+    MaintenanceRequest,
+    MaintenanceRun,
+    RunState,
+)
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import cluster, host, snapshot, vm
@@ -110,3 +119,43 @@ def test_the_reason_is_given(
     assert why in said
     reason = said.partition("no round for h1: ")[2].partition("; ovirt-enforcer")[0]
     assert f"    - {reason}\n" in planned
+
+
+def test_following_a_run_prints_what_changes_and_not_each_second(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(state: RunState, phase: HostPhase, seconds: float, message: str = "") -> MaintenanceRun:
+        return MaintenanceRun(
+            id="r1",
+            cluster="c",
+            cluster_name="blue",
+            state=state,
+            request=MaintenanceRequest(),
+            requested_by="root",
+            created=0.0,
+            updated=0.0,
+            age_seconds=0.0,
+            message="",
+            violated=(),
+            hosts=(
+                HostProgress(
+                    host="h1", name="alpha", position=0, phase=phase, seconds=seconds, message=message
+                ),
+            ),
+        )
+
+    going = [
+        run(RunState.RUNNING, HostPhase.DRAINING, seconds, "0 of 2 VMs have left") for seconds in (1, 3, 5)
+    ]
+    going.append(run(RunState.RUNNING, HostPhase.DRAINING, 7, "1 of 2 VMs has left"))
+    looks = iter([*going, run(RunState.DONE, HostPhase.DONE, 0)])
+    monkeypatch.setattr(maintenance, "_named", lambda args, run_id: next(looks))
+    monkeypatch.setattr(maintenance.time, "sleep", lambda seconds: None)
+    assert maintenance._follow(Namespace(json=False), "r1") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "Maintenance run r1 of cluster blue: running (by root, 1970-01-01 00:00+00:00)",
+        "  alpha is being emptied, for 1 s: 0 of 2 VMs have left",
+        "  alpha is being emptied, for 7 s: 1 of 2 VMs has left",
+        "Maintenance run r1 of cluster blue: done (by root, 1970-01-01 00:00+00:00)",
+        "  alpha is done",
+    ]
