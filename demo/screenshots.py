@@ -21,20 +21,19 @@ _SEED = 4
 _SIZES = Sizes(hosts=24, vms=240, groups=24, broken=0.15)
 _VIEWPORT = {"width": 1440, "height": 900}
 #: The machine's own browser asks nobody else.
-_FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 _PATIENCE_MS = 300_000
 _PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 
 
 def main() -> int:
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    browser = find_browser()
     if browser is None:
-        print("make screenshots: there is no chromium: apt-get install chromium", file=sys.stderr)
         return 1
     folder = Path(tempfile.mkdtemp(prefix="ovirt-placement-screenshots-"))
     try:
         with _served(folder) as (url, cluster), _tab(browser) as tab:
-            _log_in(tab, url)
+            log_in(tab, url)
             _plan(tab, f"{url}plan/{cluster}")
             _overview(tab, f"{url}cluster/{cluster}")
             _map(tab, f"{url}map/{cluster}")
@@ -44,6 +43,14 @@ def main() -> int:
     finally:
         shutil.rmtree(folder)
     return 0
+
+
+def find_browser() -> str | None:
+    """The machine's own; without one, that is said."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        print("there is no chromium: apt-get install chromium", file=sys.stderr)
+    return found
 
 
 @contextmanager
@@ -63,14 +70,15 @@ def _served(folder: Path) -> Iterator[tuple[str, str]]:
 @contextmanager
 def _tab(browser: str) -> Iterator[Page]:
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=browser, args=_FLAGS)
+        running = playwright.chromium.launch(executable_path=browser, args=FLAGS)
         page = running.new_context(viewport=_VIEWPORT, color_scheme="light", timezone_id="UTC").new_page()  # type: ignore[arg-type]
         page.set_default_timeout(_PATIENCE_MS)
         yield page
         running.close()
 
 
-def _log_in(tab: Page, url: str) -> None:
+def log_in(tab: Page, url: str) -> None:
+    """As the administrator of the demonstrations."""
     tab.goto(url)
     tab.fill("#name", USER)
     tab.fill("#password", PASSWORD)

@@ -57,12 +57,12 @@ class Stage:
             )
         )
 
-    def start_engine(self, state: Snapshot, *, proxy: str = "") -> None:
+    def start_engine(self, state: Snapshot, *, proxy: str = "", time_scale: float = TIME_SCALE) -> None:
         """Start a simulated engine in this state, which asks the proxy if there is one."""
         self.state.write_bytes(state_file.dumps(state))
         ready = self.start(
             "ovirt-simulator", "run", "--state", str(self.state), "--listen", "127.0.0.1:0",
-            "--time-scale", str(TIME_SCALE), "--password", PASSWORD, "--seed", str(self.seed),
+            "--time-scale", str(time_scale), "--password", PASSWORD, "--seed", str(self.seed),
             *(("--proxy", proxy) if proxy else ()),
         )  # fmt: skip
         self.url = address(ready)

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.store.opening import opened
-from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_placement_web.acting import asked_by, carried_out, cluster_of
 from ovirt_placement_web.bounds import Refusal
 
@@ -31,15 +31,21 @@ async def pause(request: Request) -> Response:
 
 
 async def resume(request: Request) -> Response:
-    """Let the enforcer begin migrations in a cluster again."""
+    """Let the enforcer begin migrations in a cluster again, or in all where all were paused together."""
     asked = await asked_by(request)
     cluster = cluster_of(request, asked)
+    of_all = "all" in asked.form
+    others = asked.site.keeper.view.snapshot.clusters if of_all else ()
 
     def carry_out(who: str) -> None:
         with opened(PauseStore, asked.site.config) as store:
-            store.resume(cluster.id, cluster_name=cluster.name, set_by=who)
+            if of_all:
+                store.resume(ALL_CLUSTERS, set_by=who)
+            else:
+                store.resume(cluster.id, cluster_name=cluster.name, set_by=who)
 
-    return await carried_out(asked, cluster, "resume", carry_out)
+    on = "all clusters" if of_all else ""
+    return await carried_out(asked, cluster, "resume", carry_out, on=on, also=others)
 
 
 async def examine(request: Request) -> Response:

@@ -36,6 +36,7 @@ from ovirt_placement_web import (
     plan_acts,
     plan_pages,
     portal,
+    rule_acts,
     then_pages,
     vm_pages,
 )
@@ -141,6 +142,8 @@ def routes(site: Site) -> list[BaseRoute]:
         Route("/group/{name}/remove", group_acts.remove, methods=["POST"]),
         Route("/cluster/{name}/new-group", group_acts.add_form),
         Route("/cluster/{name}/new-group", group_acts.add, methods=["POST"]),
+        Route("/cluster/{name}/rule", rule_acts.rule_form),
+        Route("/cluster/{name}/rule", rule_acts.change_rule, methods=["POST"]),
         Route("/map/{name}", drawn_pages.cluster_map),
         Route("/map/{name}/table", drawn_pages.table),
         Route("/ha", drawn_pages.fail),

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.sessions import Session
-from ovirt_placement_web.site import NO_ADMIN, Site
+from ovirt_placement_web.site import NO_ADMIN, Site, error_text
 
 #: Proxies and browsers close what is silent for half a minute.
 BEAT_SECONDS = 10.0
@@ -103,5 +103,9 @@ def _end(why: str) -> bytes:
 
 
 def _event(view: View) -> bytes:
-    said = {"number": view.number, "age_seconds": round(view.age_seconds, 1), "error": view.error}
+    said = {
+        "number": view.number,
+        "age_seconds": round(view.age_seconds, 1),
+        "error": view.error and error_text(view.error),
+    }
     return b"event: state\ndata: " + msgspec.json.encode(said) + b"\n\n"

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from ovirt_placement.answers.groups.change import differences
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
+from ovirt_placement.answers.preview import changed_groups
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.engine.connection.user_tokens import VARIABLE
@@ -102,9 +103,8 @@ async def _foreseen_or_done(
 def _foreseen(site: Site, view: View, change: _Change) -> tuple[GroupJudgement, WhatIfDocument]:
     judgement = GroupJudgement((), (), ()) if change.after is None else judge(view.snapshot, change.after)
     gone, meant_groups = ((change.before,), ()) if change.after is None else ((), (change.after,))
-    return judgement, site.made.groups_foreseen(
-        view.snapshot, gone=gone, meant=meant_groups, conflicts=judgement.all
-    )
+    groups = changed_groups(view.snapshot, gone, meant_groups, judgement.all)
+    return judgement, site.made.foreseen(view.snapshot, groups)
 
 
 async def _done(asked: Asked, change: _Change, form: GroupForm) -> Response:

@@ -14,6 +14,7 @@ from ovirt_placement.answers.document import listed
 from ovirt_placement.answers.keys.change import key_change_lines as change_lines
 from ovirt_placement.answers.keys.change import keys_change, objections, read_named, read_records, read_with
 from ovirt_placement.answers.keys.key import key_title, written, written_weight
+from ovirt_placement.answers.preview import changed_keys
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot
@@ -115,7 +116,7 @@ def _look(site: Site, view: View, meant: Meant) -> _Looked:
     document = keys_change(before, records.keys, change, dry_run=False)
     if against:
         return _Looked(tuple(change_lines(document)), against, None, "")
-    found = site.made.keys_foreseen(before, change)
+    found = site.made.foreseen(before, changed_keys(before, change))
     return _Looked(
         tuple(_compared(document.before, change_lines(document))),
         "",

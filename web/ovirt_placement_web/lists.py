@@ -18,14 +18,21 @@ from ovirt_placement.answers.rules import (
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
-from ovirt_placement_web.overview import present_plan, repairs
+from ovirt_placement_web.needs import ILL, present_plan, repairs
 from ovirt_placement_web.pages import Shown, cluster_frame, found, misplaced, viewed
 from ovirt_placement_web.site import Site, number
 
 #: Rows of a page of a list, and hits of a search.
 _ROWS = 50
 _HOSTS = {"": "All hosts", "wrong": "With misplaced VMs", "down": "Not up"}
-_VMS = {"": "All VMs", "wrong": "Misplaced", "down": "Down", "moving": "Migrating", "ha": "Highly available"}
+_VMS = {
+    "": "All VMs",
+    "wrong": "Misplaced",
+    "down": "Down",
+    "lost": "Not responding",
+    "moving": "Migrating",
+    "ha": "Highly available",
+}
 
 _RULE_HEADERS = ("Rule", "Cluster", "Asks", "VMs", "Strength", "State")
 
@@ -39,6 +46,7 @@ def vms(site: Site, request: Request, view: View) -> Shown:
         "": lambda one: True,
         "wrong": lambda one: one.id in wrong,
         "down": lambda one: one.host is None,
+        "lost": lambda one: one.status in ILL or one.crashed,
         "moving": lambda one: one.status == "migrating" or one.id in snapshot.pending_hosts,
         "ha": lambda one: one.ha,
     }
@@ -121,20 +129,16 @@ def _rules(site: Site, request: Request, view: View, cluster: Cluster | None, pa
         "violations": site.questions.violations(view, cluster).violations,
         "conflicts": site.questions.conflicts(view, cluster).clusters if cluster else (),
         "groups": paged.pop("items"),
-        "placement_rules": [
-            (
-                one.rule.name,
-                one.cluster.name if one.cluster else one.rule.cluster,
-                asked(one.rule),
-                len(one.vms) + len(one.other_vms) or "all",
-                strength(one.rule),
-                state_text(one).capitalize(),
-            )
-            for one in own
-        ],
+        "placement_rules": [(one.cluster, _rule_row(one)) for one in own],
         "rule_headers": _RULE_HEADERS,
         **paged,
     }
+
+
+def _rule_row(one: RuleRecord) -> tuple[object, ...]:
+    cluster = one.cluster.name if one.cluster else one.rule.cluster
+    vms = len(one.vms) + len(one.other_vms) or "all"
+    return one.rule.name, cluster, asked(one.rule), vms, strength(one.rule), state_text(one).capitalize()
 
 
 def _is_in(record: RuleRecord, cluster: Cluster) -> bool:

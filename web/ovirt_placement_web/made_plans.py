@@ -26,12 +26,11 @@ from ovirt_placement import inventory
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.reading import Document
-from ovirt_placement.answers.preview import changed_groups, changed_keys, preview
+from ovirt_placement.answers.preview import Change, preview
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.config import Config
-from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
+from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.maintenance import Return
-from ovirt_placement.store import keys
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement_web.settings import ENGINE_SECONDS
 
@@ -91,27 +90,11 @@ class MadePlans:
             self._keep(MadePlan(msgspec.to_builtins(found.plan)))
         return found
 
-    def groups_foreseen(
-        self,
-        snapshot: Snapshot,
-        *,
-        gone: tuple[AffinityGroup, ...],
-        meant: tuple[AffinityGroup, ...],
-        conflicts: tuple[str, ...],
-    ) -> WhatIfDocument:
-        """What would come of changing groups, if what is configured is repaired. Raises `UserError`."""
+    def foreseen(self, snapshot: Snapshot, change: Change) -> WhatIfDocument:
+        """What would come of a change, if what is configured is repaired. Raises `UserError`."""
         settings = self._config.section("enforcer", EnforcerSettings)
         repair = plan_options(settings).repair
-        change = changed_groups(snapshot, gone, meant, conflicts)
         return in_process(preview, snapshot, change, repair=repair, seconds=_MOST_SECONDS)
-
-    def keys_foreseen(self, snapshot: Snapshot, change: keys.KeyChange) -> WhatIfDocument:
-        """What would come of changing placement keys, likewise. Raises `UserError`."""
-        settings = self._config.section("enforcer", EnforcerSettings)
-        repair = plan_options(settings).repair
-        return in_process(
-            preview, snapshot, changed_keys(snapshot, change), repair=repair, seconds=_MOST_SECONDS
-        )
 
     def maintenance(self, hosts: Sequence[str], stopped: Collection[str], back: Return) -> ClusterMaintenance:
         """What a rolling maintenance of hosts of one cluster would be now. Raises `UserError`."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from ovirt_enforcer.history import steps
 from ovirt_placement.answers.document import listed
 from ovirt_placement.config import Config
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
 from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.intents import IntentState
+from ovirt_placement.store.maintenance import MaintenanceStore
+from ovirt_placement.store.maintenance_run import MaintenanceRun
 from ovirt_placement.store.pauses import Pause, PauseStore
-from ovirt_placement.store.user_actions import UserAction, UserActionStore
+from ovirt_placement.store.user_actions import UserAction, UserActionKind, UserActionStore
 from ovirt_placement_web.stored import stored
 from ovirt_service.errors import UserError
 
@@ -44,14 +47,26 @@ class Past:
         running = (one for one in recorded if any(each.state not in _ENDED for each in one.migrations))
         return next(running, None)
 
-    def paused(self, cluster: Cluster) -> str:
-        """Who has paused migrations of a cluster, when and why, as a sentence; empty if that is not so."""
+    def pause(self, cluster: Cluster) -> Pause | None:
+        """The pause of migrations that is in force in a cluster; None also while the store is away."""
         nothing: tuple[Pause, ...] = ()
         try:
             pauses = stored(PauseStore, self._config, PauseStore.pauses, nothing)
         except UserError:
-            return ""
-        return next((one.sentence for one in pauses if one.cluster in ("", cluster.id)), "")
+            return None
+        return next((one for one in pauses if one.cluster in ("", cluster.id)), None)
+
+    def run(self, cluster: Cluster) -> MaintenanceRun | None:
+        """The maintenance run that is under way in a cluster."""
+        nothing: tuple[MaintenanceRun, ...] = ()
+        runs = stored(MaintenanceStore, self._config, MaintenanceStore.runs, nothing)
+        return next((one for one in runs if one.cluster == cluster.id and one.active), None)
+
+    def refusal(self, cluster: Cluster) -> UserAction | None:
+        """The refusal of the last plan of a cluster that has steps, where that was refused."""
+        last = next((one for one in self.history(DAY) if one.cluster == cluster.id and steps(one)), None)
+        said = () if last is None else self.words_on(last.id)
+        return said[-1] if said and said[-1].kind is UserActionKind.REFUSE else None
 
     def plan_named(self, plan: str) -> PlanRecord | None:
         """A plan as it was written down; None where it was not."""

@@ -68,9 +68,9 @@ def _shown(site: Site, request: Request, view: View, name: str) -> Shown:
         if name:
             raise Refusal(404, f"Cluster {one.name} has no plan {name} on record.")
         return "plan.html", {**shown, "waiting": waiting}
-    paused = site.past.paused(one)
+    pause = site.past.pause(one)
     latest = not steps or steps[0].id == record.id
-    known = life(record, waiting, words, enforcer, paused=paused, latest=latest)
+    known = life(record, waiting, words, enforcer, paused=pause.sentence if pause else "", latest=latest)
     shown |= {
         "waiting": waiting,
         "life": known,

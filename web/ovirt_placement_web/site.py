@@ -119,10 +119,17 @@ class Site:
             framed=is_framed(request),
             view=known,
             engine=self.config.engine,
+            error_text=error_text,
             true_at=instant(datetime.now(UTC).timestamp() - known.age_seconds),
             **{"part": "", "crumbs": (), "tabs": (), **shown},
         )
         return HTMLResponse(text, status)
+
+
+def error_text(error: str | None) -> str:
+    """Why nothing newer is known, as a sentence without what its readers know."""
+    text = re.sub(r"^no (fresh )?snapshot( in time)?: ", "", error or "")
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def site_of(request: Request) -> Site:
@@ -192,7 +199,8 @@ def when(moment: float | str) -> Markup:
     """A moment that the reader's browser shows in its own zone; without it, in UTC."""
     iso = instant(moment) if isinstance(moment, float | int) else moment
     if iso.endswith(" UTC"):
-        iso = iso.removesuffix(" UTC").replace(" ", "T") + "+00:00"
+        iso = f"{iso.removesuffix(' UTC')}+00:00"
+    iso = iso.replace(" ", "T")
     return Markup('<time datetime="{}">{}</time>').format(
         iso, iso.replace("T", " ").replace("+00:00", " UTC")
     )

@@ -18,12 +18,14 @@ from ovirt_placement.answers.decisions.at_time import (
     not_asked_lines,
 )
 from ovirt_placement.answers.decisions.decision import PastDecision
+from ovirt_placement.answers.decisions.record import NoRecord
 from ovirt_placement.model import Vm
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.pages import Shown, found, viewed
 from ovirt_placement_web.plan_life import life
 from ovirt_placement_web.site import Site
+from ovirt_placement_web.vm_pages import NOT_RECORDED
 from ovirt_service.errors import UserError
 
 #: Of plans, the last one until the moment is looked for so far back, and the next one so far ahead.
@@ -66,7 +68,8 @@ def _decided(site: Site, view: View, one: Vm, moment: at_time.Moment) -> dict[st
     try:
         answer = site.questions.decisions_at(view, one, moment)
     except UserError as error:
-        return {"attempts": (), "said": (), "asides": (), "decisions_error": str(error)}
+        why = NOT_RECORDED if isinstance(error, NoRecord) else str(error)
+        return {"attempts": (), "said": (), "asides": (), "decisions_error": why}
     asides = [] if answer.earlier is None else [earlier_text(answer.earlier)]
     asides += (
         [] if answer.events_error is None else [f"The engine's events are not known: {answer.events_error}"]

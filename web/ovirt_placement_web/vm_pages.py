@@ -21,10 +21,11 @@ from ovirt_placement.answers.placement import (
     not_asked_text,
     restart_text,
 )
-from ovirt_placement.model import Vm
+from ovirt_placement.model import Host, Vm
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named, NamedGroup
 from ovirt_placement_web.keeper import View
+from ovirt_placement_web.needs import ILL, status_text
 from ovirt_placement_web.pages import Shown, found, past_plans, viewed
 from ovirt_placement_web.past import DAY
 from ovirt_placement_web.site import Site
@@ -33,6 +34,13 @@ from ovirt_service.errors import UserError
 #: Of more hosts, alike ones are shown together.
 _MOST_COLUMNS = 8
 _MOST_BEST = 5
+
+
+#: Why the proxy's decisions are not shown; how to have them is in docs/web.md.
+NOT_RECORDED = (
+    "this page cannot read a record of the scheduler proxy: it runs on another machine, records nothing, or"
+    " does not let the page read it"
+)
 
 
 class Cell(NamedTuple):
@@ -99,13 +107,14 @@ def vm(site: Site, request: Request, view: View) -> Shown:
     why, where = questions.why(view, one), questions.where(view, one)
     keys = questions.keys_of_vm(view, one)
     snapshot = view.snapshot
+    place, moving = snapshot.host_by_id.get(one.host or ""), one.id in snapshot.pending_hosts
     return "vm.html", {
         "part": "Virtual machines",
         "crumbs": (("Virtual machines", "/vms"), (one.name, "")),
         "vm": one,
         "cluster": why.cluster,
         "host": why.host,
-        "answer": answer(one, why, where, moving=one.id in snapshot.pending_hosts),
+        "answer": answer(one, why, where, moving=moving, host=place),
         "moves_with": why.moves_with,
         "notes": [
             *(note.sentence for note in why.notes),
@@ -127,18 +136,28 @@ def vm(site: Site, request: Request, view: View) -> Shown:
     }
 
 
-def answer(vm: Vm, why: WhyDocument, where: WhereDocument, *, moving: bool = False) -> VmAnswer:
+def answer(
+    vm: Vm, why: WhyDocument, where: WhereDocument, *, moving: bool = False, host: Host | None = None
+) -> VmAnswer:
     """The verdict on a VM in one sentence, and what it is made of."""
     ranked = {one.host.id: one for one in where.hosts}
     judged = sorted(why.hosts, key=lambda one: (one.host.name, one.host.id))
     here = next((one for one in judged if vm.host == one.host.id), None)
-    state, tone, sentence = _verdict(vm, why, here, len(ranked), moving=moving)
+    state, tone, sentence = _verdict(vm, why, here, len(ranked), moving=moving, host=host)
     urgent = tone == "danger"
     because: tuple[str, ...] = ()
-    if urgent and here is not None and not here.accepted:
+    if vm.status in ILL and vm.host is not None:
+        because = (_restarts(vm, len(ranked), len(judged)),)
+    elif urgent and here is not None and not here.accepted:
         because = tuple(_vetoes(here))[:4]
     elif urgent:
         because = tuple(_most_frequent(judged))
+    elif vm.host is None:
+        because = (
+            "It crashed, or its host did, and was not started again."
+            if vm.crashed
+            else "No crash of it is known: it was shut down, or not started yet.",
+        )
     few = len(judged) <= _MOST_COLUMNS
     return VmAnswer(
         state=state,
@@ -158,7 +177,7 @@ def answer(vm: Vm, why: WhyDocument, where: WhereDocument, *, moving: bool = Fal
 
 
 def _verdict(
-    vm: Vm, why: WhyDocument, here: JudgedHost | None, accepted: int, *, moving: bool
+    vm: Vm, why: WhyDocument, here: JudgedHost | None, accepted: int, *, moving: bool, host: Host | None
 ) -> tuple[str, str, str]:
     """The state in a word, how it is coloured, and the sentence."""
     hosts, name = len(why.hosts), vm.name
@@ -166,9 +185,12 @@ def _verdict(
     if vm.status == "migrating" or moving:
         return "Migrating", "info", f"{name} is on its way; {others} would accept it"
     if vm.host is not None and why.host is not None:
-        if vm.status in ("unknown", "not_responding"):
-            state = vm.status.replace("_", " ")
-            return state.capitalize(), "danger", f"{name} is {state} on {why.host.name}"
+        if vm.status in ILL:
+            place = why.host.name
+            text = f"{name} does not respond on {place}, which is up"
+            if host is None or not host.up:
+                text = f"{name} is not known to run: host {place} {status_text(host) if host else 'is gone'}"
+            return vm.status.replace("_", " ").capitalize(), "danger", text
         if here is not None and not here.accepted:
             text = f"{name} runs on {why.host.name}, which would refuse it now; {_open(accepted, hosts)}"
             return "Misplaced", "danger", text
@@ -178,6 +200,17 @@ def _verdict(
     if not accepted:
         return "Cannot start", "danger", f"None of {counted(hosts, 'host')} accepts {name}"
     return "Down", "info", f"{name} is down, and can start on {others}"
+
+
+def _restarts(vm: Vm, accepted: int, hosts: int) -> str:
+    """What becomes of a VM that is not known to run."""
+    could = f"{accepted} of {counted(hosts, 'host')} would accept it"
+    if vm.ha:
+        return (
+            "It is highly available: the engine restarts it once it knows that it does not run, as when its"
+            f" host is fenced or confirmed to have been rebooted; {could}."
+        )
+    return f"It is not highly available: whoever needs it starts it once the engine reports it down; {could}."
 
 
 def _open(accepted: int, hosts: int) -> str:
@@ -214,7 +247,8 @@ def _most_frequent(judged: Sequence[JudgedHost]) -> Iterator[str]:
     for places in sorted(by_key.values(), key=len, reverse=True)[:4]:
         reason = places[0][1]
         hosts = listed([host.name for host, _ in places]) if len(places) <= 3 else f"{len(places)} hosts"
-        yield f"{_title(reason)} refuses {hosts}: {reason.sentence}"
+        first = f"on {places[0][0].name}, " if reason.group is None and len(places) > 1 else ""
+        yield f"{_title(reason)} refuses {hosts}: {first}{reason.sentence}"
 
 
 def _ways(vm: Vm, judged: Sequence[JudgedHost]) -> Iterator[Remedy]:
@@ -302,8 +336,7 @@ def _decided(site: Site, view: View, one: Vm) -> dict[str, Any]:
     try:
         found = site.questions.last_decisions(view, one).decisions
     except NoRecord:
-        where = "[web] decisions names one that is elsewhere"
-        return {"decisions": (), "decisions_error": f"this machine has no record of the proxy; {where}"}
+        return {"decisions": (), "decisions_error": NOT_RECORDED}
     except UserError as error:
         return {"decisions": (), "decisions_error": str(error)}
     return {

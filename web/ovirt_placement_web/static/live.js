@@ -65,18 +65,7 @@ function showSource(state) {
   const away = document.getElementById("away");
   if (!away) return;
   away.hidden = state.error === null;
-  if (state.error === null) { away.replaceChildren(); return; }
-  const age = document.createElement("span");
-  age.dataset.age = "";
-  const [strong, why] = [document.createElement("strong"), document.createElement("bdi")];
-  strong.textContent = "The engine does not answer";
-  why.textContent = state.error;
-  const box = document.createElement("p");
-  box.className = "pf-v6-c-alert pf-m-inline pf-m-warning";
-  const text = document.createElement("span");
-  text.append(strong, ": all of this is as it was ", age, ", and no acts are accepted. ", why);
-  box.append(text);
-  away.replaceChildren(box);
+  away.querySelector("[data-why]").textContent = state.error ?? "";
 }
 
 function take(state) {

@@ -1,0 +1,100 @@
+"""Whether placement rules may be changed as somebody means to: for commands, and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
+
+from ovirt_placement import inventory
+from ovirt_placement.answers.conflicts import sentence
+from ovirt_placement.answers.rules import RulesCheckDocument, open_questions, rules_check_together
+from ovirt_placement.config import Config
+from ovirt_placement.inventory.on_demand import read_searches, searches_of
+from ovirt_placement.model import PlacementRule, Snapshot
+from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND, mistakes
+from ovirt_placement.rules.placement_rules.members import resolved_rules
+from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
+from ovirt_placement.store.placement_rules import RuleChange
+from ovirt_service.decoding import nearest
+from ovirt_service.errors import UserError
+
+
+def rule_kinds() -> dict[str, str]:
+    """What a rule of each kind asks, by the kind's name."""
+    return {name: kind.summary for name, kind in EVERY_KIND.items()}
+
+
+def read_engine(config: Config, rules: Iterable[PlacementRule], patience_seconds: float) -> Snapshot:
+    """The engine's state with all that these rules may name.
+
+    What the inventory publishes lacks tags and who searches find as long as no rule names any: then the
+    engine itself is asked.
+    """
+    every = tuple(rules)
+    tagged = any(rule.names_vm_tags or rule.names_host_tags for rule in every)
+    searches = searches_of(every)
+    found = None if tagged else inventory.snapshot(config=config, max_age=0.0, deadline=patience_seconds)
+    if found is not None and not searches:
+        return found
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.connection.client import connect
+    from ovirt_placement.engine.reading.topology import read_snapshot
+
+    with connect(config.engine) as connection:
+        if found is None:
+            found = read_snapshot(connection, statistics=True, devices=True)
+        return replace(found, member_searches=read_searches(connection, searches))
+
+
+class Checking:
+    """Checks changes against one state of the engine; the same rules are judged together once."""
+
+    def __init__(self, engine: Snapshot) -> None:
+        self._engine = engine
+        self._judged: dict[tuple[PlacementRule, ...], RulesCheckDocument] = {}
+
+    def wrong(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
+        """Whom rules name that is not there, and that they cannot be satisfied, in sentences."""
+        rules = _rules_after(standing, change)
+        return [
+            *_each(replace(self._engine, placement_rules=rules), {rule.name for rule in change.put}),
+            *self._together(standing, change),
+        ]
+
+    def unproven(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
+        """Of which rules it is not known whether they can be satisfied, in sentences."""
+        return list(open_questions(self._after(standing, change))) if change.put else []
+
+    def _together(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> Iterator[str]:
+        put = {rule.id for rule in change.put}
+        for one in self._after(standing, change).contradictions if put else ():
+            if not put.isdisjoint(group.id for group in one.groups):
+                yield sentence(one, whole=False)
+
+    def _after(self, standing: Mapping[str, PlacementRule], change: RuleChange) -> RulesCheckDocument:
+        """With all rules as they are to stand."""
+        rules = _rules_after(standing, change)
+        if rules not in self._judged:
+            self._judged[rules] = rules_check_together(replace(self._engine, placement_rules=rules))
+        return self._judged[rules]
+
+
+def refuse_mistakes(rules: tuple[PlacementRule, ...]) -> None:
+    """Raises `UserError` for a rule that could not be in force."""
+    for rule in rules:
+        for mistake in mistakes(rule):
+            like = "" if rule.kind in EVERY_KIND else nearest(rule.kind, EVERY_KIND)
+            raise UserError(f"placement rule {rule.name}: {mistake}{like}")
+
+
+def _rules_after(standing: Mapping[str, PlacementRule], change: RuleChange) -> tuple[PlacementRule, ...]:
+    after = {**standing, **{rule.name: rule for rule in change.put}}
+    return tuple(rule for name, rule in sorted(after.items()) if name not in change.remove)
+
+
+def _each(snapshot: Snapshot, names: Container[str]) -> Iterator[str]:
+    """What is wrong with rules of these names, among all."""
+    for found in resolved_rules(snapshot):
+        for wrong in what_is_wrong(snapshot, found) if found.rule.name in names else ():
+            yield f"placement rule {found.rule.name}: {wrong}"
