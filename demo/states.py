@@ -160,7 +160,7 @@ def _every_view(shown: Shown) -> list[str]:
     here, snapshot = shown.cluster, shown.snapshot
     host = snapshot.hosts[0].id
     vm = next(one for one in snapshot.vms if one.host)
-    down = next(one for one in snapshot.vms if one.host is None)
+    down = next((one for one in snapshot.vms if one.host is None), snapshot.vms[-1])
     group = snapshot.affinity_groups[0].id
     return [
         "", f"cluster/{here}", f"map/{here}", f"map/{here}/table", f"cluster/{here}/rules", f"plan/{here}",
@@ -269,7 +269,7 @@ def _small(sizes: Sizes, seed: int) -> Callable[[], Snapshot]:
 
 _PAUSE = ("ovirt-enforcer", "pause", "--hours", "2", "--reason", "storage upgrade")
 _MAINTENANCE = ("ovirt-enforcer", "maintenance", "run", "--cluster", "cluster-1", "--work", "nothing")
-_TINY = Sizes(hosts=3, vms=18, groups=3, broken=0.4)
+_TINY = Sizes(hosts=3, vms=18, groups=3, broken=0.4, down=0.2)
 
 _STATES: dict[str, State] = {
     "crashed-host": State(_crashed, _down_of, time_scale=0.01),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ovirt_placement.answers.document import Document
@@ -22,6 +23,8 @@ class MapHost(Record, frozen=True, omit_defaults=True):
     free_mb: int
     #: Used, 0 to 100; absent where that is not known.
     cpu_percent: float | None = None
+    #: The failure domain that it is in, as a rack; empty where none is known.
+    domain: str = ""
 
 
 class MapGroup(Record, frozen=True, omit_defaults=True):
@@ -47,6 +50,8 @@ class MapVm(Record, frozen=True, omit_defaults=True):
     groups: tuple[int, ...] = ()
     #: Whether it stands wrong by a rule: "hard" or "soft".
     wrong: str = ""
+    memory_mb: int = 0
+    vcpus: int = 0
 
 
 class MapDocument(Document, frozen=True, kw_only=True, tag="map"):
@@ -63,10 +68,17 @@ class MapDocument(Document, frozen=True, kw_only=True, tag="map"):
 class _Pen:
     """Draws the VMs of one state."""
 
-    def __init__(self, snapshot: Snapshot, cluster: Cluster, violations: ViolationsDocument) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        cluster: Cluster,
+        violations: ViolationsDocument,
+        domains: Mapping[str, str],
+    ) -> None:
         self._snapshot = snapshot
+        self._domains = domains
         hosts = snapshot.hosts_of_cluster.get(cluster.id, ())
-        self.hosts = sorted(hosts, key=lambda host: (host.name, host.id))
+        self.hosts = sorted(hosts, key=lambda host: (domains.get(host.id, ""), host.name, host.id))
         self.groups = [group for group in snapshot.affinity_groups if group.cluster == cluster.id]
         self._place = {host.id: at for at, host in enumerate(self.hosts)}
         self._group = {group.id: at for at, group in enumerate(self.groups)}
@@ -91,14 +103,23 @@ class _Pen:
             return None
         groups = self._snapshot.groups_of_vm.get(vm.id, ())
         own = tuple(self._group[group.id] for group in groups if group.id in self._group)
-        return MapVm(vm.id, vm.name, vm.status, runs, to, own, self.wrong.get(vm.id, ""))
+        wrong = self.wrong.get(vm.id, "")
+        return MapVm(vm.id, vm.name, vm.status, runs, to, own, wrong, vm.memory_mb, vm.vcpus)
 
     def document(self, cluster: Cluster, number: int, vms: tuple[MapVm, ...]) -> MapDocument:
         return MapDocument(
             cluster=Named(cluster.id, cluster.name),
             number=number,
             hosts=tuple(
-                MapHost(host.id, host.name, host.status, host.memory_mb, host.free_mb, host.cpu_percent)
+                MapHost(
+                    host.id,
+                    host.name,
+                    host.status,
+                    host.memory_mb,
+                    host.free_mb,
+                    host.cpu_percent,
+                    self._domains.get(host.id, ""),
+                )
                 for host in self.hosts
             ),
             groups=tuple(MapGroup(group.id, group.name, group.id in self._violated) for group in self.groups),
@@ -106,11 +127,21 @@ class _Pen:
         )
 
 
+_NONE: Mapping[str, str] = {}
+
+
 def cluster_map(
-    snapshot: Snapshot, cluster: Cluster, violations: ViolationsDocument, number: int
+    snapshot: Snapshot,
+    cluster: Cluster,
+    violations: ViolationsDocument,
+    number: int,
+    domains: Mapping[str, str] = _NONE,
 ) -> MapDocument:
-    """Hosts by name, and in them VMs by name; VMs that are down have no place on a map."""
-    pen = _Pen(snapshot, cluster, violations)
+    """Hosts by failure domain and name, and in them VMs by name; VMs that are down have no place on a map.
+
+    `domains` has the failure domains of hosts, by id.
+    """
+    pen = _Pen(snapshot, cluster, violations, domains)
     return pen.document(cluster, number, pen.vms())
 
 
@@ -121,10 +152,15 @@ class Drawn(NamedTuple):
     document: MapDocument
 
     def redrawn(
-        self, snapshot: Snapshot, cluster: Cluster, violations: ViolationsDocument, number: int
+        self,
+        snapshot: Snapshot,
+        cluster: Cluster,
+        violations: ViolationsDocument,
+        number: int,
+        domains: Mapping[str, str] = _NONE,
     ) -> MapDocument:
         """What `cluster_map` draws of a later state, at the cost of what has changed where that is little."""
-        pen = _Pen(snapshot, cluster, violations)
+        pen = _Pen(snapshot, cluster, violations, domains)
         vms = self._changed(snapshot, pen)
         return pen.document(cluster, number, pen.vms() if vms is None else vms)
 

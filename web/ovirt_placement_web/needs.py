@@ -128,7 +128,8 @@ def needs(
         )
     yield from _of_enforcer(enforcer, here)
     if numbers.doubt:
-        yield Need("warning", "No verdict, and nothing is planned", f"{numbers.doubt}.")
+        doubt = f"{numbers.doubt[:1].upper()}{numbers.doubt[1:]}."
+        yield Need("warning", "No verdict, and nothing is planned", doubt)
     if known.run is not None:
         title = f"Maintenance of {counted(len(known.run.hosts), 'host')} is {known.run.state}"
         yield Need("info", title, _progress(known.run), f"/maintenance/{here}", "Follow")
@@ -198,6 +199,8 @@ def _planned(enforcer: EnforcementRecord, numbers: ClusterStatus, known: Standin
         return f"The enforcer plans the repair, {ends}."
     if numbers.lost or (numbers.ha_reservation and numbers.ha_safe is False):
         return "Nothing by itself: no migration is planned. The rules are checked after each change."
+    if numbers.soft_violations:
+        return "Nothing: no plan repairs the violated soft rules. The rules are checked after each change."
     return "Nothing: there is nothing to repair. The rules are checked after each change."
 
 

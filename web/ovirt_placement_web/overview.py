@@ -186,4 +186,5 @@ def _title(vm: MapVm, drawn: MapDocument) -> str:
     wrong = f", violates a {vm.wrong} rule" if vm.wrong else ""
     wrong += f", {vm.status.replace('_', ' ')}" if vm.status != "up" else ""
     to = f", migrating to {drawn.hosts[vm.to].name}" if vm.to is not None else ""
-    return f"{vm.name}{f' ({groups})' if groups else ''}{wrong}{to}"
+    size = f", {vm.memory_mb / 1024:g} GiB, {counted(vm.vcpus, 'CPU')}"
+    return f"{vm.name}{size}{f' ({groups})' if groups else ''}{wrong}{to}"

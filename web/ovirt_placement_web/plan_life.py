@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,35 @@ _ENDED = (IntentState.DONE, IntentState.FAILED)
 _AGREED = (UserActionKind.APPROVE, UserActionKind.APPLY, UserActionKind.UNDO)
 #: These gates hold the plan as a whole, not a step of it.
 _OF_PLAN = ("approval", "mode", "pause", "breaker")
+
+
+_SOON = "It opens by itself as soon as migrations under way have ended."
+_LATER = "It opens by itself after a while."
+#: What opens a gate, in a sentence.
+_OPENS = {
+    "vm_limit": "It opens by itself once the last hour has fewer migrations of the VM.",
+    "cooldown": _LATER,
+    "just_moved": _LATER,
+    "exclusion": "It opens once the VM, host or group is excluded no more, by configuration or tag.",
+    "hold": "It opens once the violation has lasted long enough.",
+    "windows": "It opens with the next time window of the configuration.",
+    "cluster_upgrade": "It opens once the upgrade of the cluster has ended.",
+    "host_maintenance": "It opens once the host is back from maintenance.",
+    "host_empty": "It opens once no VM is left on the host.",
+    "movement": "It opens once what else moves the VM, its host or its group has ended.",
+    "backup": "It opens once the backup of the VM has ended.",
+    "legality": "It opens once the step violates no rule: the enforcer plans anew with each change.",
+    "engine_at_once": _SOON,
+    "cluster_at_once": _SOON,
+    "host_at_once": _SOON,
+    "cluster_cycle_limit": "It opens with the next look at the cluster.",
+    "approval": "It opens when a person with the permit migrate_vm approves the plan.",
+    "leader": "It opens once ovirt-enforcer is started.",
+    "mode": "It opens once the enforcer is configured to approve or enforce.",
+    "breaker": "It opens by itself after a while; then one migration is tried.",
+    "pause": "It opens once migrations are resumed, on the overview.",
+    "cluster_limit": "It opens by itself once the last hour has fewer migrations in the cluster.",
+}
 
 
 class CameOf(NamedTuple):
@@ -115,7 +145,8 @@ def life(
 def _came(record: PlanRecord, number: int) -> CameOf:
     own = [one for one in record.migrations if one.step == number]
     if own:
-        return _migrated(own)
+        steps_seconds = float(steps(record)[number - 1].get("seconds", 0))
+        return _migrated(own, steps_seconds)
     held = [one for one in record.held if one.step == number and one.gate not in _OF_PLAN]
     if not held:
         return CameOf("Waiting", "quiet", "", record.updated, begun=False)
@@ -123,10 +154,13 @@ def _came(record: PlanRecord, number: int) -> CameOf:
     return CameOf("Held back", "warning", last.reason, last.updated, begun=False)
 
 
-def _migrated(own: Sequence[RecordedMigration]) -> CameOf:
+def _migrated(own: Sequence[RecordedMigration], seconds: float) -> CameOf:
+    """`seconds` is how long the step was expected to take: the engine does not say how far it is."""
     last = max(own, key=lambda one: one.created)
     if any(one.state not in _ENDED for one in own):
-        return CameOf("Migrating", "info", "", last.created, begun=True)
+        share = 100 * max(0.0, time.time() - last.created) / seconds if seconds else 0.0
+        how_far = f", about {min(99, round(share))} %" if share else ""
+        return CameOf(f"Migrating{how_far}", "info", "", last.created, begun=True)
     if any(one.state is IntentState.FAILED for one in own):
         why = next((one.reason for one in reversed(own) if one.reason), "")
         return CameOf("Failed", "danger", why or "", last.created, begun=True)
@@ -219,36 +253,31 @@ def _gates(
         return ()
     gates = []
     if found.waits:
-        gates.append(
-            GateState("wait", "Approval: waiting", "A person with the permit migrate_vm approves it")
-        )
+        gates.append(GateState("wait", "Approval: waiting", _OPENS["approval"]))
     elif agreed is not None:
         gates.append(GateState("good", f"Approved by {agreed.login}"))
     if enforcer is not None:
-        gates.append(
-            GateState("good", f"The enforcer runs in mode {enforcer.mode}")
-            if enforcer.leader and enforcer.acts
-            else GateState("bad", "No enforcer runs", "Start ovirt-enforcer")
-            if enforcer.acts
-            else GateState("bad", "Mode observe: nothing is migrated", 'Set [enforcer] mode = "approve"')
-        )
-        own = found.record.cluster
-        causes = [one.reason for one in enforcer.breakers if one.cluster.id == own]
-        gates.append(
-            GateState("bad", f"Too many failures: {causes[0]}", "It tries again after a while")
-            if causes
-            else GateState("good", "Migrations did not fail lately")
-        )
-        gates.append(
-            GateState("bad", paused, "Resume migrations on the overview")
-            if paused
-            else GateState("good", "Not paused")
-        )
+        cluster = found.record.cluster
+        failures = next((one.reason for one in enforcer.breakers if one.cluster.id == cluster), "")
+        if not enforcer.acts:
+            gates.append(GateState("bad", "Mode observe: nothing is migrated", _OPENS["mode"]))
+        elif not enforcer.leader:
+            gates.append(GateState("bad", "No enforcer runs", _OPENS["leader"]))
+        else:
+            gates.append(GateState("good", f"The enforcer runs in mode {enforcer.mode}"))
+        why = f"Too many failures: {failures}" if failures else ""
+        gates.append(_gate("breaker", why, "Migrations did not fail lately"))
+        gates.append(_gate("pause", paused, "Not paused"))
     held: dict[str, str] = {}
     for one in found.record.held:
         if one.gate not in _OF_PLAN and one.updated >= found.record.updated - 60:
             held[one.gate] = one.reason
     gates += [
-        GateState("wait", f"{name.replace('_', ' ').capitalize()}: {why}") for name, why in held.items()
+        GateState("wait", f"{name.replace('_', ' ').capitalize()}: {why}", _OPENS.get(name, _LATER))
+        for name, why in held.items()
     ]
     return tuple(gates)
+
+
+def _gate(name: str, why_closed: str, fine: str) -> GateState:
+    return GateState("bad", why_closed, _OPENS[name]) if why_closed else GateState("good", fine)

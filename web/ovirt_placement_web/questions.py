@@ -6,8 +6,11 @@ import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
+
+import msgspec
 
 from ovirt_enforcer.plans import RoomFound
 from ovirt_placement.answers import configured
@@ -19,7 +22,12 @@ from ovirt_placement.answers.decisions.record import record_of
 from ovirt_placement.answers.doctor.examination import DoctorDocument, doctor
 from ovirt_placement.answers.document import Document, dated
 from ovirt_placement.answers.groups.listing import GroupsListDocument, groups_list
-from ovirt_placement.answers.ha_check import Domains, HaCheckDocument, ha_check
+from ovirt_placement.answers.ha_check import (
+    Domains,
+    HaCheckDocument,
+    configured_domains,
+    ha_check,
+)
 from ovirt_placement.answers.keys.change import StateWithKeys
 from ovirt_placement.answers.keys.compiled import (
     KeysOfHostDocument,
@@ -185,11 +193,21 @@ class Questions:
         def ask() -> MapDocument:
             last, violated = self._maps.latest(cluster.id), self.violations(view, cluster)
             draw = cluster_map if last is None else last.redrawn
-            drawn = draw(view.snapshot, cluster, violated, view.number)
+            drawn = draw(view.snapshot, cluster, violated, view.number, self._domains(view))
             self._maps.add(Drawn(view.snapshot, drawn))
             return drawn
 
         return self._ask(view, ("map", cluster.id), ask)
+
+    def _domains(self, view: View) -> Mapping[str, str]:
+        """The failure domains of hosts as they are configured; else the tags that name a rack."""
+        known: Domains = ()
+        with suppress(UserError):
+            tagged = msgspec.structs.replace(self._config.ha, domains=(), domain_tags=("rack",))
+            known = configured_domains(view.snapshot, self._config.ha) or configured_domains(
+                view.snapshot, tagged
+            )
+        return {host: one.name or "" for one in reversed(known) for host in one.hosts}
 
     def map_changes(self, view: View, cluster: Cluster, since: int) -> MapChangesDocument:
         """What has changed on the map of a cluster since the one of the state with this number."""

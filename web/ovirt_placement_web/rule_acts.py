@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -190,7 +191,7 @@ def _shown(cluster: Cluster, form: Mapping[str, str], *, gone: bool) -> dict[str
         "title": title,
         "cluster": cluster,
         "form": form,
-        "kinds": rule_kinds(),
+        "kinds": {name: _in_words(text) for name, text in rule_kinds().items()},
         "lists": _LISTS,
         "numbers": _NUMBERS,
         "counted": _COUNTED,
@@ -198,3 +199,9 @@ def _shown(cluster: Cluster, form: Mapping[str, str], *, gone: bool) -> dict[str
         "gone": gone,
         "looked": None,
     }
+
+
+def _in_words(summary: str) -> str:
+    """What a kind of rule asks, without the names of fields."""
+    text = re.sub(r"`\w+`", "N", summary.replace(" (`counted`)", ""))
+    return f"{text[:1].upper()}{text[1:]}"

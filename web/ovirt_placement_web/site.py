@@ -128,8 +128,10 @@ class Site:
 
 def error_text(error: str | None) -> str:
     """Why nothing newer is known, as a sentence without what its readers know."""
-    text = re.sub(r"^no (fresh )?snapshot( in time)?: ", "", error or "")
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    text = re.sub(r"^no (fresh )?snapshot( in time)?: |; the last one is [^;]*$", "", error or "")
+    if not text or text.startswith("http"):
+        return text
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def site_of(request: Request) -> Site:

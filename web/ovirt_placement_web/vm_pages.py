@@ -194,7 +194,8 @@ def _verdict(
         if here is not None and not here.accepted:
             text = f"{name} runs on {why.host.name}, which would refuse it now; {_open(accepted, hosts)}"
             return "Misplaced", "danger", text
-        return "Running", "success", f"{name} runs on {why.host.name}, which accepts it; so do {others}"
+        rest = f"; so would {accepted - 1} of {counted(hosts - 1, 'other host')}" if hosts > 1 else ""
+        return "Running", "success", f"{name} runs on {why.host.name}, which accepts it{rest}"
     if not hosts:
         return "Down", "danger", f"{name} cannot start: its cluster has no host"
     if not accepted:

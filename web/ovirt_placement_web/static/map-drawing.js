@@ -71,20 +71,23 @@ function bar(pen, colours, x, y, share, colour) {
 const usedOf = (one) => (one.memory_mb ? 1 - one.free_mb / one.memory_mb : 0);
 
 // How a VM looks: by what it breaks, its groups, or what becomes of it when a host fails.
-function vmLook(one, { mode, ha, violated }, colours) {
+function vmLook(one, { mode, ha, keys, violated }, colours) {
   if (mode === "groups") {
     const first = one.groups?.[0];
     return first === undefined ? { colour: colours.plain, shape: "square" } : look(first);
   }
   if (mode === "ha") return { colour: ha.lost.has(one.id) ? colours.hard : ha.restarts.has(one.id) ? colours.good : colours.plain, shape: "square" };
+  if (mode === "keys") return { colour: keys.vms.has(one.id) ? colours.moving : colours.plain, shape: "square" };
   if (mode !== "wrong") return { colour: colours.plain, shape: "square" };
   const colour = one.wrong ? colours[one.wrong] : one.to !== undefined ? colours.moving : one.groups?.some((group) => violated.has(group)) ? colours.peer : colours.plain;
   return { colour, shape: "square" };
 }
 
 // How a host looks from afar, or behind its card.
-function hostLook(one, vms, { mode, ha }, colours) {
+function hostLook(one, vms, { mode, ha, keys, racks }, colours) {
   const up = one.status === "up";
+  if (mode === "racks") return one.domain ? look(racks.indexOf(one.domain) % COLOURS.length).colour : colours.plain;
+  if (mode === "keys") return keys.hosts.has(one.id) ? colours.used : vms.some((vm) => keys.vms.has(vm.id)) ? colours.moving : colours.plain;
   if (mode === "away") return up ? colours.plain : one.status.includes("maintenance") ? colours.moving : colours.hard;
   if (!up) return null;
   if (mode === "load") return usedOf(one) > 0.9 ? colours.hard : usedOf(one) > 0.75 ? colours.soft : usedOf(one) > 0.4 ? colours.used : colours.bar;
@@ -110,10 +113,10 @@ function square(pen, colours, one, vms, place, scene, chosen) {
 function host(pen, colours, one, vms, place, scene, chosen) {
   const { scale } = scene.camera;
   const up = one.status === "up";
-  const back = scene.mode === "load" || scene.mode === "away" ? hostLook(one, vms, scene, colours) : null;
+  const back = ["load", "away", "racks", "keys"].includes(scene.mode) ? hostLook(one, vms, scene, colours) : null;
   pen.fillStyle = colours.ground;
   pen.fillRect(place.x, place.y, CELL.width, CELL.height);
-  if (back && back !== colours.plain) { pen.globalAlpha = 0.3; pen.fillStyle = back; pen.fillRect(place.x, place.y, CELL.width, CELL.height); pen.globalAlpha = 1; }
+  if (back && back !== colours.plain) { pen.globalAlpha = scene.mode === "keys" ? 0.1 + 0.4 * (scene.keys.hosts.get(one.id) ?? 0) : 0.3; pen.fillStyle = back; pen.fillRect(place.x, place.y, CELL.width, CELL.height); pen.globalAlpha = 1; }
   const violates = scene.mode === "wrong" && vms.some((vm) => vm.wrong);
   pen.lineWidth = chosen ? 4 / Math.min(1, scale) : violates ? 3 : 1;
   pen.strokeStyle = chosen ? colours.link : violates ? colours.hard : colours.plain;

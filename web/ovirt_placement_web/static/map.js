@@ -5,8 +5,8 @@ import { ALL, CELL, columns, draw, fitCells, isHeat, look, placeOf, shown, slotO
 
 const root = document.querySelector("meta[name=placement]").content;
 const canvas = document.getElementById("map");
-const field = Object.fromEntries(["word", "only", "group", "count", "said", "chosen", "legend"].map((id) => [id, document.getElementById(id)]));
-const scene = { map: null, vmsOf: [], across: 1, camera: { x: 0, y: 0, scale: 1 }, chosen: -1, filtered: false, matches: () => true, mode: "wrong", violated: new Set(), ha: { restarts: new Set(), lost: new Set() } };
+const field = Object.fromEntries(["word", "only", "group", "key", "count", "said", "chosen", "legend"].map((id) => [id, document.getElementById(id)]));
+const scene = { map: null, vmsOf: [], across: 1, camera: { x: 0, y: 0, scale: 1 }, chosen: -1, filtered: false, matches: () => true, mode: "wrong", violated: new Set(), ha: { restarts: new Set(), lost: new Set() }, keys: { hosts: new Map(), vms: new Set() }, racks: [] };
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 let colours = theme(document.body);
 let due = null; // the places of the hosts to draw, or ALL
@@ -50,11 +50,16 @@ function take(map) {
   const kept = scene.map?.hosts[scene.chosen]?.id;
   place(map);
   if (first) fitCells(scene.vmsOf);
-  scene.across = columns(map.hosts.length, canvas.clientWidth / Math.max(1, canvas.clientHeight));
+  arrange();
   scene.chosen = kept === undefined ? -1 : map.hosts.findIndex((host) => host.id === kept);
   showGroups();
   if (first) { showWhole(); showLegend(); }
   show();
+}
+
+// As many hosts in a row as fit the window best.
+function arrange() {
+  scene.across = columns(scene.map.hosts.length, canvas.clientWidth / Math.max(1, canvas.clientHeight));
 }
 
 function takeChanges(changes) {
@@ -74,6 +79,8 @@ function place(map) {
   scene.map = map;
   scene.violated = new Set(map.groups.flatMap((group, number) => (group.violated ? [number] : [])));
   scene.vmsOf = map.hosts.map(() => []);
+  scene.racks = [...new Set(map.hosts.map((host) => host.domain).filter(Boolean))];
+  for (const each of document.querySelectorAll("input[value=racks]")) each.closest("div").hidden = scene.racks.length < 2;
   map.vms.forEach((vm, number) => { if (vm.host !== undefined) scene.vmsOf[vm.host].push(number); });
 }
 
@@ -115,11 +122,18 @@ const LEGENDS = {
   groups: [["plain", "in no group; each group has a colour and a shape"]],
   ha: [["good", "restarts if its host fails"], ["hard", "would not restart"], ["plain", "not highly available"]],
   load: [["hard", "memory above 90 %"], ["soft", "above 75 %"], ["used", "above 40 %"], ["bar", "below"]],
+  keys: [["used", "has the key: the more, the darker"], ["moving", "asks for it itself"], ["plain", "all others"]],
+  racks: [],
   away: [["moving", "in maintenance"], ["hard", "not up otherwise"], ["plain", "up"]],
 };
 
+const RACKS = 8; // colours of racks; the next ones begin again
+
 function showLegend() {
-  field.legend.replaceChildren(...LEGENDS[scene.mode].map(([colour, text]) => {
+  const racks = scene.racks.map((name, number) => [`rack${number % RACKS}`, shown(name)]);
+  const entries = scene.mode === "racks" ? racks.slice(0, 40) : LEGENDS[scene.mode];
+  field.key.parentElement.hidden = scene.mode !== "keys";
+  field.legend.replaceChildren(...entries.map(([colour, text]) => {
     const [entry, sign] = [document.createElement("span"), document.createElement("i")];
     sign.className = colour;
     entry.append(sign, ` ${text}`);
@@ -137,11 +151,31 @@ async function readHa() {
   redraw();
 }
 
+// Which hosts have a placement key and how much of it, and which VMs ask for it themselves.
+let keys = null;
+async function readKeys() {
+  if (keys === null) {
+    const answer = await fetch(`${root}/api/v1/keys`, { headers: { "Live-Update": "1" } });
+    if (!answer.ok) { field.said.textContent = (await answer.json()).error; return; }
+    ({ keys } = await answer.json());
+    const names = [...new Set(keys.map((one) => one.name))].sort();
+    field.key.replaceChildren(...names.map((name) => new Option(shown(name), name)));
+    if (!names.length) field.said.textContent = "No placement keys are set.";
+  }
+  const own = keys.filter((one) => one.name === field.key.value);
+  const hosts = own.filter((one) => one.level === "node");
+  const most = Math.max(1, ...hosts.map((one) => Number(one.value) || 0));
+  scene.keys = { hosts: new Map(hosts.map((one) => [one.resource.id, (Number(one.value) || most) / most])), vms: new Set(own.filter((one) => one.level === "server").map((one) => one.resource.id)) };
+  redraw();
+}
+field.key.addEventListener("input", readKeys);
+
 for (const each of document.querySelectorAll("input[name=colour]")) {
   each.addEventListener("change", () => {
     scene.mode = each.value;
     showLegend();
     if (scene.mode === "ha" && scene.map) readHa();
+    if (scene.mode === "keys") readKeys();
     redraw();
   });
 }
@@ -175,9 +209,11 @@ function go(at) {
   const host = scene.map.hosts[at];
   const vms = scene.vmsOf[at].map((number) => scene.map.vms[number]);
   const wrong = vms.filter((vm) => vm.wrong).length;
-  field.said.textContent = `Host ${shown(host.name)}, ${host.status}, ${vms.length} VMs${wrong ? `, ${wrong} misplaced` : ""}`;
+  field.said.textContent = `Host ${shown(host.name)}${host.domain ? ` in ${shown(host.domain)}` : ""}, ${host.status}, ${vms.length} VMs${wrong ? `, ${wrong} misplaced` : ""}`;
   redraw();
 }
+
+const sizeOf = (vm) => (vm.memory_mb ? `, ${(vm.memory_mb / 1024).toFixed(1).replace(".0", "")} GiB, ${vm.vcpus} ${vm.vcpus === 1 ? "CPU" : "CPUs"}` : "");
 
 function link(kind, one) {
   const found = document.createElement("a");
@@ -202,7 +238,7 @@ function list() {
     const line = document.createElement("li");
     const groups = (vm.groups ?? []).map((group) => shown(scene.map.groups[group].name)).join(", ");
     const to = vm.to === undefined ? "" : `, migrating to ${shown(scene.map.hosts[vm.to].name)}`;
-    line.append(link("vm", vm), `${groups ? ` in ${groups}` : ""}${vm.wrong ? `, violates a ${vm.wrong} rule` : ""}${to}`);
+    line.append(link("vm", vm), `${sizeOf(vm)}${groups ? ` in ${groups}` : ""}${vm.wrong ? `, violates a ${vm.wrong} rule` : ""}${to}`);
     vms.append(line);
   }
   field.chosen.replaceChildren(head, fail, vms);
@@ -232,7 +268,7 @@ function hover(event) {
   const host = scene.map.hosts[at];
   const groups = (vm?.groups ?? []).map((group) => scene.map.groups[group].name).join(", ");
   const used = host.memory_mb ? `, ${Math.round(100 - (100 * host.free_mb) / host.memory_mb)} % of memory` : "";
-  canvas.title = shown(vm ? `${vm.name} on ${host.name}${groups ? `, in ${groups}` : ""}${vm.wrong ? `, violates a ${vm.wrong} rule` : ""}` : `${host.name}, ${host.status}: ${vms.length} VMs${used}`);
+  canvas.title = shown(vm ? `${vm.name} on ${host.name}${sizeOf(vm)}${groups ? `, in ${groups}` : ""}${vm.wrong ? `, violates a ${vm.wrong} rule` : ""}` : `${host.name}${host.domain ? ` in ${host.domain}` : ""}, ${host.status}: ${vms.length} VMs${used}`);
 }
 
 let grip = null;
@@ -285,5 +321,10 @@ document.getElementById("tools").addEventListener("submit", (event) => {
 for (const each of [field.word, field.only, field.group]) each.addEventListener("input", () => { if (scene.map) { choose(); redraw(); } });
 document.body.addEventListener("placement-changed", read);
 dark.addEventListener("change", () => { colours = theme(document.body); redraw(); });
-new ResizeObserver(() => redraw()).observe(canvas);
+let width = canvas.clientWidth;
+new ResizeObserver(() => {
+  const wider = scene.map && width !== canvas.clientWidth;
+  width = canvas.clientWidth;
+  if (wider) { arrange(); showWhole(); } else redraw();
+}).observe(canvas);
 read();
