@@ -192,6 +192,20 @@ def words(text: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
 
 
+def fields(page: Page, cookie: str, path: str) -> dict[str, str]:
+    """What a browser would send of the form at this address, without its last button."""
+    text = page.ask(path, cookie=cookie).text
+    form = text.partition('<form class="pf-v6-c-form"')[2].partition("</form>")[0]
+    sent = dict(re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]*)"', form))
+    sent |= {
+        name: found.lstrip("\n") for name, found in re.findall(r'<textarea id="(\w+)"[^>]*>([^<]*)', form)
+    }
+    for name, options in re.findall(r'<select id="(\w+)"[^>]*>(.*?)</select>', form):
+        sent[name] = re.findall(r'<option value="(\w+)" selected', options)[0]
+    sent |= dict.fromkeys(re.findall(r'type="checkbox" name="(\w+)" checked', form), "on")
+    return {name: html.unescape(value) for name, value in sent.items()}
+
+
 def check_preview(shown: str, document: dict[str, Any]) -> None:
     """Hold a preview against what the command prints as JSON of the same change."""
     for one in document["clusters"]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import re
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -16,7 +15,7 @@ from ovirt_simulator.core.entities import user_id
 from ovirt_simulator.core.roles import BY_NAME
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
-from tests.web.running import HOSTILE, Page, check_preview, paged, words
+from tests.web.running import HOSTILE, Page, check_preview, fields, paged, words
 
 STATE = snapshot(
     cluster("c1"),
@@ -36,20 +35,6 @@ STATE = snapshot(
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     with paged(tmp_path_factory.mktemp("page"), STATE) as found:
         yield found
-
-
-def fields(page: Page, cookie: str, path: str) -> dict[str, str]:
-    """What a browser would send of the form at this address, without its last button."""
-    text = page.ask(path, cookie=cookie).text
-    form = text.partition('<form class="pf-v6-c-form"')[2].partition("</form>")[0]
-    sent = dict(re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]*)"', form))
-    sent |= {
-        name: found.lstrip("\n") for name, found in re.findall(r'<textarea id="(\w+)"[^>]*>([^<]*)', form)
-    }
-    for name, options in re.findall(r'<select id="(\w+)"[^>]*>(.*?)</select>', form):
-        sent[name] = re.findall(r'<option value="(\w+)" selected', options)[0]
-    sent |= dict.fromkeys(re.findall(r'type="checkbox" name="(\w+)" checked', form), "on")
-    return {name: html.unescape(value) for name, value in sent.items()}
 
 
 def members(page: Page, name: str) -> set[str]:

@@ -28,7 +28,7 @@ from ovirt_service.errors import UserError
 from ovirt_service.legible import escaped
 
 PERMIT = "manipulate_affinity_groups"
-_CHANGED = "somebody has changed this rule since you looked at it: look at it again"
+_CHANGED = "the rule has changed since you looked at it: look at it again"
 _LONGEST = 255
 #: Fields of a rule that have several words, a line each in the form, and what they are called.
 _LISTS = {

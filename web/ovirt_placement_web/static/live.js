@@ -65,6 +65,7 @@ function showSource(state) {
   const away = document.getElementById("away");
   if (!away) return;
   away.hidden = state.error === null;
+  away.querySelector(".pf-v6-c-alert__title bdi").textContent = "The engine does not answer";
   away.querySelector("[data-why]").textContent = state.error ?? "";
 }
 
