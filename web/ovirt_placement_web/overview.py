@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import ceil, sqrt
-from typing import NamedTuple
+from typing import Any
 
 from starlette.requests import Request
 
 from ovirt_placement.model import Host
 from ovirt_placement.model.amounts import counted
-from ovirt_placement_web.cluster_map import MapDocument, MapVm
+from ovirt_placement_web.cluster_map import MapDocument, MapHost, MapVm
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.needs import ILL, RESTS, repairs, standing_of, what_next
 from ovirt_placement_web.needs import needs as needs_of
@@ -19,47 +19,6 @@ from ovirt_placement_web.site import Site
 
 #: Of larger clusters a square is drawn for each host instead of each VM.
 _MOST_CARDS, _MOST_SQUARES = 48, 1200
-_STEP = 21
-
-
-class VmSquare(NamedTuple):
-    mark: str
-    title: str
-
-
-class HostCard(NamedTuple):
-    """A host as the overview draws it; shares in percent."""
-
-    id: str
-    name: str
-    status: str
-    up: bool
-    wrong: bool
-    memory: int
-    cpu: int | None
-    vms: tuple[VmSquare, ...]
-
-
-class HostSquare(NamedTuple):
-    mark: str
-    title: str
-    x: int
-    y: int
-
-
-class Heat(NamedTuple):
-    width: int
-    height: int
-    cells: tuple[HostSquare, ...]
-
-
-class Picture(NamedTuple):
-    """Where VMs run: cards of a small cluster, squares of a large one."""
-
-    cells: tuple[HostCard, ...] = ()
-    heat: Heat | None = None
-    #: What is drawn, for the legend.
-    marks: frozenset[str] = frozenset()
 
 
 @viewed()
@@ -118,7 +77,7 @@ def cluster(site: Site, request: Request, view: View) -> Shown:
         "conflicts": site.questions.conflicts(view, one).clusters,
         "plan": known.plan,
         "repairs": repairs(known.plan),
-        "drawn": _picture(drawn, {group.id for found in violations for group in found.groups}),
+        **_picture(drawn, {group.id for found in violations for group in found.groups}),
         "failed_hosts": failed,
         "away": _away(down),
     }
@@ -132,43 +91,32 @@ def _away(down: list[Host]) -> str:
     )
 
 
-def _picture(drawn: MapDocument, violated: set[str]) -> Picture:
+def _picture(drawn: MapDocument, violated: set[str]) -> dict[str, Any]:
+    """Where VMs run: hosts with their VMs, each as what it is drawn as and its title.
+
+    A small cluster has cards of hosts, and squares of VMs; a larger one a square for each host.
+    """
     groups = {at for at, group in enumerate(drawn.groups) if group.id in violated}
     vms: list[list[MapVm]] = [[] for _ in drawn.hosts]
     for vm in drawn.vms:
         if vm.host is not None:
             vms[vm.host].append(vm)
-    if len(drawn.hosts) <= _MOST_CARDS and len(drawn.vms) <= _MOST_SQUARES:
-        cards = tuple(_card(drawn, at, own, groups) for at, own in enumerate(vms))
-        return Picture(cells=cards, marks=frozenset(vm.mark for card in cards for vm in card.vms))
-    across = max(1, ceil(sqrt(len(vms) * 2.2)))
-    cells = []
-    for at, own in enumerate(vms):
-        host, wrong = drawn.hosts[at], [vm for vm in own if vm.wrong]
-        mark = "down" if host.status != "up" else "plain"
-        if wrong:
-            mark = "hard" if any(vm.wrong == "hard" for vm in wrong) else "soft"
-        title = f"{host.name}, {host.status.replace('_', ' ')}: {counted(len(own), 'VM')}"
-        title += f", {used_percent(host)} % of memory" if mark != "down" else ""
-        title += f"; misplaced: {', '.join(vm.name for vm in wrong[:5])}" if wrong else ""
-        cells.append(HostSquare(mark, title, at % across * _STEP, at // across * _STEP))
-    rows = ceil(len(vms) / across)
-    marks = frozenset(cell.mark for cell in cells)
-    return Picture(heat=Heat(across * _STEP, rows * _STEP, tuple(cells)), marks=marks)
+    small = len(drawn.hosts) <= _MOST_CARDS and len(drawn.vms) <= _MOST_SQUARES
+    hosts = []
+    for host, own in zip(drawn.hosts, vms, strict=True):
+        up, memory = host.status == "up", used_percent(host)
+        squares = [(_mark(vm, groups, up=up), _title(vm, drawn)) for vm in own] if small else []
+        hosts.append(
+            (host, memory, {vm.wrong for vm in own} - {""}, len(own), squares, _host_title(host, own))
+        )
+    return {"small": small, "drawn": hosts, "across": max(1, ceil(sqrt(len(hosts) * 2.2)))}
 
 
-def _card(drawn: MapDocument, at: int, own: list[MapVm], violated: set[int]) -> HostCard:
-    host = drawn.hosts[at]
-    return HostCard(
-        id=host.id,
-        name=host.name,
-        status=host.status.replace("_", " "),
-        up=host.status == "up",
-        wrong=any(vm.wrong for vm in own),
-        memory=used_percent(host),
-        cpu=None if host.cpu_percent is None else round(host.cpu_percent),
-        vms=tuple(VmSquare(_mark(vm, violated, up=host.status == "up"), _title(vm, drawn)) for vm in own),
-    )
+def _host_title(host: MapHost, own: list[MapVm]) -> str:
+    title = f"{host.name}, {host.status.replace('_', ' ')}: {counted(len(own), 'VM')}"
+    title += f", {used_percent(host)} % of memory" if host.status == "up" else ""
+    wrong = [vm.name for vm in own if vm.wrong]
+    return title + (f"; misplaced: {', '.join(wrong[:5])}" if wrong else "")
 
 
 def _mark(vm: MapVm, violated: set[int], *, up: bool) -> str:

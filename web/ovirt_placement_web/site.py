@@ -14,6 +14,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from ovirt_placement.answers.decisions.decision import decision_headers, decision_lines, decision_rows
 from ovirt_placement.answers.document import duration_text, fewest_text, safe_word
 from ovirt_placement.answers.status.clusters import FAMILIES
 from ovirt_placement.config import Config
@@ -187,6 +188,9 @@ def environment() -> jinja2.Environment:
     )
     found.filters.update(
         instant=instant, when=when, mib=mib, plural=plural, family=lambda name: FAMILIES.get(name, name)
+    )
+    found.filters.update(
+        decision_lines=decision_lines, decision_headers=decision_headers, decision_rows=decision_rows
     )
     found.filters.update(safe_word=safe_word, fewest_text=fewest_text, duration=duration_text)
     return found

@@ -8,16 +8,14 @@ from typing import Any
 from starlette.requests import Request
 
 from ovirt_enforcer.history import Subject, Wanted, about
-from ovirt_placement.answers.decisions import at_time, decision
+from ovirt_placement.answers.decisions import at_time
 from ovirt_placement.answers.decisions.at_time import (
-    Attempt,
     DecisionsAtDocument,
     cut_text,
     distance,
     earlier_text,
     not_asked_lines,
 )
-from ovirt_placement.answers.decisions.decision import PastDecision
 from ovirt_placement.answers.decisions.record import NoRecord
 from ovirt_placement.model import Vm
 from ovirt_placement_web.bounds import Refusal
@@ -85,28 +83,18 @@ def _decided(site: Site, view: View, one: Vm, moment: at_time.Moment) -> dict[st
 
 def _attempts(answer: DecisionsAtDocument) -> list[dict[str, Any]]:
     titled = (("The last decision until then", answer.before), ("The next one", answer.after))
-    return [_attempt(title, one) for title, one in titled if one is not None]
-
-
-def _attempt(title: str, one: Attempt) -> dict[str, Any]:
-    answers = [one.filters] if one.weights is None else [one.filters, one.weights]
-    return {
-        "title": f"{title}, {distance(one.after_seconds)}",
-        "answers": list(map(_answer, answers)),
-        "notes": [
-            *not_asked_lines(one.not_asked, whole=True),
-            *(f"It could have started {way.sentence}" for way in one.ways),
-        ],
-    }
-
-
-def _answer(one: PastDecision) -> tuple[list[str], str, tuple[str, ...], list[tuple[object, ...]]]:
-    return (
-        list(decision.decision_lines(one)),
-        one.method,
-        decision.decision_headers(one),
-        decision.decision_rows(one),
-    )
+    return [
+        {
+            "title": f"{title}, {distance(one.after_seconds)}",
+            "answers": [one.filters] if one.weights is None else [one.filters, one.weights],
+            "notes": [
+                *not_asked_lines(one.not_asked, whole=True),
+                *(f"It could have started {way.sentence}" for way in one.ways),
+            ],
+        }
+        for title, one in titled
+        if one is not None
+    ]
 
 
 def _planned(site: Site, one: Vm, moment: at_time.Moment) -> dict[str, Any]:

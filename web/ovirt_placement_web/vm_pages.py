@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 
 from ovirt_enforcer.history import Subject, Wanted
-from ovirt_placement.answers.decisions import decision
 from ovirt_placement.answers.decisions.record import NoRecord
 from ovirt_placement.answers.document import Said, listed
 from ovirt_placement.answers.keys import compiled
@@ -340,15 +339,4 @@ def _decided(site: Site, view: View, one: Vm) -> dict[str, Any]:
         return {"decisions": (), "decisions_error": NOT_RECORDED}
     except UserError as error:
         return {"decisions": (), "decisions_error": str(error)}
-    return {
-        "decisions": [
-            (
-                next(decision.decision_lines(each)),
-                each,
-                decision.decision_headers(each),
-                decision.decision_rows(each),
-            )
-            for each in found
-        ],
-        "decisions_error": "",
-    }
+    return {"decisions": found, "decisions_error": ""}
