@@ -196,13 +196,16 @@ def fields(page: Page, cookie: str, path: str) -> dict[str, str]:
     """What a browser would send of the form at this address, without its last button."""
     text = page.ask(path, cookie=cookie).text
     form = text.partition('<form class="pf-v6-c-form"')[2].partition("</form>")[0]
-    sent = dict(re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]*)"', form))
-    sent |= {
+    sent = {
         name: found.lstrip("\n") for name, found in re.findall(r'<textarea id="(\w+)"[^>]*>([^<]*)', form)
     }
     for name, options in re.findall(r'<select id="(\w+)"[^>]*>(.*?)</select>', form):
-        sent[name] = re.findall(r'<option value="(\w+)" selected', options)[0]
-    sent |= dict.fromkeys(re.findall(r'type="checkbox" name="(\w+)" checked', form), "on")
+        chosen = re.findall(r'<option value="(\w+)" selected', options)
+        sent[name] = (chosen or re.findall(r'<option value="(\w+)"', options))[0]
+    for tag in re.findall(r"<input[^>]*>", form):
+        name, value = (re.findall(rf' {attribute}="([^"]*)"', tag) for attribute in ("name", "value"))
+        if name and ("checkbox" not in tag or " checked" in tag):
+            sent[name[0]] = value[0] if value else "on"
     return {name: html.unescape(value) for name, value in sent.items()}
 
 

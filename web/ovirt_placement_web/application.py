@@ -12,6 +12,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -179,7 +180,8 @@ def routes(site: Site) -> list[BaseRoute]:
         Route("/log-out", log_in.log_out, methods=["POST"]),
         Route("/events", EventStream(site)),
         Mount("/api/v1", routes=api.routes()),
-        Mount("/static", StaticFiles(directory=str(files("ovirt_placement_web") / "static"))),
+        # Compressed, as nothing in it is secret; views are not, as they have secrets beside what others name.
+        Mount("/static", GZipMiddleware(StaticFiles(directory=str(files("ovirt_placement_web") / "static")))),
     ]
 
 

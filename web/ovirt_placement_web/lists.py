@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
+from ovirt_placement.answers.conflicts import conflicts
+from ovirt_placement.answers.groups.listing import groups_list
 from ovirt_placement.answers.rules import (
     RuleRecord,
     StateWithRules,
@@ -15,6 +17,7 @@ from ovirt_placement.answers.rules import (
     state_text,
     strength,
 )
+from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
@@ -41,7 +44,7 @@ Item = TypeVar("Item", Vm, Host, AffinityGroup)
 
 @viewed("q", "show", "page")
 def vms(site: Site, request: Request, view: View) -> Shown:
-    snapshot, wrong = view.snapshot, misplaced(site.questions.violations(view).violations)
+    snapshot, wrong = view.snapshot, misplaced(site.questions.of_clusters(view, violations).violations)
     chosen: dict[str, Callable[[Vm], bool]] = {
         "": lambda one: True,
         "wrong": lambda one: one.id in wrong,
@@ -83,7 +86,7 @@ def hosts_of_cluster(site: Site, request: Request, view: View) -> Shown:
 
 def _hosts(site: Site, request: Request, view: View, every: Iterable[Host], path: str) -> dict[str, Any]:
     wrong: dict[str, int] = {}
-    for name in misplaced(site.questions.violations(view).violations):
+    for name in misplaced(site.questions.of_clusters(view, violations).violations):
         place = view.snapshot.vm_by_id[name].host if name in view.snapshot.vm_by_id else None
         if place is not None:
             wrong[place] = wrong.get(place, 0) + 1
@@ -120,14 +123,18 @@ def rules_of_cluster(site: Site, request: Request, view: View) -> Shown:
 
 
 def _rules(site: Site, request: Request, view: View, cluster: Cluster | None, path: str) -> dict[str, Any]:
-    groups = [one for one in site.questions.groups(view, cluster).groups if _matches(request, one.name)]
+    groups = [
+        one
+        for one in site.questions.of_clusters(view, groups_list, cluster).groups
+        if _matches(request, one.name)
+    ]
     groups.sort(key=lambda one: (not one.violated, one.name))
     paged = _paged(request, groups, path, "")
     placement = rules_list(StateWithRules(view.snapshot, {})).rules
     own = [one.record for one in placement if cluster is None or _is_in(one.record, cluster)]
     return {
-        "violations": site.questions.violations(view, cluster).violations,
-        "conflicts": site.questions.conflicts(view, cluster).clusters if cluster else (),
+        "violations": site.questions.of_clusters(view, violations, cluster).violations,
+        "conflicts": site.questions.of_clusters(view, conflicts, cluster).clusters if cluster else (),
         "groups": paged.pop("items"),
         "placement_rules": [(one.cluster, _rule_row(one)) for one in own],
         "rule_headers": _RULE_HEADERS,

@@ -7,6 +7,9 @@ from typing import Any
 
 from starlette.requests import Request
 
+from ovirt_placement.answers.conflicts import conflicts
+from ovirt_placement.answers.groups.listing import groups_list
+from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Host
 from ovirt_placement.model.amounts import counted
 from ovirt_placement_web.cluster_map import MapDocument, MapHost, MapVm
@@ -57,27 +60,29 @@ def cluster(site: Site, request: Request, view: View) -> Shown:
     one = found(request, "cluster", view.snapshot.clusters)
     status = site.questions.status(view)
     numbers = next(each for each in status.clusters if each.cluster.id == one.id)
-    violations = site.questions.violations(view, one).violations
+    violated = site.questions.of_clusters(view, violations, one).violations
     drawn = site.questions.map(view, one)
     known = standing_of(site, view, one, numbers, status.enforcer)
     hosts = view.snapshot.hosts_of_cluster.get(one.id, ())
     down = [host for host in hosts if not host.up]
     failed = [host for host in down if host.status not in RESTS]
-    rules = len(site.questions.groups(view, one).groups) + len(view.snapshot.placement_rules)
+    rules = len(site.questions.of_clusters(view, groups_list, one).groups) + len(
+        view.snapshot.placement_rules
+    )
     return "cluster.html", {
         **cluster_frame(site, view, one, "Overview"),
         "condition": condition(numbers),
         "needs": list(needs_of(site, view, one, numbers, known)),
         "next": what_next(view, numbers, known),
         "numbers": numbers,
-        "rules": rules,
+        "rules": len(groups) + len(view.snapshot.placement_rules),
         "enforcer": status.enforcer,
         "pause": known.pause,
-        "violations": violations,
-        "conflicts": site.questions.conflicts(view, one).clusters,
+        "violations": violated,
+        "conflicts": site.questions.of_clusters(view, conflicts, one).clusters,
         "plan": known.plan,
         "repairs": repairs(known.plan),
-        **_picture(drawn, {group.id for found in violations for group in found.groups}),
+        **_picture(drawn, {group.id for found in violated for group in found.groups}),
         "failed_hosts": failed,
         "away": _away(down),
     }

@@ -11,12 +11,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ovirt_enforcer.history import Wanted, about
-from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound
+from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound, conflicts
 from ovirt_placement.answers.document import find
+from ovirt_placement.answers.groups.listing import groups_list
 from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.status.clusters import ClusterStatus
 from ovirt_placement.answers.status.health import status_lines
-from ovirt_placement.answers.violations import ViolatedConstraint
+from ovirt_placement.answers.violations import ViolatedConstraint, violations
 from ovirt_placement.model import Cluster
 from ovirt_placement.model.amounts import counted
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
@@ -83,9 +84,9 @@ def found(request: Request, wanted: str, items: Iterable[Item]) -> Item:
         raise Refusal(404, f"There is {error}.") from None
 
 
-def misplaced(violations: Iterable[ViolatedConstraint]) -> dict[str, str]:
+def misplaced(found: Iterable[ViolatedConstraint]) -> dict[str, str]:
     """By VM that violates a rule, "hard" or "soft"."""
-    ordered = sorted(violations, key=lambda one: one.hard)
+    ordered = sorted(found, key=lambda one: one.hard)
     return {vm.id: "hard" if one.hard else "soft" for one in ordered for vm in one.offenders}
 
 
@@ -109,15 +110,15 @@ async def summary(request: Request) -> Response:
 @viewed()
 def host(site: Site, request: Request, view: View) -> Shown:
     one = found(request, "host", view.snapshot.hosts)
-    keys = site.questions.keys_of_host(view, one)
-    violated = site.questions.violations(view, host=one.id).violations
+    keys = site.questions.about(view, compiled.keys_of_host, one)
+    violated = site.questions.of_clusters(view, violations, host=one.id).violations
     return "host.html", {
         "part": "Hosts",
         "crumbs": (("Hosts", "/hosts"), (one.name, "")),
         "host": one,
         "cluster": view.snapshot.cluster_by_id[one.cluster],
         "vms": sorted(view.snapshot.vms_of_host.get(one.id, ()), key=lambda vm: vm.name),
-        "groups": site.questions.groups(view, host=one.id).groups,
+        "groups": site.questions.of_clusters(view, groups_list, host=one.id).groups,
         "violations": violated,
         "wrong": misplaced(violated),
         "keys": compiled.host_table(keys),
@@ -128,8 +129,9 @@ def host(site: Site, request: Request, view: View) -> Shown:
 @viewed()
 def group(site: Site, request: Request, view: View) -> Shown:
     one = found(request, "affinity group", view.snapshot.affinity_groups)
-    listed = site.questions.groups(view, group=one.id).groups
-    found_clashes = site.questions.conflicts(view, view.snapshot.cluster_by_id[one.cluster]).clusters
+    listed = site.questions.of_clusters(view, groups_list, group=one.id).groups
+    here = view.snapshot.cluster_by_id[one.cluster]
+    found_clashes = site.questions.of_clusters(view, conflicts, here).clusters
     clashes: list[ConflictFound | ContradictionFound] = []
     for of_cluster in found_clashes:
         clashes += [*of_cluster.conflicts, *of_cluster.contradictions]
@@ -139,7 +141,7 @@ def group(site: Site, request: Request, view: View) -> Shown:
         "group": listed[0],
         "was": state_of(one),
         "clashes": [each for each in clashes if any(other.id == one.id for other in each.groups)],
-        "violations": site.questions.violations(view, group=one.id).violations,
+        "violations": site.questions.of_clusters(view, violations, group=one.id).violations,
         "hosts_of": {at.vm.id: at.host for at in listed[0].running},
     }
 

@@ -15,13 +15,11 @@ import msgspec
 from ovirt_enforcer.plans import RoomFound
 from ovirt_placement.answers import configured
 from ovirt_placement.answers.configured import ConfiguredName
-from ovirt_placement.answers.conflicts import ConflictsDocument, conflicts
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, Moment, decisions_at
 from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, last_decisions
 from ovirt_placement.answers.decisions.record import record_of
 from ovirt_placement.answers.doctor.examination import DoctorDocument, doctor
 from ovirt_placement.answers.document import Document, dated
-from ovirt_placement.answers.groups.listing import GroupsListDocument, groups_list
 from ovirt_placement.answers.ha_check import (
     Domains,
     HaCheckDocument,
@@ -29,17 +27,9 @@ from ovirt_placement.answers.ha_check import (
     ha_check,
 )
 from ovirt_placement.answers.keys.change import StateWithKeys
-from ovirt_placement.answers.keys.compiled import (
-    KeysOfHostDocument,
-    KeysOfVmDocument,
-    keys_of_host,
-    keys_of_vm,
-)
 from ovirt_placement.answers.keys.listing import KeysListDocument, keys_list
 from ovirt_placement.answers.placement import (
-    WhereDocument,
     WhyDocument,
-    where,
     why,
 )
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
@@ -48,13 +38,13 @@ from ovirt_placement.answers.question import Question, Reads
 from ovirt_placement.answers.status.enforcement import EnforcementRecord, enforcement
 from ovirt_placement.answers.status.health import StatusDocument, status
 from ovirt_placement.answers.status.proxy import of_machine
-from ovirt_placement.answers.violations import ViolationsDocument, violations
+from ovirt_placement.answers.violations import violations
 from ovirt_placement.answers.what_if import WhatIfDocument, what_if
 from ovirt_placement.config import Config, reread
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.reading.events import LatestEvents, find_refusals
 from ovirt_placement.forecast.course import course
-from ovirt_placement.model import Cluster, Host, Vm
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store.keys import KeyPlace, KeyStore, SetKey
 from ovirt_placement_web.cluster_map import Drawn, MapDocument, cluster_map
@@ -74,6 +64,7 @@ _HA_STEPS = 20_000
 _MOST_ANSWERS = 500
 
 _Answer = TypeVar("_Answer")
+Item = TypeVar("Item", Vm, Host)
 
 
 class Remembered:
@@ -146,52 +137,29 @@ class Questions:
         key = asked.name, *sorted((name, word) for name, word in words.items() if word is not None)
         return self._ask(view, key, lambda: asked.ask(state, **arguments))
 
-    def violations(
+    def of_clusters(
         self,
         view: View,
+        ask: Callable[..., _Answer],
         cluster: Cluster | None = None,
-        *,
-        vm: str | None = None,
-        host: str | None = None,
-        group: str | None = None,
-    ) -> ViolationsDocument:
-        """Of one cluster or all; or those of a VM, a host or a group of this id."""
-        question = "violations", cluster and cluster.id, vm, host, group
-        some = _some(view, cluster)
-        return self._ask(
-            view, question, lambda: violations(view.snapshot, some, vm=vm, host=host, group=group)
-        )
+        **named: str,
+    ) -> _Answer:
+        """What a question answers about one cluster or all; or about what is `named` by its id."""
+        key = ask.__name__, cluster and cluster.id, *sorted(named.items())
+        return self._ask(view, key, lambda: ask(view.snapshot, _some(view, cluster), **named))
 
-    def conflicts(self, view: View, cluster: Cluster | None = None) -> ConflictsDocument:
-        question = "conflicts", cluster and cluster.id
-        return self._ask(view, question, lambda: conflicts(view.snapshot, _some(view, cluster)))
-
-    def groups(
-        self,
-        view: View,
-        cluster: Cluster | None = None,
-        *,
-        vm: str | None = None,
-        host: str | None = None,
-        group: str | None = None,
-    ) -> GroupsListDocument:
-        """Of one cluster or all; or those of a VM or a host, or one, by its id."""
-        question = "groups", cluster and cluster.id, vm, host, group
-        some = _some(view, cluster)
-        return self._ask(
-            view, question, lambda: groups_list(view.snapshot, some, vm=vm, host=host, group=group)
-        )
+    def about(self, view: View, ask: Callable[[Snapshot, Item], _Answer], one: Item) -> _Answer:
+        """What a question answers about a VM or a host."""
+        return self._ask(view, (ask.__name__, one.id), lambda: ask(view.snapshot, one))
 
     def why(self, view: View, vm: Vm) -> WhyDocument:
         hosts = view.snapshot.hosts_of_cluster.get(vm.cluster, ())
         return self._ask(view, ("why", vm.id), lambda: why(view.snapshot, vm, hosts))
 
-    def where(self, view: View, vm: Vm) -> WhereDocument:
-        return self._ask(view, ("where", vm.id), lambda: where(view.snapshot, vm))
-
     def map(self, view: View, cluster: Cluster) -> MapDocument:
         def ask() -> MapDocument:
-            last, violated = self._maps.latest(cluster.id), self.violations(view, cluster)
+            last = self._maps.latest(cluster.id)
+            violated = self.of_clusters(view, violations, cluster)
             draw = cluster_map if last is None else last.redrawn
             drawn = draw(view.snapshot, cluster, violated, view.number, self._domains(view))
             self._maps.add(Drawn(view.snapshot, drawn))
@@ -254,12 +222,6 @@ class Questions:
             return what_if((), view.snapshot, starts=found.starts, stopped=found.stopped)
 
         return self._ask(view, ("starts", down), ask)
-
-    def keys_of_vm(self, view: View, vm: Vm) -> KeysOfVmDocument:
-        return self._ask(view, ("keys", vm.id), lambda: keys_of_vm(view.snapshot, vm))
-
-    def keys_of_host(self, view: View, host: Host) -> KeysOfHostDocument:
-        return self._ask(view, ("keys", host.id), lambda: keys_of_host(view.snapshot, host))
 
     def keys(self, view: View) -> KeysListDocument:
         """All that are set, by whom and when where the store says."""

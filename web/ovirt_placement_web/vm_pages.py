@@ -10,6 +10,7 @@ from starlette.requests import Request
 from ovirt_enforcer.history import Subject, Wanted
 from ovirt_placement.answers.decisions.record import NoRecord
 from ovirt_placement.answers.document import Said, listed
+from ovirt_placement.answers.groups.listing import groups_list
 from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.placement import (
     JudgedHost,
@@ -19,7 +20,9 @@ from ovirt_placement.answers.placement import (
     after_text,
     not_asked_text,
     restart_text,
+    where,
 )
+from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Host, Vm
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named, NamedGroup
@@ -103,32 +106,32 @@ class VmAnswer(NamedTuple):
 def vm(site: Site, request: Request, view: View) -> Shown:
     one = found(request, "VM", view.snapshot.vms)
     questions = site.questions
-    why, where = questions.why(view, one), questions.where(view, one)
-    keys = questions.keys_of_vm(view, one)
+    reasons, ranks = questions.why(view, one), questions.about(view, where, one)
+    keys = questions.about(view, compiled.keys_of_vm, one)
     snapshot = view.snapshot
     place, moving = snapshot.host_by_id.get(one.host or ""), one.id in snapshot.pending_hosts
     return "vm.html", {
         "part": "Virtual machines",
         "crumbs": (("Virtual machines", "/vms"), (one.name, "")),
         "vm": one,
-        "cluster": why.cluster,
-        "host": why.host,
-        "answer": answer(one, why, where, moving=moving, host=place),
-        "moves_with": why.moves_with,
+        "cluster": reasons.cluster,
+        "host": reasons.host,
+        "answer": answer(one, reasons, ranks, moving=moving, host=place),
+        "moves_with": reasons.moves_with,
         "notes": [
-            *(note.sentence for note in why.notes),
-            *(not_asked_text(each, why.cluster.name) for each in why.not_asked),
+            *(note.sentence for note in reasons.notes),
+            *(not_asked_text(each, reasons.cluster.name) for each in reasons.not_asked),
         ],
-        "groups": questions.groups(view, vm=one.id).groups,
-        "violations": questions.violations(view, vm=one.id).violations,
+        "groups": questions.of_clusters(view, groups_list, vm=one.id).groups,
+        "violations": questions.of_clusters(view, violations, vm=one.id).violations,
         "keys": compiled.vm_table(keys),
         "keys_ignored": list(compiled.ignored_lines(keys)),
         "coming_to": [snapshot.host_by_id.get(each) for each in snapshot.pending_hosts.get(one.id, ())],
         "restart": []
-        if why.restart is None
+        if reasons.restart is None
         else [
-            restart_text(one.name, why.restart),
-            *(after_text(one.name, each) for each in why.restart.after),
+            restart_text(one.name, reasons.restart),
+            *(after_text(one.name, each) for each in reasons.restart.after),
         ],
         **_decided(site, view, one),
         **past_plans(site, view, Wanted(one.id, Subject.VM), DAY),
