@@ -66,9 +66,7 @@ def cluster(site: Site, request: Request, view: View) -> Shown:
     hosts = view.snapshot.hosts_of_cluster.get(one.id, ())
     down = [host for host in hosts if not host.up]
     failed = [host for host in down if host.status not in RESTS]
-    rules = len(site.questions.of_clusters(view, groups_list, one).groups) + len(
-        view.snapshot.placement_rules
-    )
+    groups = site.questions.of_clusters(view, groups_list, one).groups
     return "cluster.html", {
         **cluster_frame(site, view, one, "Overview"),
         "condition": condition(numbers),
