@@ -22,7 +22,6 @@ from starlette.types import ASGIApp
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.user_tokens import UserTokens
 from ovirt_placement_web import (
-    acts,
     api,
     drawn_pages,
     group_acts,
@@ -36,7 +35,6 @@ from ovirt_placement_web import (
     pages,
     plan_acts,
     plan_pages,
-    portal,
     rule_acts,
     then_pages,
     vm_pages,
@@ -159,9 +157,9 @@ def routes(site: Site) -> list[BaseRoute]:
         Route("/keys/hosts/unset", key_acts.unset_hosts, methods=["POST"]),
         Route("/vm/{name}/keys", key_pages.of_vm),
         Route("/health", pages.health),
-        Route("/health", acts.examine, methods=["POST"]),
-        Route("/cluster/{name}/pause", acts.pause, methods=["POST"]),
-        Route("/cluster/{name}/resume", acts.resume, methods=["POST"]),
+        Route("/health", plan_acts.examine, methods=["POST"]),
+        Route("/cluster/{name}/pause", plan_acts.pause, methods=["POST"]),
+        Route("/cluster/{name}/resume", plan_acts.resume, methods=["POST"]),
         Route("/plan/{name}", plan_pages.plan),
         Route("/plan/{name}/now", plan_pages.plan_now),
         Route("/plan/{name}/undo", plan_pages.undo),
@@ -176,7 +174,7 @@ def routes(site: Site) -> list[BaseRoute]:
         Route("/log-in", log_in.show),
         Route("/log-in", log_in.log_in, methods=["POST"]),
         Route("/log-in/token", log_in.log_in_by_token, methods=["POST"]),
-        Route("/portal", portal.show),
+        Route("/portal", log_in.show_portal),
         Route("/log-out", log_in.log_out, methods=["POST"]),
         Route("/events", EventStream(site)),
         Mount("/api/v1", routes=api.routes()),

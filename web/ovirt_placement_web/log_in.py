@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
-from urllib.parse import parse_qsl, quote, unquote
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -15,7 +15,7 @@ from ovirt_placement.engine.connection.user_tokens import NoRole, Refused
 from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web import audit
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.settings import is_loopback
+from ovirt_placement_web.settings import engine_origin, is_loopback
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, is_framed, site_of
 from ovirt_service.errors import UserError
 
@@ -168,6 +168,25 @@ def onward(site: Site, wanted: str) -> str:
             return wanted if wanted.isprintable() and "\\" not in wanted else f"{site.root}/"
         read = decoded
     return f"{site.root}/"
+
+
+def show_portal(request: Request) -> Response:
+    """On to a view, once there is a session of the person whom the portal names; else, ask for the token."""
+    check_query(request, ["next", "user", "tried"])
+    site, query = site_of(request), request.query_params
+    goal, user = onward(site, query.get("next", "")), query.get("user", "")
+    session = site.session(request)
+    if session is not None and user in ("", session.rights.user_id):
+        return RedirectResponse(goal, 303)
+    again = urlencode({"next": goal, "user": user, "tried": "yes"})
+    return site.page(
+        request,
+        "portal.html",
+        asked_of=engine_origin(site.config.engine.url),
+        goal=goal,
+        again=f"{site.root}/portal?{again}",
+        tried="tried" in query,
+    )
 
 
 def _logged_in(site: Site, name: str, password: str) -> tuple[str, Rights]:

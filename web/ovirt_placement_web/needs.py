@@ -256,8 +256,8 @@ def _lost(view: View, cluster: Cluster, numbers: ClusterStatus) -> Iterator[Need
             None: "It is not known whether a host takes it.",
         }[lost.could_start]
         where = f" on {lost.host.name}" if lost.host else ""
-        fate = f"The engine does not know whether it runs. {fate}" if lost.status in ILL else fate
-        title = f"Highly available VM {lost.vm.name} does not run: {lost.status.replace('_', ' ')}{where}"
+        runs = "does not run" if lost.status == "down" else "is not known to run"
+        title = f"Highly available VM {lost.vm.name} {runs}: {lost.status.replace('_', ' ')}{where}"
         yield Need("danger", title, fate, f"/vm/{lost.vm.id}", "Why")
     if len(own) > 3:
         more = counted(len(own) - 3, "more highly available VM")
