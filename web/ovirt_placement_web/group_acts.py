@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from ovirt_placement.model import AffinityGroup, Cluster
 from ovirt_placement.store.opening import opened
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
 from ovirt_placement_web.acting import Asked, Stale, asked_by, carried_out, cluster_of
-from ovirt_placement_web.group_form import LISTS, GroupForm, empty, filled, meant, sent, state_of
+from ovirt_placement_web.group_form import LISTS, empty, filled, meant, sent, state_of
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.pages import Shown, found, viewed
 from ovirt_placement_web.site import Site
@@ -88,7 +89,8 @@ async def _foreseen_or_done(
     """What would come of it; or, by the button that stands there, the act."""
     view = asked.site.keeper.view
     gone = kind is UserActionKind.GROUP_REMOVE
-    form = filled(group, view.snapshot)._replace(was=asked.form.get("was", "")) if gone else sent(asked.form)
+    was = {"was": asked.form.get("was", "")}
+    form = filled(group, view.snapshot) | was if gone else sent(asked.form)
     after = None if gone else meant(form, group, view.snapshot)
     change = _Change(kind, view.snapshot.cluster_by_id[group.cluster], group, after)
     if "do" in asked.form:
@@ -107,15 +109,15 @@ def _foreseen(site: Site, view: View, change: _Change) -> tuple[GroupJudgement, 
     return judgement, site.made.foreseen(view.snapshot, groups)
 
 
-async def _done(asked: Asked, change: _Change, form: GroupForm) -> Response:
+async def _done(asked: Asked, change: _Change, form: Mapping[str, str]) -> Response:
     def carry_out(who: str) -> None:
         with closing(_in_the_name_of(asked)) as connection:
-            if change.before.id and form.was != _state_now(connection, change.before.id):
+            if change.before.id and form["was"] != _state_now(connection, change.before.id):
                 raise Stale(_CHANGED)
             _record_and_ask(asked, who, change, connection)
 
     act = change.kind.value.replace("_", " ")
-    name = change.before.name or form.name
+    name = change.before.name or form["name"]
     gone = change.after is None or not change.before.id
     back = f"/cluster/{change.cluster.id}" if gone else f"/group/{change.before.id}"
     on = f"affinity group {name} of cluster {change.cluster.name} ({change.cluster.id})"
@@ -185,7 +187,7 @@ def _in_the_name_of(asked: Asked) -> EngineConnection:
     return EngineConnection(asked.site.config.engine, {VARIABLE: asked.session.token})
 
 
-def _shown(change: _Change, form: GroupForm) -> dict[str, Any]:
+def _shown(change: _Change, form: Mapping[str, str]) -> dict[str, Any]:
     if change.kind is UserActionKind.GROUP_ADD:
         action = f"/cluster/{change.cluster.id}/new-group"
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -21,38 +21,14 @@ LISTS = {"vms": "VMs", "vm_labels": "VM labels", "hosts": "Hosts", "host_labels"
 _OFF = AffinityRule(enabled=False, positive=False, enforcing=False)
 
 
-class GroupForm(NamedTuple):
-    """What stands in the fields."""
-
-    name: str
-    priority: str
-    vms_rule: str
-    vms_enforcing: bool
-    hosts_rule: str
-    hosts_enforcing: bool
-    #: By member list, a name a line.
-    members: Mapping[str, str]
-    #: Which state of the group it was filled from.
-    was: str
-
-
-def filled(group: AffinityGroup, snapshot: Snapshot) -> GroupForm:
-    """The form of a group as it is."""
-    members = {
-        name: "\n".join(_name(table_of(name, snapshot), member) for member in getattr(group, name))
-        for name in LISTS
-    }
-    vms, hosts = group.vms_rule, group.hosts_rule
-    return GroupForm(
-        name=group.name,
-        priority=f"{group.priority:.7f}".rstrip("0").rstrip("."),
-        vms_rule=_polarity(vms),
-        vms_enforcing=vms.enforcing,
-        hosts_rule=_polarity(hosts),
-        hosts_enforcing=hosts.enforcing,
-        members=members,
-        was=state_of(group),
-    )
+def filled(group: AffinityGroup, snapshot: Snapshot) -> dict[str, str]:
+    """What stands in the fields of a group as it is; members as a name a line."""
+    form = {"name": group.name, "priority": f"{group.priority:.7f}".rstrip("0").rstrip(".")}
+    for of, rule in (("vms", group.vms_rule), ("hosts", group.hosts_rule)):
+        form |= {f"{of}_rule": _polarity(rule), f"{of}_enforcing": "on" if rule.enforcing else ""}
+    for name in LISTS:
+        form[name] = "\n".join(_name(table_of(name, snapshot), member) for member in getattr(group, name))
+    return {**form, "was": state_of(group)}
 
 
 def empty(cluster: Cluster) -> AffinityGroup:
@@ -71,35 +47,27 @@ def empty(cluster: Cluster) -> AffinityGroup:
     )
 
 
-def sent(form: Mapping[str, str]) -> GroupForm:
+def sent(form: Mapping[str, str]) -> dict[str, str]:
     """What somebody has filled in."""
-    return GroupForm(
-        name=form.get("name", ""),
-        priority=form.get("priority", "").strip(),
-        vms_rule=form.get("vms_rule", ""),
-        vms_enforcing="vms_enforcing" in form,
-        hosts_rule=form.get("hosts_rule", ""),
-        hosts_enforcing="hosts_enforcing" in form,
-        members={name: form.get(name, "").replace("\r\n", "\n") for name in LISTS},
-        was=form.get("was", ""),
-    )
+    fields = ("name", "priority", "vms_rule", "vms_enforcing", "hosts_rule", "hosts_enforcing", "was")
+    return {field: form.get(field, "").replace("\r\n", "\n") for field in (*fields, *LISTS)}
 
 
-def meant(form: GroupForm, group: AffinityGroup, snapshot: Snapshot) -> AffinityGroup:
+def meant(form: Mapping[str, str], group: AffinityGroup, snapshot: Snapshot) -> AffinityGroup:
     """The group as it is to be; raises `Refusal` for what means nothing."""
     members: dict[str, Any] = {}
     for name in MEMBERS:
-        words = dict.fromkeys(line.strip() for line in form.members[name].split("\n") if line.strip())
+        words = dict.fromkeys(line.strip() for line in form[name].split("\n") if line.strip())
         try:
             members[name] = tuple(_member(word, name, group, snapshot) for word in words)
         except UserError as error:
             raise Refusal(400, f"{LISTS[name]}: there is {error}.") from None
     return msgspec.structs.replace(
         group,
-        name=_stored_name(form.name),
-        priority=_priority(form.priority),
-        vms_rule=_rule(form.vms_rule, enforcing=form.vms_enforcing),
-        hosts_rule=_rule(form.hosts_rule, enforcing=form.hosts_enforcing),
+        name=_stored_name(form["name"]),
+        priority=_priority(form["priority"].strip()),
+        vms_rule=_rule(form["vms_rule"], enforcing=bool(form["vms_enforcing"])),
+        hosts_rule=_rule(form["hosts_rule"], enforcing=bool(form["hosts_enforcing"])),
         **members,
     )
 
