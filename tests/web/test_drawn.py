@@ -16,6 +16,7 @@ from ovirt_placement.answers.violations import violations
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.model import Pending, Snapshot
 from ovirt_placement_web.cluster_map import Drawn, cluster_map
+from tests import builders
 from tests.placement.rules.strategies import snapshots
 from tests.web.running import Page
 
@@ -35,6 +36,16 @@ def test_a_map_has_each_running_vm_in_its_place(state: Snapshot) -> None:
             groups = state.groups_of_vm.get(vm.id, ())
             own = {group.id for group in groups if group.cluster == cluster.id}
             assert {drawn.groups[at].id for at in vm.groups} == own
+
+
+def test_hosts_of_a_failure_domain_are_drawn_beside_each_other() -> None:
+    hosts = (builders.host(name, cluster="c1") for name in ("h1", "h2", "h3", "h4"))
+    state = builders.snapshot(builders.cluster("c1"), *hosts)
+    domains = {"h1": "rack-b", "h2": "rack-a", "h3": "rack-b", "h4": "rack-a"}
+    drawn = cluster_map(state, state.clusters[0], violations(state, state.clusters), 1, domains)
+    assert [(one.name, one.domain) for one in drawn.hosts] == [
+        ("h2", "rack-a"), ("h4", "rack-a"), ("h1", "rack-b"), ("h3", "rack-b")
+    ]  # fmt: skip
 
 
 @given(snapshots(), st.data())

@@ -1,0 +1,72 @@
+"""What the first screen says will happen next, and why nothing newer is known."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ovirt_placement_web.needs import Standing, what_next
+from ovirt_placement_web.site import error_text
+
+ENFORCER = SimpleNamespace(error=None, acts=True, leader="here", mode="enforce", breakers=())
+NUMBERS = SimpleNamespace(
+    cluster=SimpleNamespace(id="c1"),
+    doubt="",
+    upgrade=None,
+    lost=(),
+    ha_reservation=True,
+    ha_safe=True,
+    hard_violations=0,
+    soft_violations=0,
+)
+PLAN = SimpleNamespace(runs=False, steps=((1, {}, None),), record=SimpleNamespace(document={"seconds": 30}))
+LOST = SimpleNamespace(host_status="non_responsive")
+
+
+def changed(one: SimpleNamespace, **values: Any) -> Any:
+    return SimpleNamespace(**{**vars(one), **values})
+
+
+@pytest.mark.parametrize(
+    ("error", "enforcer", "numbers", "known", "said"),
+    [
+        (None, {}, {}, {}, "Nothing: there is nothing to repair."),
+        (None, {}, {"hard_violations": 1}, {}, "plans the repair, and carries it out"),
+        (None, {"mode": "approve"}, {"hard_violations": 1}, {}, "then waits for approval"),
+        (
+            None,
+            {},
+            {"hard_violations": 1},
+            {"plan": PLAN},
+            "Nothing before approval; then 1 step in about 30 s",
+        ),
+        (None, {}, {"hard_violations": 1}, {"refusal": object()}, "the plan was refused"),
+        (None, {}, {"hard_violations": 1}, {"pause": object()}, "until the pause ends"),
+        (None, {}, {"soft_violations": 1}, {}, "no plan repairs the violated soft rules"),
+        (None, {}, {"lost": (LOST,)}, {}, "The engine restarts 1 highly available VM once it has fenced"),
+        (None, {}, {"ha_safe": False}, {}, "Nothing by itself"),
+        (None, {}, {"doubt": "no statistics"}, {}, "until there is a verdict"),
+        (None, {"acts": False}, {"hard_violations": 1}, {}, "mode observe"),
+        (None, {"leader": None}, {"hard_violations": 1}, {}, "no enforcer runs"),
+        ("away", {}, {"hard_violations": 1}, {"plan": PLAN}, "until the engine answers"),
+    ],
+)
+def test_what_happens_next_is_said(
+    error: str | None,
+    enforcer: dict[str, Any],
+    numbers: dict[str, Any],
+    known: dict[str, Any],
+    said: str,
+) -> None:
+    standing = Standing(changed(ENFORCER, **enforcer), None, None, None, None)._replace(**known)
+    view: Any = SimpleNamespace(error=error)
+    assert said in what_next(view, changed(NUMBERS, **numbers), standing)
+
+
+def test_an_error_is_said_without_what_the_page_says_itself() -> None:
+    said = "no fresh snapshot: https://e: the engine does not answer: refused; the last one is 16 s old"
+    assert error_text(said) == "https://e: the engine does not answer: refused"
+    assert error_text("no snapshot: nothing was read yet") == "Nothing was read yet."
+    assert error_text(None) == ""
