@@ -16,9 +16,9 @@ from sqlalchemy import ColumnElement, Row, Table, or_, select
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.causes import Cause, sentence
 from ovirt_placement.store.clock import now
-from ovirt_placement.store.intents import OPEN_STATES, IntentKind, IntentState
+from ovirt_placement.store.intents import OPEN_STATES, IntentState
 from ovirt_placement.store.rows import EngineRows
-from ovirt_placement.store.schema import held_steps, intents, plans
+from ovirt_placement.store.schema import IS_MIGRATION, held_steps, intents, plans
 
 #: A plan as `ovirt-enforcer plan --json` prints it.
 Document = Mapping[str, Any]
@@ -193,8 +193,7 @@ class HistoryStore(StoreAccess):
         with self._reading() as rows:
             known = rows.select(plans, plans.c.id)
             no_plan = or_(intents.c.plan.is_(None), intents.c.plan.not_in(known))
-            is_migration = intents.c.kind == IntentKind.MIGRATE_VM.value
-            return _migrations(rows, no_plan, is_migration, intents.c.updated > now() - since_seconds)
+            return _migrations(rows, no_plan, IS_MIGRATION, intents.c.updated > now() - since_seconds)
 
 
 def _plans(rows: EngineRows, condition: ColumnElement[bool]) -> tuple[PlanRecord, ...]:

@@ -21,7 +21,7 @@ from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.fencing import fence
 from ovirt_placement.store.pauses import refuse_if_paused
 from ovirt_placement.store.rows import EngineRows, without_engine
-from ovirt_placement.store.schema import held_steps, intents, plans, user_actions
+from ovirt_placement.store.schema import IS_MIGRATION, held_steps, intents, plans, user_actions
 
 __all__ = [
     "BLOCKING_SECONDS",
@@ -77,9 +77,6 @@ _COLUMNS = (
     *(column for column in without_engine(intents) if column.name != "outcome"),
     (now() - intents.c.updated).label("age_seconds"),
 )
-
-
-_IS_MIGRATION = intents.c.kind == IntentKind.MIGRATE_VM.value
 
 
 class ImpossibleTransition(Exception):
@@ -196,16 +193,16 @@ class Store(StoreAccess):
 
     def open_intents(self) -> tuple[Intent, ...]:
         """List the migrations whose end is not known, oldest first: what a start must reconcile."""
-        return self._list(_in(_OPEN), _IS_MIGRATION)
+        return self._list(_in(_OPEN), IS_MIGRATION)
 
     def open_actions(self) -> tuple[Intent, ...]:
         """List the actions on hosts, and with VMs for the maintenance of hosts, whose end is not known."""
-        return self._list(_in(_OPEN), ~_IS_MIGRATION)
+        return self._list(_in(_OPEN), ~IS_MIGRATION)
 
     def actions(self, host: str, *, within_seconds: float) -> tuple[Intent, ...]:
         """List the actions for a host that ended lately, the oldest first."""
         lately = (_in(_ENDED), intents.c.updated > now() - within_seconds)
-        return self._list(*lately, ~_IS_MIGRATION, intents.c.target == host)
+        return self._list(*lately, ~IS_MIGRATION, intents.c.target == host)
 
     def blocking_intents(self) -> tuple[Intent, ...]:
         """List the open intents that reserve their target against other VMs."""
@@ -213,7 +210,7 @@ class Store(StoreAccess):
 
     def history(self, *, within_seconds: float, vm: str | None = None) -> tuple[Intent, ...]:
         """List the migrations that ended (done or failed) lately, oldest first: what cooldowns count."""
-        lately = (_in(_ENDED), _IS_MIGRATION, intents.c.updated > now() - within_seconds)
+        lately = (_in(_ENDED), IS_MIGRATION, intents.c.updated > now() - within_seconds)
         return self._list(*lately, *(() if vm is None else (intents.c.vm == vm,)))
 
     def settle_clock(self) -> bool:

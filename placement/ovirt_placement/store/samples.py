@@ -17,7 +17,7 @@ from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.clock import now
 from ovirt_placement.store.rows import EngineRows
-from ovirt_placement.store.schema import intents, plans, samples
+from ovirt_placement.store.schema import IS_MIGRATION, intents, plans, samples
 
 #: For so long samples are kept.
 KEPT_SECONDS: Final = 400 * 24 * 3600.0
@@ -132,7 +132,8 @@ def _counts(
     counts: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
     asked = or_(intents.c.cause.is_(None), intents.c.cause != Cause.NEVER_ASKED.value)
     columns = (intents.c.cluster, intents.c.updated, intents.c.state)
-    ended = rows.select(intents, *columns).where(migrations, intents.c.state.in_(("done", "failed")), asked)
+    has_ended = intents.c.state.in_(("done", "failed"))
+    ended = rows.select(intents, *columns).where(migrations, IS_MIGRATION, has_ended, asked)
     for row in rows.execute(ended):
         counts[row.cluster, int(row.updated // HOUR_SECONDS)][row.state] += 1
     found = rows.execute(rows.select(plans, plans.c.cluster, plans.c.created).where(made))

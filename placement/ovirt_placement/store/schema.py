@@ -117,6 +117,8 @@ intents = Table(
     Index("ix_intents_engine_state", "engine", "state"),
     Index("ix_intents_engine_plan", "engine", "plan"),
 )
+#: Of an intent: it is no action on a host, nor one with a VM for the maintenance of its host.
+IS_MIGRATION = intents.c.kind == "migrate_vm"
 
 #: Plans as they were made, by their digest: `created` when it was first made, `updated` when last.
 plans = Table(

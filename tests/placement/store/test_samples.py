@@ -10,7 +10,7 @@ import pytest
 from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.history import HistoryStore
-from ovirt_placement.store.intents import Store
+from ovirt_placement.store.intents import IntentKind, Store
 from ovirt_placement.store.samples import KEPT_SECONDS, Sample, SampleStore
 from tests.placement.databases import database
 from tests.stored import prepared
@@ -43,8 +43,10 @@ def back(url: str, hours: int) -> None:
             )
 
 
-def end(store: Store, name: str, cause: Cause | str | None = "done", cluster: str = "c") -> None:
-    intent = prepared(store, vm=name, cluster=cluster, source="h1", target="h2", correlation_id=name)
+def end(
+    store: Store, name: str, cause: Cause | str | None = "done", kind: IntentKind = IntentKind.MIGRATE_VM
+) -> None:
+    intent = prepared(store, vm=name, correlation_id=name, kind=kind)
     if cause == "done":
         store.accept(intent.id)
         store.finish(intent.id)
@@ -91,6 +93,8 @@ def test_counts_are_the_same_before_and_after_what_they_count_is_forgotten(
         ("e", Cause.NEVER_ASKED),
     ):
         end(store, name, cause)
+    for number, kind in enumerate(set(IntentKind) - {IntentKind.MIGRATE_VM}):
+        end(store, f"action {number}", ("done", Cause.TARGET_REFUSED)[number % 2], kind)
     prepared(store, vm="open", cluster="c", source="h1", target="h2", correlation_id="open")
     for plan in ("p1", "p2", "p2"):
         history.record_plan(plan, "c", {"steps": []})
