@@ -70,19 +70,30 @@ def test_all_steps_pass_and_nothing_is_left(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-def test_nothing_is_left_of_one_that_is_stopped(tmp_path: Path) -> None:
-    with running(tmp_path, STATE, proxy=False) as world:
+@pytest.mark.parametrize(
+    ("step", "number"),
+    [
+        ("snapshot", signal.SIGHUP),
+        ("discovery", signal.SIGINT),
+        ("VMs", signal.SIGINT),
+        ("groups", signal.SIGTERM),
+        ("start", signal.SIGTERM),
+    ],
+)
+def test_nothing_is_left_of_one_that_is_stopped(tmp_path: Path, step: str, number: signal.Signals) -> None:
+    """In the step after this one."""
+    with running(tmp_path, STATE, proxy=step == "discovery") as world:
         before = left(world)
         with trial(world) as process:
             assert process.stdout is not None
             for line in process.stdout:
-                if line.startswith("passed   start"):
-                    process.send_signal(signal.SIGTERM)
+                if line.startswith(f"passed   {step}:"):
+                    process.send_signal(number)
                     break
             printed = process.stdout.read()
             assert process.wait(240) == 130, printed
         assert left(world) == before
-    assert "stopped by SIGTERM" in printed
+    assert f"stopped by {number.name}" in printed
     assert printed.splitlines()[-1] == "0 failed, 0 left behind"
 
 

@@ -40,6 +40,11 @@ def read_state(trial: Trial) -> str:
     held = json.loads(trial.succeed("snapshot"))
     if {vm["id"] for vm in held["vms"]} - {vm.id for vm in snapshot.vms}:
         raise Failed("two readings show other VMs")
+    with trial.system() as system:
+        policies = system.scheduling_policies_service().list()
+    named = (*snapshot.vms, *snapshot.clusters, *snapshot.affinity_groups, *policies)
+    if present := sorted(one.name for one in named if one.name.startswith(trial.prefix)):
+        raise Failed(f"there are {', '.join(present)} already: remove them, or give another --prefix")
     clusters = {cluster.name: cluster for cluster in snapshot.clusters}
     up = [host for host in snapshot.hosts if host.up]
     wanted = trial.options.cluster or next((snapshot.cluster_by_id[host.cluster].name for host in up), "")
@@ -69,12 +74,12 @@ def set_up_and_undo(trial: Trial) -> str:
     with trial.system() as system:
         service = system.clusters_service()
         model = service.cluster_service(like.id).get()
+        trial.undo.append((f"cluster {name}", lambda: _remove_cluster(trial, name)))
         made = types.Cluster(name=name, data_center=types.DataCenter(id=like.data_center), cpu=model.cpu)
         try:
-            cluster = service.add(made)
+            service.add(made)
         except ovirtsdk4.Error as error:
             raise Skipped(f"the engine makes no cluster: {error}") from None
-    trial.undo.append((f"cluster {name}", lambda: _remove_cluster(trial, cluster.id)))
     first = trial.succeed("setup", "--policy", policy, "--cluster", name)
     again = trial.succeed("setup", "--policy", policy, "--cluster", name)
     if "nothing to change" not in again:
@@ -83,9 +88,12 @@ def set_up_and_undo(trial: Trial) -> str:
     return f"{len(first.splitlines())} changes, none by a second run, and undone"
 
 
-def _remove_cluster(trial: Trial, cluster: str) -> None:
+def _remove_cluster(trial: Trial, name: str) -> None:
     with trial.system() as system:
-        system.clusters_service().cluster_service(cluster).remove()
+        service = system.clusters_service()
+        for one in service.list():
+            if one.name == name:
+                service.cluster_service(one.id).remove()
 
 
 def _remove_policy(trial: Trial, policy: str) -> None:
@@ -118,8 +126,8 @@ def make_vms(trial: Trial) -> str:
         try:
             with trial.system() as system:
                 service = system.vms_service()
+                trial.undo.append((f"VM {name}", partial(_remove_vm, trial, name)))
                 made = service.add(vm)
-                trial.undo.append((f"VM {name}", partial(_remove_vm, trial, made.id)))
                 service.vm_service(made.id).nics_service().add(types.Nic(name="nic1"))
         except ovirtsdk4.Error as error:
             raise Skipped(
@@ -130,19 +138,27 @@ def make_vms(trial: Trial) -> str:
     return ", ".join(trial.vms)
 
 
-def _remove_vm(trial: Trial, vm: str) -> None:
-    with trial.system() as system:
-        service = system.vms_service().vm_service(vm)
-        if service.get().status != types.VmStatus.DOWN:
-            service.stop()
-    trial.until(lambda: _is_down(trial, vm), "a VM that is down")
-    with trial.system() as system:
-        system.vms_service().vm_service(vm).remove()
+def _remove_vm(trial: Trial, name: str) -> None:
+    """Stop and remove it, as soon as the engine is done with what it does with it."""
+    refusal = ""
 
+    def removed() -> bool:
+        nonlocal refusal
+        found = next((one for one in read_snapshot(trial.connection).vms if one.name == name), None)
+        if found is None:
+            return True
+        try:
+            with trial.system() as system:
+                service = system.vms_service().vm_service(found.id)
+                service.remove() if found.host is None else service.stop()
+        except ovirtsdk4.Error as error:
+            refusal = str(error)
+        return False
 
-def _is_down(trial: Trial, vm: str) -> bool:
-    with trial.system() as system:
-        return bool(system.vms_service().vm_service(vm).get().status == types.VmStatus.DOWN)
+    try:
+        trial.until(removed, f"the end of VM {name}")
+    except Failed as failed:
+        raise Failed(f"{failed}: {refusal}") from None
 
 
 def groups(trial: Trial) -> str:
@@ -186,6 +202,7 @@ def _migrate(service: Any, target: str) -> None:
 
 
 def _stop(trial: Trial, name: str) -> None:
+    trial.until(lambda: trial.vm(name).status not in ("migrating", "wait_for_launch"), f"{name} at rest")
     if trial.vm(name).host is not None:
         trial.act(name, lambda service: service.stop())
         trial.until(lambda: trial.vm(name).host is None, f"{name} down")

@@ -62,15 +62,22 @@ class Trial:
     def run(self, command: str, *words: str, config: Path | None = None) -> tuple[int, str, str]:
         """Run a command of ours; return its status, what it printed, and its complaints."""
         named = config or self.config(self.options.user, self.options.password_file)
-        done = subprocess.run(
+        with subprocess.Popen(
             [Path(sys.executable).with_name(command), *words, "--config", named],
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=_PATIENCE_SECONDS,
-            check=False,
-            start_new_session=True,  # who stops the trial stops no command half-way
-        )
-        return done.returncode, done.stdout, done.stderr
+            start_new_session=True,
+        ) as process:
+            try:
+                out, err = process.communicate(timeout=_PATIENCE_SECONDS)
+            except KeyboardInterrupt:  # who stops the trial stops no command half-way
+                process.communicate(timeout=_PATIENCE_SECONDS)
+                raise
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                raise
+        return process.returncode, out, err
 
     def succeed(self, *words: str, statuses: tuple[int, ...] = (0,)) -> str:
         status, out, err = self.run(PLACEMENT, *words)
