@@ -15,10 +15,11 @@ from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.reading import plan_of
 from ovirt_placement.answers.plans.text import text as text_of
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import reservation
+from ovirt_placement.planning import ha_repair, reservation
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
+from ovirt_placement.rules.failover.outcomes import Loss, Proven
 from ovirt_placement.rules.failover.units import Domain
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
 from tests.placement.planning.ordering.oracle import Cluster, Request, Where
@@ -294,3 +295,21 @@ def test_harm_is_more_failures_that_are_lost_or_more_vms_without_a_home(
     now, then = ({hosts: tuple("abc"[:n]) for hosts, n in each.items()} for each in (before, after))
     harmed = len(after) > len(before) or sum(after.values()) > sum(before.values())
     assert (reservation._compared(now, then) is not None) == harmed
+
+
+_LOST = st.dictionaries(st.sampled_from([("h1",), ("h2",), ("h1", "h2")]), st.integers(1, 3))
+
+
+@given(_LOST, _LOST, st.booleans())
+@example({("h1",): 1}, {("h1",): 2}, False)
+def test_a_state_on_the_way_is_no_worse_by_failures_by_vms_and_by_what_is_known(
+    before: dict[tuple[str, ...], int], after: dict[tuple[str, ...], int], doubt: bool
+) -> None:
+    def judged(lost: dict[tuple[str, ...], int], unjudged: int) -> ha_repair.Failing:
+        losses = tuple(Loss(hosts, tuple("abc"[:count])) for hosts, count in lost.items())
+        return ha_repair.Failing(
+            (Proven(safe=None, losses=losses, unknown=(), survived=0, unjudged=unjudged, survivals=()),)
+        )
+
+    no_worse = {*after} <= {*before} and sum(after.values()) <= sum(before.values()) and not doubt
+    assert judged(after, int(doubt)).no_worse_than(judged(before, 0)) == no_worse
