@@ -1,4 +1,4 @@
-"""What keeps a commit from being released, and what a machine lacks for it: told before all else."""
+"""What keeps a commit from being released, and what a machine lacks for it: reported before all else."""
 
 from __future__ import annotations
 

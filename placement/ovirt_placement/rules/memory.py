@@ -88,7 +88,8 @@ def believed(snapshot: Snapshot, known: dict[str, Believed] | None = None, now: 
     deducted here, and the host is not marked.
 
     `known` is what was believed of each host, by its id: what has not changed since is not added up again,
-    and VMs that came lately are told from others. `now` is in seconds of the clock that it was filled by.
+    and VMs that came lately are distinguished from others. `now` is in seconds, of the clock by which it was
+    filled.
     """
     percent = {cluster.id: cluster.memory_overcommit_percent for cluster in snapshot.clusters}
     known = {} if known is None else known

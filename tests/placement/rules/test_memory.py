@@ -374,9 +374,9 @@ def test_a_vm_that_has_just_arrived_is_deducted_before_the_engine_counts_it() ->
 def test_a_host_whose_vms_come_and_go_is_believed_what_it_has(
     readings: list[tuple[set[str], bool]], reserved_mb: int
 ) -> None:
-    """The engine counts who has arrived at once, or at a later reading; whoever left is counted no more.
+    """The engine counts who has arrived at once, or at a later reading; those that left are counted no more.
 
-    What it reserves is less than any VM has: an arrival within that cannot be told from one that is counted.
+    What it reserves is less than any VM has: an arrival within that looks like one that is counted.
     """
     known: dict[str, Believed] = {}
     sizes = {"a": 700, "b": 700, "c": 700, "d": 700}
