@@ -64,9 +64,10 @@ def test_no_mixture_of_rules_fares_worse_than_with_the_engine_alone(
         worse += one["soft"] > other["soft"] and is_worse(mixture, one)
         sums.update({("ours", kind): number for kind, number in one.items()})
         sums.update({("engine", kind): number for kind, number in other.items()})
-    assert sums["ours", "chain"] <= (1 - CHAINS_HOLD) * chains
+    # Which VM came first decides some: a hundred bursts show no smaller difference than chance makes.
+    torn = (1 - CHAINS_HOLD) * chains
+    assert sums["ours", "chain"] <= torn + sqrt(torn)
     if len(seeds) > 100:
-        # Which VM came first decides some: a hundred bursts show no smaller difference than chance makes.
         for kind in ("soft", "refused"):
             assert sums["ours", kind] <= sums["engine", kind] + sqrt(sums["engine", kind]), kind
         assert worse <= ceil(WORSE * len(seeds))

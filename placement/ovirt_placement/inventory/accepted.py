@@ -17,7 +17,7 @@ from ovirt_placement.inventory.publication import Outcomes
 from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.statuses import RESTING_STATUSES
-from ovirt_placement.rules.affinity.hard_weight import chained_peers
+from ovirt_placement.rules.affinity.groups import chained_peers
 from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.load import memory_score
 from ovirt_placement.rules.locations import destinations

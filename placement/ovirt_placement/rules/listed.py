@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from ovirt_placement.model import Cluster
-from ovirt_placement.rules.affinity import hard_weight, host_filter, host_weight, vm_filter, vm_weight
+from ovirt_placement.rules import hard_affinity
+from ovirt_placement.rules.affinity import host_filter, host_weight, vm_filter, vm_weight
 from ovirt_placement.rules.built_in.affinity import HOST_GROUPS, VM_GROUPS
 from ovirt_placement.rules.built_in.filters import (
     CPU_FILTER,
@@ -34,7 +35,7 @@ LISTED: tuple[Rule, ...] = (
     host_filter.RULE,
     RULE_FILTER,
     KEY_FILTER,
-    hard_weight.RULE,
+    hard_affinity.RULE,
     vm_weight.RULE,
     host_weight.RULE,
     RULE_WEIGHT,

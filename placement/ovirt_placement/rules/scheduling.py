@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.rules import rank_selector
-from ovirt_placement.rules.affinity import hard_weight
+from ovirt_placement.rules import hard_affinity, rank_selector
 from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers, positive_peers
 from ovirt_placement.rules.catalogue import filters_in_force, in_force
 from ovirt_placement.rules.listed import NO_UNITS
@@ -233,7 +232,7 @@ def _weights(
         rule.name: {weight.host: weight for weight in rule.weight(snapshot, request)}
         for rule in in_force(cluster, UnitKind.WEIGHT, also)
         if rule.weight is not None
-        and (rule.enabled_in(cluster) or rule.name in also or not (known or rule is hard_weight.RULE))
+        and (rule.enabled_in(cluster) or rule.name in also or not (known or rule is hard_affinity.RULE))
     }
 
 

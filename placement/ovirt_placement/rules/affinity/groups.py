@@ -10,7 +10,7 @@ work per member as Python allows.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 
@@ -18,6 +18,7 @@ from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.java import KeyOrder
+from ovirt_placement.rules.locations import destinations
 
 _cluster_of = attrgetter("cluster")
 
@@ -128,3 +129,31 @@ def connected(sets: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
     for member, whole in component.items():
         found.setdefault(id(whole), []).append(member)
     return [tuple(members_of_one) for members_of_one in found.values()]
+
+
+def chained_peers(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
+    """The others of a VM's unified hard positive group; none if all of them are in its own groups."""
+    unified = hard_positive_group_of(snapshot).get(vm)
+    if unified is None:
+        return ()
+    direct = {
+        peer
+        for group in groups_of(snapshot).get(vm, ())
+        if group.vms_rule.hard and group.vms_rule.positive
+        for peer in members(snapshot)[group.id]
+    }
+    if direct.issuperset(unified.vms):
+        return ()
+    return tuple(peer for peer in unified.vms if peer != vm)
+
+
+def parting_hosts(snapshot: Snapshot, vm: str, hosts: Sequence[str]) -> frozenset[str]:
+    """Those of the hosts that would tear a VM from the peers of its peers; none if these are on no host."""
+    there = peers_on(snapshot, hosts, chained_peers(snapshot, vm))
+    return frozenset(hosts).difference(there) if there else frozenset()
+
+
+def peers_on(snapshot: Snapshot, hosts: Sequence[str], peers: tuple[str, ...]) -> Counter[str]:
+    """How many of the peers are on each candidate host, or to be there."""
+    candidates = frozenset(hosts) if peers else frozenset()
+    return Counter(host for peer in peers for host in destinations(snapshot, peer) if host in candidates)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
-from ovirt_placement.rules.affinity.hard_weight import parting_hosts
+from ovirt_placement.rules.affinity.groups import parting_hosts
 from ovirt_placement.rules.affinity.host_groups import OnHosts
 from ovirt_placement.rules.mobility import why_immovable
 from ovirt_placement.rules.placement_keys import placing

@@ -6,13 +6,12 @@ but never refuses a host for a placement that the engine has not confirmed. So i
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity.groups import groups_of, hard_positive_group_of, members
-from ovirt_placement.rules.locations import destinations
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.affinity.groups import chained_peers, groups_of, members, peers_on
 from ovirt_placement.rules.memory import promised_mb
+from ovirt_placement.rules.placement_keys.hierarchy import compile_keys, keys_of
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Weight
@@ -24,6 +23,8 @@ CHAIN_BEGINS = ReasonKind(
 
 #: More than all usual weights together can give in a cluster of 700 hosts.
 _FACTOR = 100_000
+#: Leads, too.
+_KEY_WEIGHT = "PlacementKeyWeight"
 
 
 def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
@@ -34,7 +35,7 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """
     (vm, *_) = request.vms
     peers = chained_peers(snapshot, vm)
-    there = _there(snapshot, request.candidate_hosts, peers)
+    there = peers_on(snapshot, request.candidate_hosts, peers)
     reasons: Mapping[str, tuple[Reason, ...]]
     if there:
         reasons = {host: (Reason(CHAIN_HERE, number=count),) for host, count in there.items()}
@@ -47,47 +48,37 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     return ranked(snapshot, request.candidate_hosts, burdens, reasons, unburdened=0)
 
 
-def chained_peers(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
-    """The others of a VM's unified hard positive group; none if all of them are in its own groups."""
-    unified = hard_positive_group_of(snapshot).get(vm)
-    if unified is None:
-        return ()
-    direct = {
-        peer
-        for group in groups_of(snapshot).get(vm, ())
-        if group.vms_rule.hard and group.vms_rule.positive
-        for peer in members(snapshot)[group.id]
-    }
-    if direct.issuperset(unified.vms):
-        return ()
-    return tuple(peer for peer in unified.vms if peer != vm)
-
-
-def parting_hosts(snapshot: Snapshot, vm: str, hosts: Sequence[str]) -> frozenset[str]:
-    """Those of the hosts that would tear a VM from the peers of its peers; none if these are on no host."""
-    there = _there(snapshot, hosts, chained_peers(snapshot, vm))
-    return frozenset(hosts).difference(there) if there else frozenset()
-
-
-def _there(snapshot: Snapshot, hosts: Sequence[str], peers: tuple[str, ...]) -> Counter[str]:
-    """How many of the peers are on each candidate host, or to be there."""
-    candidates = frozenset(hosts) if peers else frozenset()
-    return Counter(host for peer in peers for host in destinations(snapshot, peer) if host in candidates)
-
-
 def _begins_chain(snapshot: Snapshot, request: Request, peers: tuple[str, ...]) -> bool:
     """Whether a VM is the first of such a group.
 
-    Not if the engine alone knows by now where peers of its own groups are: let it choose.
+    Not if the engine alone knows by now where peers of its own groups are: let it choose. Nor where the
+    weight of its placement keys, which leads as well, puts hosts in an order: two orders add up to a tie.
     """
     (vm, *_) = request.vms
     unconfirmed = snapshot.unconfirmed - {vm}
-    return bool(peers) and unconfirmed.isdisjoint(
-        peer
-        for group in groups_of(snapshot).get(vm, ())
-        if group.vms_rule.enabled
-        for peer in members(snapshot)[group.id]
+    return (
+        bool(peers)
+        and unconfirmed.isdisjoint(
+            peer
+            for group in groups_of(snapshot).get(vm, ())
+            if group.vms_rule.enabled
+            for peer in members(snapshot)[group.id]
+        )
+        and not _is_ordered_by_keys(snapshot, request, snapshot.vm_by_id[vm])
     )
+
+
+def _is_ordered_by_keys(snapshot: Snapshot, request: Request, vm: Vm) -> bool:
+    """Whether the cluster's policy has the weight of placement keys, and that draws lots where hosts tie."""
+    policy = snapshot.cluster_by_id[vm.cluster].scheduling_policy
+    if (
+        policy is None
+        or _KEY_WEIGHT not in policy.weights
+        or request.parameters.get("placement_tie") == "engine"
+    ):
+        return False
+    keys = compile_keys(keys_of(snapshot, vm))
+    return bool(keys.system or keys.customer)
 
 
 def _roomiest(snapshot: Snapshot, hosts: Sequence[str]) -> str | None:

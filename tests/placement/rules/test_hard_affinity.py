@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import Pending, Snapshot
-from ovirt_placement.rules.affinity.hard_weight import chained_peers, rank_hosts
+from ovirt_placement.model import Pending, SchedulingPolicy, Snapshot
+from ovirt_placement.rules.affinity.groups import chained_peers
+from ovirt_placement.rules.hard_affinity import rank_hosts
 from ovirt_placement.rules.verdict import Request
-from tests.builders import APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 
 HOSTS = ("h1", "h2", "h3")
 #: a and c run together through b, which is down; x is of a's group alone.
@@ -58,3 +59,15 @@ def test_the_first_of_a_chain_goes_where_most_memory_is_left() -> None:
 
 def test_it_leaves_the_first_to_the_engine_which_alone_knows_where_a_peer_is() -> None:
     assert set(ranks(expecting(world(), "n", "h1"), "c").values()) == {0}
+
+
+def test_it_leaves_the_first_to_the_keys_of_the_vm_whose_weight_leads_as_well() -> None:
+    weights = {"HardAffinityWeight": 100, "PlacementKeyWeight": 100}
+    policy = SchedulingPolicy(filters=(), weights=weights)
+    keyed = replace(world(), clusters=(cluster(scheduling_policy=policy),))
+    assert sorted(ranks(keyed, "c").values()) == [0, 1, 1], "it has no keys"
+    vms = tuple(replace(one, custom_properties={"placement_keys": "Repel1:1:-100"}) for one in keyed.vms)
+    assert set(ranks(replace(keyed, vms=vms), "c").values()) == {0}
+    by_engine = Request(("c",), HOSTS, parameters={"placement_tie": "engine"})
+    found = rank_hosts(replace(keyed, vms=vms), by_engine)
+    assert sorted(one.rank for one in found) == [0, 1, 1], "the key weight may tie"
