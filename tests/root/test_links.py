@@ -11,7 +11,7 @@ import pytest
 
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.test_changing_commands import ENFORCER, STATE
-from tests.root.conftest import MEMBER, Root, close_to_others
+from tests.root.conftest import GROUP, MEMBER, Root, close_to_others
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("root")]
 
@@ -70,8 +70,14 @@ def hard_link(scene: Scene, place: Path) -> None:
     os.link(scene.victim / "shadow", place)
 
 
+def fifo(scene: Scene, place: Path) -> None:
+    """Whoever opens it waits for the other end, which never comes."""
+    os.mkfifo(place, 0o666)
+    os.chown(place, MEMBER, GROUP)
+
+
 @pytest.mark.parametrize("places", PLACES, ids=[places[0] for places in PLACES])
-@pytest.mark.parametrize("plant", [link_to_what_is_not_there, link_to_what_is_roots, hard_link])
+@pytest.mark.parametrize("plant", [link_to_what_is_not_there, link_to_what_is_roots, hard_link, fifo])
 def test_nothing_comes_of_a_link(
     places: tuple[str, ...], plant: Callable[[Scene, Path], None], scene: Scene, root: Root
 ) -> None:

@@ -292,15 +292,19 @@ class Database:
         path = Path(self._url.database or "")
         if identity.is_others(path.parent):
             raise UserError(f"store {self.name}: root opens none in a folder that others may write")
-        try:
-            found = path.lstat()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise self._closed(path, error) from None
-        if not stat.S_ISREG(found.st_mode):
-            raise UserError(f"store {self.name}: is no regular file: remove it")
-        return found.st_dev, found.st_ino
+        found = None
+        for file in _places(path):
+            try:
+                present = file.lstat()
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise self._closed(path, error) from None
+            if not stat.S_ISREG(present.st_mode):  # SQLite would wait for who writes to a FIFO
+                raise StoreAway(f"store {self.name}: {file} is no regular file", f"rm -r {file} removes it")
+            if file == path:
+                found = present.st_dev, present.st_ino
+        return found
 
     def _check_place(self, present: StoreFile) -> None:
         """SQLite creates the file that is opened: not for a reader, and not where it cannot stand."""
@@ -373,5 +377,8 @@ class Database:
 
 def _files(path: Path) -> list[Path]:
     """What stands in the place of an SQLite store, and belongs to it."""
-    every = (path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal", ""))
-    return [file for file in every if os.path.lexists(file)]
+    return [file for file in _places(path) if os.path.lexists(file)]
+
+
+def _places(path: Path) -> Iterator[Path]:
+    return (path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal", ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from ovirt_placement.store import backup
 from ovirt_placement.store.database import Database, StoreAway, StoreLost
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
+from ovirt_placement.store.pauses import PauseStore
 from ovirt_placement.store.schema import metadata
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
 from ovirt_service.errors import UserError
@@ -199,3 +201,18 @@ def test_what_nobody_ever_made_is_made_by_its_first_writer(tmp_path: Path) -> No
     url = f"sqlite:///{tmp_path}/store.db"
     with opened(url).transaction() as connection:
         assert connection.execute(text("SELECT count(*) FROM intents")).scalar() == 0
+
+
+@pytest.mark.parametrize("ending", ["", "-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("plant", [os.mkfifo, os.mkdir, lambda path: os.symlink("nowhere", path)])
+def test_what_is_no_file_in_the_place_of_the_stores_is_not_opened_and_what_helps_is_said(
+    ending: str, plant: Callable[[Path], None], tmp_path: Path
+) -> None:
+    url, place = f"sqlite:///{tmp_path}/store.db", tmp_path / f"store.db{ending}"
+    with closing(PauseStore(url, engine="default")) as store:
+        assert store.pauses() == ()
+    place.unlink(missing_ok=True)
+    plant(place)
+    said = pytest.raises(StoreAway, match=f"{place} is no regular file: rm -r {place} removes it")
+    with closing(PauseStore(url, engine="default")) as store, said:
+        store.pauses()
