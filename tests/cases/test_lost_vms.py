@@ -16,6 +16,7 @@ from ovirt_placement.answers.status.health import judge as judge_health
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot, Vm, state_file
 from ovirt_placement.model.statuses import HOST_STATUSES
+from ovirt_placement_web.pages import condition
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
 from tests.builders import CLUSTER, cluster, host, needed_mb, snapshot, vm
@@ -89,6 +90,7 @@ def test_green_means_that_every_highly_available_vm_runs_or_rests_by_intent(stat
     status = cluster_status(state, state.cluster_by_id[CLUSTER])
     health, _ = judge_health(None, (), [status], None, None)
     assert health is not Health.HEALTHY or runs_or_rests
+    assert health is Health.HEALTHY or condition(status)[0] != "Healthy", "the page says no other"
     assert runs_or_rests or status.ha_safe is not True
     assert judge(state, CLUSTER, HaSettings()).state is not ReservationState.SAFE or runs_or_rests
 

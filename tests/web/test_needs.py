@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from ovirt_placement.answers.status.clusters import cluster_status
+from ovirt_placement.model import Cluster, SchedulingPolicy
 from ovirt_placement_web.needs import Standing, what_next
+from ovirt_placement_web.pages import condition
 from ovirt_placement_web.site import error_text
+from tests.builders import cluster, host, snapshot
 
 ENFORCER = SimpleNamespace(error=None, acts=True, leader="here", mode="enforce", breakers=())
 NUMBERS = SimpleNamespace(
@@ -27,6 +31,17 @@ LOST = SimpleNamespace(host_status="non_responsive")
 
 def changed(one: SimpleNamespace, **values: Any) -> Any:
     return SimpleNamespace(**{**vars(one), **values})
+
+
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        (cluster(), ("Healthy", "success")),
+        (cluster(scheduling_policy=SchedulingPolicy(disabled=("AffinityFilter",))), ("Unhealthy", "danger")),
+    ],
+)
+def test_a_cluster_is_called_healthy_only_by_its_health(of: Cluster, said: tuple[str, str]) -> None:
+    assert condition(cluster_status(snapshot(of, host("h1")), of)) == said
 
 
 @pytest.mark.parametrize(

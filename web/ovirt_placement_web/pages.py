@@ -12,11 +12,11 @@ from starlette.responses import RedirectResponse, Response
 
 from ovirt_enforcer.history import Wanted, about
 from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound, conflicts
-from ovirt_placement.answers.document import find
+from ovirt_placement.answers.document import find, safe_word
 from ovirt_placement.answers.groups.listing import groups_list
 from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.status.clusters import ClusterStatus
-from ovirt_placement.answers.status.health import status_lines
+from ovirt_placement.answers.status.health import Health, judge, status_lines
 from ovirt_placement.answers.violations import ViolatedConstraint, violations
 from ovirt_placement.model import Cluster
 from ovirt_placement.model.amounts import counted
@@ -228,16 +228,21 @@ def cluster_frame(site: Site, view: View, cluster: Cluster, tab: str) -> dict[st
     }
 
 
+#: How each health is coloured.
+HEALTH_TONES = {Health.HEALTHY: "success", Health.DEGRADED: "warning", Health.UNHEALTHY: "danger"}
+
+
 def condition(one: ClusterStatus) -> tuple[str, str]:
     """The state of a cluster in a few words, and how it is coloured."""
     if one.lost:
         return (f"{counted(len(one.lost), 'HA VM')} down", "danger")
     if one.ha_reservation and one.ha_safe is False:
-        return ("Not safe", "danger")
+        return (safe_word(one.ha_safe).capitalize(), "danger")
     if number := one.hard_violations:
         return (f"{number} {'rule' if number == 1 else 'rules'} violated", "danger")
     if one.doubt:
         return ("Not known", "warning")
     if number := one.soft_violations:
         return (f"{number} soft {'rule' if number == 1 else 'rules'} violated", "warning")
-    return ("Healthy", "success")
+    health, _ = judge(None, (), (one,), None, None)
+    return (health.capitalize(), HEALTH_TONES[health])

@@ -66,7 +66,8 @@ def duration_text(seconds: float) -> str:
 
 
 # -- The words that promise something, each said by one function.
-# "Healthy" is `health.judge`'s, and that an alert has ended is `ovirt_enforcer.watchers.ha_watch.due`'s.
+# "Healthy" is `health.judge`'s, of all clusters and of each, and that an alert has ended is
+# `ovirt_enforcer.watchers.ha_watch.due`'s.
 def safe_word(safe: bool | None) -> str:
     """Of a check of highly available VMs.
 
