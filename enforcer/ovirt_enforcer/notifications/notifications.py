@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
-import pycurl
 
 from ovirt_enforcer.notifications.courier import (
     Courier,
@@ -27,7 +23,8 @@ from ovirt_enforcer.notifications.courier import (
 from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings, WebhookSettings
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
-from ovirt_placement.engine.connection.transfers import Limits, Transfer
+from ovirt_placement.engine.connection.exchanges import Trust, post
+from ovirt_placement.engine.connection.unanswered import Unanswered
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_service.addresses import redacted, shown
 from ovirt_service.errors import UserError
@@ -148,61 +145,6 @@ def notifications_of(
     return Notifications(couriers, engine.name, settings)
 
 
-#: Of an answer its status counts, and a sentence for the log.
-_LIMITS: Final = Limits(2**16, 2**16)
-_MILLISECONDS: Final = 1000
-
-
-class Answer(NamedTuple):
-    status: int
-    #: As much of its text as there was time and room for.
-    text: str
-
-
-class NoAnswer(Exception):
-    """Nothing came that shows whether the receiver has taken it; the text says why."""
-
-
-class Poster:
-    """Posts documents to one receiver, with bounds for its answer and the whole time; for one thread."""
-
-    def __init__(
-        self, url: str, *, headers: Sequence[str], ca_file: Path | None, timeout_seconds: float
-    ) -> None:
-        """Without a CA those count that the system trusts. The timeout is for all that a request takes."""
-        self._curl = curl = pycurl.Curl()
-        curl.setopt(pycurl.URL, url)
-        curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
-        # Without the last, curl asks for leave to send a large document.
-        curl.setopt(pycurl.HTTPHEADER, ["Content-Type: application/json", *headers, "Expect:"])
-        if (trusted := ca_file or ssl.get_default_verify_paths().cafile) is not None:
-            curl.setopt(pycurl.CAINFO, str(trusted))
-        curl.setopt(pycurl.TIMEOUT_MS, max(1, round(timeout_seconds * _MILLISECONDS)))
-        curl.setopt(pycurl.NOSIGNAL, 1)
-
-    def post(self, document: bytes) -> Answer:
-        """Send a document. Raises `NoAnswer`."""
-        body, transfer = io.BytesIO(), Transfer(lambda: False, _LIMITS)
-        transfer.take_over(self._curl, body, io.BytesIO())
-        self._curl.setopt(pycurl.POSTFIELDS, document)
-        try:
-            self._curl.perform()
-        except pycurl.error as error:
-            # A receiver that has said what it does with it need not have said all.
-            if self._status < HTTPStatus.OK:
-                raise NoAnswer(transfer.interrupted or _text(error)) from None
-        return Answer(self._status, body.getvalue().decode(errors="replace"))
-
-    @property
-    def _status(self) -> int:
-        """That of the last answer, 0 if there was none; those below 200 announce another one."""
-        return int(self._curl.getinfo(pycurl.RESPONSE_CODE))
-
-
-def _text(error: Any) -> str:
-    return str(error.args[-1])
-
-
 _HOUR: Final = 3600.0
 #: What lasts is reported again after a day.
 _DAY_AND_MORE: Final = 25 * _HOUR
@@ -257,24 +199,29 @@ class Webhook:
         """Raises `UserError` if a file that is named cannot be read."""
         self._url = settings.url
         self._sentence = sentence
-        self._poster = Poster(
-            settings.url,
-            headers=[] if settings.token_file is None else [f"Authorization: Bearer {_token(settings)}"],
-            ca_file=settings.ca_file,
-            timeout_seconds=settings.timeout_seconds,
-        )
+        self._seconds = settings.timeout_seconds
+        self._trust = Trust(None if settings.ca_file is None else str(settings.ca_file), insecure=False)
+        self._headers = {"Content-Type": "application/json"}
+        if settings.token_file is not None:
+            self._headers["Authorization"] = f"Bearer {_token(settings)}"
 
     def send(self, notice: Notice) -> None:
         """Post its alerts. Raises `NotDelivered` or `Rejected`."""
-        alerts = list(self._alerts(notice))
+        alerts = msgspec.json.encode(list(self._alerts(notice)))
         try:
-            status, text = self._poster.post(msgspec.json.encode(alerts))
-        except NoAnswer as error:
-            raise NotDelivered(f"{shown(self._url)}: {redacted(str(error), self._url)}") from None
+            status, _, content = post(
+                self._url, alerts, self._headers, trust=self._trust, seconds=self._seconds
+            )
+        except Unanswered as error:
+            # A receiver that has said what it does with it need not have said all.
+            if error.begun is None:
+                raise NotDelivered(f"{shown(self._url)}: {redacted(str(error), self._url)}") from None
+            status, content = error.begun, b""
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
             raise NotDelivered(f"{shown(self._url)} answers {status}")
         if status >= HTTPStatus.MULTIPLE_CHOICES:
-            raise Rejected(f"{shown(self._url)} answers {status}: {redacted(text, self._url)[:200]}")
+            text = redacted(content.decode(errors="replace"), self._url)
+            raise Rejected(f"{shown(self._url)} answers {status}: {text[:200]}")
 
     def _alerts(self, notice: Notice) -> Iterator[dict[str, Any]]:
         """Those of what a notice reports together, each by itself, in one post."""

@@ -1,4 +1,8 @@
-"""Connects to the engine through its SDK, and sorts what can go wrong into what to do about it."""
+"""Connects to the engine, and sorts what can go wrong into what to do about it.
+
+What is read comes as the XML that the engine sent. What is changed may go through the SDK's services, which
+write and read their documents, and send them by `Session`: no request goes another way.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,10 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
+from urllib.parse import urlencode
 
 import msgspec
 import ovirtsdk4
@@ -16,7 +22,8 @@ from ovirtsdk4 import http
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.config_url import check_url, exposes
-from ovirt_placement.engine.connection.exchanges import Trust
+from ovirt_placement.engine.connection import conditions
+from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Answer, Limits, Question, Server, Trust
 from ovirt_placement.engine.connection.failures import (
     SDK_ERRORS,
     EngineAway,
@@ -30,9 +37,7 @@ from ovirt_placement.engine.connection.failures import (
 )
 from ovirt_placement.engine.connection.log_ins import LogIns
 from ovirt_placement.engine.connection.password import read_password
-from ovirt_placement.engine.connection.sdk import SdkConnection, SignOn
 from ovirt_placement.engine.connection.sso import SingleSignOn
-from ovirt_placement.engine.connection.transfers import OF_ANSWERS, Limits
 from ovirt_placement.engine.connection.user_tokens import VARIABLE, GivenToken, given_token
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
@@ -42,9 +47,81 @@ __all__ = ["EngineAway", "EngineConnection", "EngineFault", "EngineSetupError", 
 _log = logging.getLogger(__name__)
 _said = Said()
 
-_CHANGED = frozenset({200, 201, 202})
+_HEADERS = {
+    "User-Agent": f"PythonSDK/{ovirtsdk4.get_version()}",
+    "Version": "4",
+    "Content-Type": "application/xml",
+    "Accept": "application/xml",
+}
+_CHANGED = frozenset({HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED})
 #: What is under way may take so long to notice that nobody waits for it.
 _LAST_SECONDS = 1.2
+
+
+class SignOn(Protocol):
+    """Where tokens come from, and go to."""
+
+    def log_in(self) -> str:
+        """Give a token that is new to the session."""
+
+    def log_out(self, token: str) -> None:
+        """End its session."""
+
+
+class Session:
+    """A connection that is logged in; the SDK's services take it for one of the SDK's. For one thread."""
+
+    def __init__(self, url: str, server: Server, sso: SignOn, token: str | None, seconds: float) -> None:
+        """Log in, which raises as `SingleSignOn.log_in`, unless there is a token."""
+        self._url = url
+        self._server = server
+        self._sso = sso
+        self._seconds = seconds
+        self.token = token or sso.log_in()
+
+    def ask(self, method: str, path: str, query: Mapping[str, Any], body: bytes | None = None) -> Answer:
+        """Ask, unless what `conditions.checked` asks for says no; log in once more where the token is over.
+
+        Raises `Unanswered`, and what the log-in raises.
+        """
+        answer = self._ask(method, path, query, body)
+        if answer.status == HTTPStatus.UNAUTHORIZED:
+            self.token = self._sso.log_in()
+            answer = self._ask(method, path, query, body)
+        return answer
+
+    def _ask(self, method: str, path: str, query: Mapping[str, Any], body: bytes | None) -> Answer:
+        address = f"{self._url}{path}{f'?{urlencode(sorted(query.items()))}' if query else ''}"
+        headers = {**_HEADERS, "Authorization": f"Bearer {self.token}"}
+        longest = conditions.longest()
+        seconds = self._seconds if longest is None else min(longest, self._seconds)
+        conditions.check()
+        return self._server.ask(Question(method, address, body, headers), seconds)
+
+    def system_service(self) -> Any:
+        """The first of the SDK's services."""
+        from ovirtsdk4.services import SystemService  # takes a second to load
+
+        return SystemService(self, "")
+
+    def send(self, request: http.Request) -> Answer:
+        """Ask for a service of the SDK's."""
+        body = None if request.body is None else request.body.encode()
+        return self.ask(request.method, request.path, request.query, body)
+
+    def wait(self, answer: Answer) -> http.Response:
+        """Give the answer as the SDK's services want it."""
+        return http.Response(answer.body, answer.status, [answer.content_type])
+
+    def check_xml_content_type(self, response: http.Response) -> None:
+        """Raise `ovirtsdk4.Error` for a document that the SDK must not parse."""
+        (content_type,) = response.headers
+        if not _is_xml(content_type):
+            raise ovirtsdk4.Error(f"The response content type '{content_type}' isn't the expected XML")
+
+    def close(self) -> None:
+        """Release it; the token stays."""
+        self._server.close()
 
 
 class EngineConnection:
@@ -70,8 +147,8 @@ class EngineConnection:
         self.url, self.username = _address(settings)
         self.settings = settings
         self._changed = threading.Condition()
-        #: Sessions that nobody uses now, the one that was used last at the end; and how many are in use.
-        self._idle: list[SdkConnection] = []
+        #: Those that are not in use, the one that was used last at the end; and how many are in use.
+        self._idle: list[Session] = []
         self._in_use = 0
         #: Of sessions that were dropped: the next ones take them, or log in where they are void.
         self._tokens: set[str] = set()
@@ -86,70 +163,69 @@ class EngineConnection:
             _log.warning("%s: %s", settings.address, danger)
 
     @contextmanager
-    def session(self) -> Iterator[ovirtsdk4.Connection]:
-        """Lend a connection of the SDK's, logged in; raises `failures.SDK_ERRORS`, see `failures.failure_of`.
+    def session(self) -> Iterator[Session]:
+        """Lend a connection that is logged in; raises `failures.SDK_ERRORS`, see `failures.failure_of`.
 
         Unless the engine has answered, it is dropped afterwards: it holds the request still; its token stays.
         """
-        sdk = self._borrow()
+        session = self._borrow()
         usable = False
         try:
-            if sdk is None:
-                sdk = self._open()
-            yield sdk
+            if session is None:
+                session = self._open()
+            yield session
             usable = True
         except ovirtsdk4.Error as error:
             usable = isinstance(failure_of(error, self.settings, ""), EngineFault)
             raise
         finally:
-            self._give_back(sdk, usable=usable)
+            self._give_back(session, usable=usable)
 
     def get(self, path: str, **query: str | int | bool) -> bytes:
-        """Read `/vms` and the like as the XML that the engine sent: token, renewal and TLS are the SDK's."""
+        """Read `/vms` and the like as the XML that the engine sent."""
         words = {name: _word(value) for name, value in query.items()}
-        answer = self._exchange(http.Request(method="GET", path=path, query=words))
-        if answer.code == 200 and _is_xml(answer.headers):
-            return bytes(answer.body)
+        answer = self._ask("GET", path, words)
+        if answer.status == HTTPStatus.OK and _is_xml(answer.content_type):
+            return answer.body
         raise self._failure(answer, path)
 
     def send(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Change something by POST, PUT or DELETE, in XML as `get` reads it; return the answer."""
-        request = http.Request(method=method, path=path, body=body.decode() or None)
-        answer = self._exchange(request)
-        if answer.code in _CHANGED:
-            return bytes(answer.body)
+        answer = self._ask(method, path, {}, body or None)
+        if answer.status in _CHANGED:
+            return answer.body
         raise self._failure(answer, path)
 
-    def _failure(self, answer: http.Response, path: str) -> UserError:
+    def _failure(self, answer: Answer, path: str) -> UserError:
         """Sort an answer; of what it has not, the engine says so in XML, or with no word at all."""
         fault = fault_of(answer.body)
-        if answer.code == 404 and answer.body.strip() and not fault:
+        if answer.status == HTTPStatus.NOT_FOUND and answer.body.strip() and not fault:
             return failure_of_page(self.settings, path)
-        return failure_of_answer(answer.code, fault, self.settings, path, bytes(answer.body))
+        return failure_of_answer(answer.status, fault, self.settings, path, answer.body)
 
-    def _exchange(self, request: http.Request) -> http.Response:
+    def _ask(self, method: str, path: str, query: Mapping[str, str], body: bytes | None = None) -> Answer:
         try:
-            with self.session() as sdk:
-                return sdk.wait(sdk.send(request))
+            with self.session() as session:
+                return session.ask(method, path, query, body)
         except SDK_ERRORS as error:
             raise failure_of_transport(error, self.settings) from None
 
-    def _borrow(self) -> SdkConnection | None:
+    def _borrow(self) -> Session | None:
         """Take one that nobody uses; None where one is to be opened, while nobody waits for that."""
         with self._changed:
             self._in_use += 1
             return self._idle.pop() if self._idle else None
 
-    def _give_back(self, sdk: SdkConnection | None, *, usable: bool) -> None:
+    def _give_back(self, session: Session | None, *, usable: bool) -> None:
         """Keep it for the next request; what has closed it may have closed those that rest, too."""
         with self._changed:
             self._in_use -= 1
-            own = [] if sdk is None else [sdk]
+            own = [] if session is None else [session]
             unusable, self._idle = ([], [*self._idle, *own]) if usable else ([*own, *self._idle], [])
             self._tokens.update(one.token for one in unusable)
             self._changed.notify_all()
         for one in unusable:
-            one.close(logout=False)
+            one.close()
 
     def end(self) -> None:
         """Break off what is under way, and wait for no answer any more."""
@@ -162,8 +238,8 @@ class EngineConnection:
             self._changed.wait_for(lambda: not self._in_use, timeout=_LAST_SECONDS)
             idle, self._idle = self._idle, []
             tokens, self._tokens = self._tokens.union(one.token for one in idle), set()
-        for sdk in idle:
-            sdk.close(logout=False)
+        for session in idle:
+            session.close()
         for token in tokens:
             try:
                 self._sign_on().log_out(token)
@@ -178,27 +254,17 @@ class EngineConnection:
     ) -> None:
         self.close()
 
-    def _open(self) -> SdkConnection:
+    def _open(self) -> Session:
         with self._changed:
             token = self._tokens.pop() if self._tokens else None
-        return SdkConnection(
-            sso=self._sign_on(),
-            token=token,
-            ended=lambda: self._ended,
-            limits=self._limits,
-            url=self.url,
-            ca_file=self._ca_file,
-            insecure=self.settings.insecure,
-            timeout=self._seconds,
-        )
+        trust = self._trust if self.url.startswith("https:") else None
+        server = Server(trust, lambda: self._ended, self._limits)
+        return Session(self.url, server, self._sign_on(), token, self.settings.timeout_seconds)
 
     @property
-    def _ca_file(self) -> str | None:
-        return None if self.settings.ca_file is None else str(self.settings.ca_file)
-
-    @property
-    def _seconds(self) -> int:
-        return max(1, round(self.settings.timeout_seconds))
+    def _trust(self) -> Trust:
+        ca_file = self.settings.ca_file
+        return Trust(None if ca_file is None else str(ca_file), self.settings.insecure)
 
     def _sign_on(self) -> SignOn:
         if self._token is not None:
@@ -209,8 +275,8 @@ class EngineConnection:
             lambda: read_password(self.settings, self._environment),
             log_ins=self._log_ins,
             ended=lambda: self._ended,
-            trust=Trust(self._ca_file, self.settings.insecure),
-            timeout=self._seconds,
+            trust=self._trust,
+            timeout=self.settings.timeout_seconds,
         )
 
 
@@ -238,6 +304,5 @@ def _word(value: str | int | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _is_xml(headers: Any) -> bool:
-    types = [line for line in headers if line.lower().startswith("content-type:")]
-    return bool(types) and "xml" in types[-1].lower()
+def _is_xml(content_type: str) -> bool:
+    return "xml" in content_type.lower()

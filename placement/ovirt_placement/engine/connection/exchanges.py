@@ -1,19 +1,23 @@
 """One request by `requests` that ends in time, whatever the other side does, and trusts whom curl trusts.
 
 The time that requests is given is for each piece of an answer: one that trickles in, or a name that is looked
-up, takes as long as it likes. So a thread of its own asks, and the one that waits for it interrupts it.
+up, takes as long as it likes. So a thread of its own asks, and the one that waits for it interrupts it. An
+answer of a few hundred kilobytes can unpack to gigabytes: bytes are counted as they arrive, and unpacked.
 """
 
 from __future__ import annotations
 
 import contextlib
+import http.client
 import ipaddress
 import os
 import queue
 import socket
 import ssl
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -69,29 +73,44 @@ def _networks(listed: str) -> Iterator[_Network]:
             yield ipaddress.ip_network(word.strip(), strict=False)
 
 
-#: Bytes that an answer of the single sign-on may have; it has a few hundred.
-_MOST: Final = 2**20
+_MIB: Final = 2**20
 _PIECE: Final = 2**16
-#: How often it is looked whether anybody waits still.
-_LOOK_SECONDS: Final = 0.1
+#: How many answers may say that another one follows.
+_MOST_ANNOUNCED: Final = 10
+#: How often it is checked whether the answer is awaited still.
+_CHECK_SECONDS: Final = 0.1
 
 # The connection itself warns of an engine whose certificate is not checked, and once.
 urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
 
 
+class Limits(NamedTuple):
+    """How many bytes an answer may have: on its way, and unpacked."""
+
+    received: int
+    unpacked: int
+
+
+#: Ten thousand VMs with all that hangs on them are 4 MiB on their way, and 90 MiB unpacked.
+OF_ANSWERS: Final = Limits(128 * _MIB, 512 * _MIB)
+#: An answer of the single sign-on has a few hundred bytes.
+_OF_SIGN_ON: Final = Limits(_MIB, _MIB)
+
+
 class Answer(NamedTuple):
-    """The status of HTTP, and the body."""
+    """The status of HTTP, what kind of document it is, and the body."""
 
     status: int
+    content_type: str
     body: bytes
 
 
 class Question(NamedTuple):
-    """A request of HTTP."""
+    """A request of HTTP; a form as a mapping, else what is sent as it is."""
 
     method: str
     url: str
-    form: Mapping[str, str] | None
+    content: Mapping[str, str] | bytes | None
     headers: Mapping[str, str]
 
 
@@ -119,88 +138,145 @@ class Trust(NamedTuple):
 
 def post(
     url: str,
-    form: Mapping[str, str],
+    content: Mapping[str, str] | bytes,
     headers: Mapping[str, str],
     *,
     trust: Trust,
     seconds: float,
-    ended: Callable[[], bool],
+    ended: Callable[[], bool] = lambda: False,
 ) -> Answer:
-    """Send a form and take the answer in; a redirection is an answer as any.
-
-    Raises `Unanswered`, also after this time, and soon after `ended` says that nobody waits any more.
-    """
-    return _asked(Question("POST", url, form, headers), trust, seconds, ended)
+    """Send a form or a document, and take the small answer in; raises as `Server.ask`."""
+    return _ask_once(Question("POST", url, content, headers), trust, seconds, ended)
 
 
 def get(url: str, headers: Mapping[str, str], *, trust: Trust, seconds: float) -> Answer:
-    """Read a small document; as `post` in all else."""
-    return _asked(Question("GET", url, None, headers), trust, seconds, lambda: False)
+    """Read a small document; raises as `Server.ask`."""
+    return _ask_once(Question("GET", url, None, headers), trust, seconds, lambda: False)
 
 
-def _asked(question: Question, trust: Trust, seconds: float, ended: Callable[[], bool]) -> Answer:
-    adapter = _Adapter(trust.context() if question.url.startswith("https:") else None)
-    session = _Session(adapter, verify=not trust.insecure)
-    outcomes: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
-
-    def ask() -> None:
-        try:
-            outcomes.put(_exchange(session, question, seconds))
-        except Exception as error:  # it is raised where the answer is awaited
-            outcomes.put(error)
-
+def _ask_once(question: Question, trust: Trust, seconds: float, ended: Callable[[], bool]) -> Answer:
+    server = Server(trust if question.url.startswith("https:") else None, ended, _OF_SIGN_ON)
     try:
-        BackgroundThread(target=ask, name="log-in").start()
-    except RuntimeError:  # Python 3.12.0 and 3.12.1 begin none at the end of the process
-        ask()
-    try:
-        outcome = _awaited(outcomes, seconds, ended)
+        return server.ask(question, seconds)
     finally:
-        adapter.interrupt()
-    if isinstance(outcome, requests.RequestException):
-        raise of_requests(outcome, seconds) from None
-    if isinstance(outcome, ValueError):
-        raise Unanswered(Cause.NO_ENGINE, f"the answer is not valid HTTP: {outcome}") from None
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome
+        server.close()
 
 
-def _awaited(
-    outcomes: queue.SimpleQueue[Answer | Exception], seconds: float, ended: Callable[[], bool]
-) -> Answer | Exception:
-    until = time.monotonic() + seconds
-    while True:
+class Server:
+    """A server and the connection to it, which is kept from one request to the next; for one thread."""
+
+    def __init__(self, trust: Trust | None, ended: Callable[[], bool], limits: Limits) -> None:
+        """`trust` is None where no TLS is spoken; `ended` breaks off what is under way.
+
+        Raises `Unanswered` if a CA cannot be read.
+        """
+        self._adapter = _Adapter(None if trust is None else trust.context())
+        self._session = _Session(self._adapter, verify=trust is None or not trust.insecure)
+        self._ended = ended
+        self._limits = limits
+
+    def ask(self, question: Question, seconds: float) -> Answer:
+        """Send a request and take the answer in; a redirection is an answer as any.
+
+        Raises `Unanswered`, also after this time, and soon after `ended` says that the answer is not awaited
+        any more. What may change something is sent once, and over a new connection: whether a kept one still
+        stands is seen only once it is sent.
+        """
+        if question.method != "GET":
+            self._session.close()
+        exchange = _Exchange(self._session, question, seconds, self._limits)
+        kept = self._adapter.connections
+        self._adapter.begun, until = None, time.monotonic() + seconds
+        outcome = self._awaited(exchange, until)
+        if question.method == "GET" and kept and self._adapter.connections == kept and _is_broken(outcome):
+            outcome = self._awaited(exchange, until)
+        if isinstance(outcome, Answer):
+            return outcome
+        error = _sorted(outcome, seconds)
+        if isinstance(error, Unanswered):
+            error.begun = self._adapter.begun
+        raise error from None
+
+    def close(self) -> None:
+        """End the connection, with what is under way."""
+        self._adapter.interrupt()
+        self._session.close()
+
+    def _awaited(self, exchange: _Exchange, until: float) -> Answer | Exception:
+        outcomes: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
+
+        def ask() -> None:
+            try:
+                outcomes.put(exchange.carry_out())
+            except Exception as error:  # it is raised where the answer is awaited
+                outcomes.put(error)
+
         try:
-            return outcomes.get(timeout=max(0.0, min(_LOOK_SECONDS, until - time.monotonic())))
-        except queue.Empty:
-            if ended():
-                raise Unanswered(Cause.INTERRUPTED, "nobody waits for its answer any more") from None
-            if time.monotonic() >= until:
-                raise too_late(seconds) from None
+            BackgroundThread(target=ask, name="request").start()
+        except RuntimeError:  # Python 3.12.0 and 3.12.1 begin none at the end of the process
+            ask()
+        while True:
+            try:
+                return outcomes.get(timeout=max(0.0, min(_CHECK_SECONDS, until - time.monotonic())))
+            except queue.Empty:
+                ended = self._ended()
+                if ended or time.monotonic() >= until:
+                    self._adapter.interrupt()
+                    return _not_awaited() if ended else too_late(exchange.seconds)
 
 
-def _exchange(session: requests.Session, question: Question, seconds: float) -> Answer:
-    proxy = proxy_of(question.url, os.environ)
-    with (
-        session,
-        session.request(
-            question.method,
-            question.url,
-            data=question.form,
-            # What is not packed cannot unpack to more than was sent.
-            headers={**question.headers, "Accept-Encoding": "identity"},
+def _not_awaited() -> Unanswered:
+    return Unanswered(Cause.INTERRUPTED, "nobody waits for its answer any more")
+
+
+def _is_broken(outcome: Answer | Exception) -> bool:
+    """Whether a connection was at its end before an answer came, as one is that was kept for too long."""
+    return isinstance(outcome, requests.ConnectionError) and not isinstance(outcome, requests.Timeout)
+
+
+def _sorted(error: Exception, seconds: float) -> Exception:
+    if isinstance(error, requests.RequestException):
+        return of_requests(error, seconds)
+    if isinstance(error, ValueError | http.client.HTTPException):
+        return Unanswered(Cause.NO_ENGINE, f"the answer is not valid HTTP: {error}")
+    return error
+
+
+class _Exchange(NamedTuple):
+    """One request, which a thread of its own carries out."""
+
+    session: requests.Session
+    question: Question
+    seconds: float
+    limits: Limits
+
+    def carry_out(self) -> Answer:
+        """Raises what `requests` raises, and `Unanswered` for an answer that is too large."""
+        proxy = proxy_of(self.question.url, os.environ)
+        with self.session.request(
+            self.question.method,
+            self.question.url,
+            data=self.question.content,
+            headers={"Accept-Encoding": "gzip", **self.question.headers},
             proxies={"http": proxy, "https": proxy} if proxy else {},
-            timeout=seconds,
+            timeout=self.seconds,
             stream=True,
-        ) as answer,
-    ):
-        body = b""
-        for piece in answer.iter_content(_PIECE):
-            body += piece
-            if len(body) > _MOST:
-                raise Unanswered(Cause.INTERRUPTED, f"its answer is larger than {_MOST // 2**20} MiB")
-        return Answer(answer.status_code, body)
+        ) as answer:
+            pieces, unpacked = [], 0
+            for piece in answer.iter_content(_PIECE):
+                pieces.append(piece)
+                unpacked += len(piece)
+                self._check(answer.raw.tell(), unpacked)
+            return Answer(answer.status_code, answer.headers.get("Content-Type", ""), b"".join(pieces))
+
+    def _check(self, received: int, unpacked: int) -> None:
+        for found, most, kind in (
+            (received, self.limits.received, ""),
+            (unpacked, self.limits.unpacked, " unpacked"),
+        ):
+            if found > most:
+                size = f"{most // _MIB} MiB" if most >= _MIB else f"{most} bytes"
+                raise Unanswered(Cause.INTERRUPTED, f"its answer is larger than {size}{kind}")
 
 
 class _Session(requests.Session):
@@ -222,7 +298,12 @@ class _Adapter(HTTPAdapter):
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
         self._context = context
-        self._sockets: list[socket.socket] = []
+        self._socket: socket.socket | None = None
+        self._interrupted = False
+        #: How many were made.
+        self.connections = 0
+        #: The status of the answer that comes in.
+        self.begun: int | None = None
         super().__init__()
 
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
@@ -235,27 +316,55 @@ class _Adapter(HTTPAdapter):
         """Add no CAs to those of the context, as the base would."""
 
     def get_connection_with_tls_context(self, *arguments: Any, **named: Any) -> Any:
-        """Remember the sockets of the pool that the base has: an answer keeps them to itself."""
+        """Have the pool that the base has tell of its sockets: an answer keeps them to itself."""
         pool: Any = super().get_connection_with_tls_context(*arguments, **named)
-        make = pool.ConnectionCls
-
-        def remembered(*arguments: Any, **named: Any) -> Any:
-            connection = make(*arguments, **named)
-            connect = connection.connect
-
-            def connected() -> None:
-                connect()
-                self._sockets.append(connection.sock)
-
-            connection.connect = connected
-            return connection
-
-        pool.ConnectionCls = remembered
+        if "ConnectionCls" not in vars(pool):
+            adapter = weakref.proxy(self)  # what nobody has any more is closed at once
+            told = {"adapter": adapter, "response_class": partial(_Response, adapter)}
+            pool.ConnectionCls = type("Connection", (_Connection, pool.ConnectionCls), told)
         return pool
 
     def interrupt(self) -> None:
         """End what is under way, for the thread that asks; for any thread."""
-        for connected in self._sockets:
+        self._interrupted = True
+        if self._socket is not None:
             with contextlib.suppress(OSError):
                 # Not the method of TLS's, which another thread cannot call while it reads.
-                socket.socket.shutdown(connected, socket.SHUT_RDWR)
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def remember(self, connected: socket.socket) -> None:
+        """Keep what is to be interrupted; at once, if that was wanted before it stood."""
+        self._socket = connected
+        self.connections += 1
+        if self._interrupted:
+            self.interrupt()
+
+
+class _Connection:
+    """Tells an adapter of its sockets; comes before a connection of urllib3's."""
+
+    adapter: _Adapter
+    sock: socket.socket
+
+    def connect(self) -> None:
+        super().connect()  # type: ignore[misc]
+        self.adapter.remember(self.sock)
+
+
+class _Response(http.client.HTTPResponse):
+    """Tells its status before its headers have come, and does not go on where it is announced for ever."""
+
+    def __init__(self, adapter: _Adapter, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._adapter = adapter
+        self._announced = 0
+
+    def _read_status(self) -> tuple[str, int, str]:
+        found: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
+        if found[1] == http.HTTPStatus.CONTINUE:
+            self._announced += 1
+            if self._announced > _MOST_ANNOUNCED:
+                raise http.client.HTTPException("100 Continue without end")
+        else:
+            self._adapter.begun = found[1]
+        return found

@@ -1,4 +1,4 @@
-"""Why a request got no answer: the same words for pycurl, which the SDK asks with, and for requests."""
+"""Why a request got no answer, sorted by who can do something about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import ssl
 from collections.abc import Iterator
 from typing import Final
 
-import pycurl
 import requests
 import urllib3
 
@@ -49,6 +48,8 @@ class Unanswered(Exception):
     def __init__(self, cause: Cause, text: str) -> None:
         super().__init__(text)
         self.cause = cause
+        #: The status of HTTP, of an answer that began to come.
+        self.begun: int | None = None
 
 
 #: X509_V_ERR_* of OpenSSL's: not yet valid, expired; another host name, another address.
@@ -63,31 +64,6 @@ _OF_PROXIES: Final = (
     requests.exceptions.InvalidProxyURL,
     urllib3.exceptions.ProxySchemeUnknown,
 )
-
-_OF_CURL: Final = {
-    pycurl.E_COULDNT_RESOLVE_HOST: Cause.UNKNOWN_HOST,
-    pycurl.E_PEER_FAILED_VERIFICATION: Cause.UNTRUSTED,
-    pycurl.E_SSL_ISSUER_ERROR: Cause.UNTRUSTED,
-    pycurl.E_SSL_CACERT_BADFILE: Cause.NO_AUTHORITY,
-    pycurl.E_SSL_CERTPROBLEM: Cause.NO_AUTHORITY,
-    pycurl.E_URL_MALFORMAT: Cause.BAD_URL,
-    pycurl.E_UNSUPPORTED_PROTOCOL: Cause.BAD_URL,
-    pycurl.E_COULDNT_CONNECT: Cause.UNSENT,
-    pycurl.E_COULDNT_RESOLVE_PROXY: Cause.UNSENT,
-}
-
-
-def of_curl(error: pycurl.error) -> Unanswered:
-    """Sort an error of curl's by its number, and by its text where that says more."""
-    number, text = error.args if len(error.args) == 2 else (0, str(error))
-    cause = _OF_CURL.get(number, Cause.LOST)
-    if cause is Cause.UNTRUSTED and "subject name" in text:
-        cause = Cause.OTHER_NAME
-    elif cause is Cause.UNTRUSTED and ("expired" in text or "not yet valid" in text):
-        cause = Cause.EXPIRED
-    elif number == pycurl.E_SSL_CONNECT_ERROR and "version" in text:
-        cause = Cause.NO_TLS
-    return Unanswered(cause, redacted(str(text)))
 
 
 def of_requests(error: requests.RequestException, seconds: float) -> Unanswered:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ovirtsdk4 import Connection, types
+from ovirtsdk4 import types
 
-from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.client import EngineConnection, Session
 from ovirt_placement.engine.connection.failures import SDK_ERRORS, EngineFault, EngineSetupError, failure_of
 from ovirt_placement.model import AffinityRule
 
@@ -91,16 +91,16 @@ _TYPES: dict[Members, Callable[..., Any]] = {
 }
 
 
-def _groups(sdk: Connection, cluster_id: str) -> Any:
+def _groups(sdk: Session, cluster_id: str) -> Any:
     clusters = sdk.system_service().clusters_service()
     return clusters.cluster_service(cluster_id).affinity_groups_service()
 
 
-def _service(sdk: Connection, cluster_id: str, group_id: str) -> Any:
+def _service(sdk: Session, cluster_id: str, group_id: str) -> Any:
     return _groups(sdk, cluster_id).group_service(group_id)
 
 
-def _members(sdk: Connection, cluster_id: str, group_id: str, members: Members) -> Any:
+def _members(sdk: Session, cluster_id: str, group_id: str, members: Members) -> Any:
     service = _service(sdk, cluster_id, group_id)
     return getattr(service, f"{members}_service")()
 
@@ -127,7 +127,7 @@ def _rule(rule: AffinityRule | None) -> types.AffinityRule | None:
     return types.AffinityRule(enabled=rule.enabled, positive=rule.positive, enforcing=rule.enforcing)
 
 
-def _ask(connection: EngineConnection, path: str, request: Callable[[Connection], Any]) -> Any:
+def _ask(connection: EngineConnection, path: str, request: Callable[[Session], Any]) -> Any:
     try:
         with connection.session() as sdk:
             return request(sdk)
