@@ -316,12 +316,12 @@ class _Adapter(HTTPAdapter):
         """Add no CAs to those of the context, as the base would."""
 
     def get_connection_with_tls_context(self, *arguments: Any, **named: Any) -> Any:
-        """Have the pool that the base has tell of its sockets: an answer keeps them to itself."""
+        """Watch the sockets of the pool that the base has: an answer keeps them to itself."""
         pool: Any = super().get_connection_with_tls_context(*arguments, **named)
         if "ConnectionCls" not in vars(pool):
             adapter = weakref.proxy(self)  # what nobody has any more is closed at once
-            told = {"adapter": adapter, "response_class": partial(_Response, adapter)}
-            pool.ConnectionCls = type("Connection", (_Connection, pool.ConnectionCls), told)
+            watch = {"adapter": adapter, "response_class": partial(_Response, adapter)}
+            pool.ConnectionCls = type("Connection", (_Connection, pool.ConnectionCls), watch)
         return pool
 
     def interrupt(self) -> None:
@@ -341,7 +341,7 @@ class _Adapter(HTTPAdapter):
 
 
 class _Connection:
-    """Tells an adapter of its sockets; comes before a connection of urllib3's."""
+    """Shows an adapter its sockets; comes before a connection of urllib3's."""
 
     adapter: _Adapter
     sock: socket.socket
@@ -352,7 +352,7 @@ class _Connection:
 
 
 class _Response(http.client.HTTPResponse):
-    """Tells its status before its headers have come, and does not go on where it is announced for ever."""
+    """Shows its status before its headers have come, and does not go on where it is announced for ever."""
 
     def __init__(self, adapter: _Adapter, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
