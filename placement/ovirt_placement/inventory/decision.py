@@ -50,7 +50,7 @@ class Source(Protocol):
         """
 
     def as_of(self) -> float | None:
-        """The moment at which what was known last was true; None if that is nothing."""
+        """The moment at which what was read last was true; None if that is nothing."""
 
     def last(self) -> Base | None:
         """What was known last, however old; None if that is nothing. It looks into the store."""
@@ -97,7 +97,7 @@ class Decisions:
         self._source = source
         self._settings = settings
         #: Of which moment, and until when, a fresher state is not waited for.
-        self._late = (0.0, 0.0)
+        self._late: tuple[float | None, float] = (None, 0.0)
 
     def about(
         self, asked: str | None = None, *, missing: bool = False, patient: bool, first_seconds: float
@@ -105,8 +105,8 @@ class Decisions:
         """Return what is known of the engine, waiting for it no longer than `engine_wait_ms`.
 
         `asked` is the VM that is decided about, if it is one; if it was `missing` before, the engine is asked
-        for it, and who is not `patient` does not wait for that. Where nothing is known yet, there is nothing
-        else to go by: it waits up to `first_seconds`.
+        for it, and who is not `patient` does not wait for that. Where nothing was read yet, there is
+        at most what a service had saved before it started again: it waits up to `first_seconds`.
 
         Raises `NoSnapshot` if nothing that is known is young enough.
         """
@@ -124,7 +124,7 @@ class Decisions:
             return Decision(self._checked(self._source.last(), error), self.accepted, asked, awaited=True)
         except NoSnapshot as error:
             base = self._checked(self._source.last(), error)
-            self._late = base.as_of, time.monotonic() + _LATE_SECONDS
+            self._late = as_of, time.monotonic() + _LATE_SECONDS
         return Decision(base, self.accepted, asked)
 
     def _late_base(self) -> Base | None:

@@ -41,7 +41,7 @@ class Source:
         return self.next
 
     def as_of(self) -> float | None:
-        return None if self.known is None else self.known.as_of
+        return None if self.known is None or self.known.saved else self.known.as_of
 
     def last(self) -> Base | None:
         return self.known
@@ -68,6 +68,17 @@ def test_after_a_wait_in_vain_the_engine_is_not_waited_for() -> None:
         about(asked)
     (wait,) = source.waits
     assert 0.2 < wait <= 0.3
+
+
+def test_a_reading_is_awaited_longer_where_there_is_only_what_was_saved() -> None:
+    source = Source(STATE, seconds_ago=20)
+    source.known = Base(STATE, now() - 20, saved=True)
+    asked = decisions(source)
+    assert [about(asked).saved for _ in range(3)] == [True] * 3
+    (wait,) = source.waits
+    assert 6.5 < wait <= 7.0
+    source.known = Base(STATE, now())
+    assert not about(asked).saved
 
 
 def test_something_fresher_ends_that() -> None:

@@ -364,9 +364,9 @@ class ServedState:
         return last
 
     def as_of(self) -> float | None:
-        """The moment of the version; None before there is one."""
+        """The moment of the version; None before one was read: what was saved is not waited for in vain."""
         version = self._publisher.version
-        return None if version is None else version.moments.as_of
+        return None if version is None or not self._publisher.has_read else version.moments.as_of
 
     def last(self) -> Base | None:
         """The version, however old; None before there is one."""
