@@ -318,12 +318,24 @@ class EngineState:
 
     def as_of(self) -> float | None:
         """The moment of the last reading; None before there is one."""
-        read = self._reader.last()
+        read = self._last()
         return None if read is None else read[1]
 
     def last(self) -> Base | None:
         """What was read last, however old; None if that is nothing."""
-        read = self._reader.last()
+        read = self._last()
         if read is None:
             return None
         return Base(self._intents.over(self._keys.over(read[0], self._keys.look())), read[1])
+
+    def _last(self) -> tuple[Snapshot, float] | None:
+        """What was read last; nothing once a service has run since, which writes in its directory.
+
+        A process that asked the engine while another service was away would refuse a start by that.
+        """
+        read = self._reader.last()
+        try:
+            written = time.time() - self._config.inventory.directory.stat().st_mtime
+        except OSError:
+            return read
+        return None if read is None or now() - read[1] > written else read

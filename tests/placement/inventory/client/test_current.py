@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from msgspec.structs import replace
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.inventory.direct import EngineState
 from ovirt_placement.model import Pending, PlacementKey, Snapshot
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyStore
@@ -60,6 +63,18 @@ def test_without_a_service_the_engine_is_read_and_shared_by_threads(
     assert all(snapshot is found[0] for snapshot in found)
     assert len(found) == 8
     assert readings(engine) == 1
+
+
+def test_what_was_read_before_a_service_ran_is_forgotten(config: Config) -> None:
+    config.inventory.directory.mkdir()
+    with closing(EngineState(config)) as read:
+        read.base(0.0, time.monotonic() + 30.0)
+        assert read.as_of() is not None
+        assert read.last() is not None
+        later = time.time() + 1.0
+        os.utime(config.inventory.directory, (later, later))
+        assert read.as_of() is None
+        assert read.last() is None
 
 
 def test_without_service_and_engine_there_is_no_snapshot(engine: EngineServer, config: Config) -> None:
