@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ovirt_placement.planning.problem.counts import count
 from ovirt_placement.planning.problem.placement import ProblemPlacement
@@ -41,6 +41,33 @@ def independent(problem: Problem, violated: Iterable[Goal]) -> list[Goal]:
             taken.update(moving)
             found.append(goal)
     return found
+
+
+def leavers(problem: Problem, violated: Iterable[Goal]) -> list[tuple[list[str], int]]:
+    """Where no more migrations are made than independent goals cost: VMs, and how many of them move.
+
+    No other VM moves then, and none stays that a goal cannot do without. With one that leaves a sum, the
+    largest of the others must bring it below its limit, and every other sum on the same hosts.
+    """
+    violated, start = list(violated), ProblemPlacement(problem)
+    found = []
+    for goal in independent(problem, violated):
+        vms = [vm for vm in goal.constraint.offenders(start) if problem.targets[vm]]
+        if goal.gathers:
+            vms = [vm for vm in goal.vms if problem.targets[vm]]
+        for other in violated:
+            if goal.sum is not None and other.sum is not None and other.sum.hosts == goal.sum.hosts:
+                vms = _large_enough(vms, other.sum.amounts, start.faults(other), goal.surplus)
+        found.append((vms, goal.surplus))
+    return found
+
+
+def _large_enough(vms: Iterable[str], amounts: Mapping[str, int], excess: int, number: int) -> list[str]:
+    """Those that with the largest of the others, so many in all, make up an excess."""
+    largest = sorted(vms, key=lambda vm: -amounts[vm])
+    others = sum(amounts[vm] for vm in largest[: number - 1])
+    least = amounts[largest[number - 1]] if number <= len(largest) else 0
+    return [vm for vm in largest if others + min(least, amounts[vm]) >= excess]
 
 
 def fixed(problem: Problem, goal: Goal) -> bool:

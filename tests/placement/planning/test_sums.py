@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from itertools import combinations
 
 import pytest
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.lower_bound import bound
+from ovirt_placement.planning.lower_bound import bound, leavers
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.verification import apply
@@ -62,3 +64,39 @@ def test_what_hosts_must_lose_adds_up_though_the_rules_are_about_the_same_vms() 
 def test_moves_to_and_from_different_ceilings_need_not_wait_for_each_other() -> None:
     plan = make_plan(crowded(8, 3), CLUSTER, deadline=NEVER)
     assert [step.after for step in plan.steps] == [(), (), ()]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_just_the_vms_may_leave_that_are_among_as_few_as_must(seed: int) -> None:
+    dice = random.Random(seed)
+    vcpus = [dice.randint(1, 8) for _ in range(7)]
+    ceiling = dice.randint(1, sum(vcpus) - 1)
+    vms = [vm(f"v{number}", "h1", vcpus=size) for number, size in enumerate(vcpus)]
+    limit = rule("ceiling", "capacity", hosts="h1", most=ceiling, counted="vcpus")
+    problem = pose(snapshot(host("h1", cores=32), host("h2", cores=32), *vms, limit), CLUSTER)
+    [(may_leave, number)] = leavers(problem, problem.goals)
+    too_much = sum(vcpus) - ceiling
+    enough = [few for few in combinations(range(7), number) if sum(vcpus[one] for one in few) >= too_much]
+    assert enough
+    assert set(may_leave) == {f"v{one}" for few in enough for one in few}
+
+
+def tight(hosts: int, over: int) -> Snapshot:
+    """Hosts with a VM too many each, and others with room for few."""
+    dice = random.Random(1)
+    parts: list[Part] = []
+    for number in range(hosts):
+        name = f"h{number:02}"
+        sizes = [dice.randint(2, 12) for _ in range(20)]
+        most = sum(sizes) - (dice.randint(1, 6) if number < over else -dice.randint(3, 9))
+        parts.append(host(name, cores=400))
+        parts.append(rule(f"ceiling-{name}", "capacity", hosts=name, most=most, counted="vcpus"))
+        parts.extend(vm(f"{name}-{one:02}", name, vcpus=size) for one, size in enumerate(sizes))
+    return snapshot(*parts)
+
+
+@pytest.mark.system
+def test_one_vm_leaves_each_of_many_hosts_though_the_others_are_nearly_full() -> None:
+    plan = make_plan(tight(60, 24), CLUSTER, deadline=NEVER)
+    assert (plan.migrations, plan.remaining) == (24, ())
+    assert plan.proven

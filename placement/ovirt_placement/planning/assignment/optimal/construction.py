@@ -6,19 +6,19 @@ little of it: those that make way need no room in it, so that no end is better, 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ovirt_placement.planning.assignment.optimal.model import (
     Model,
     ModelScope,
-    goals_of,
     kinds,
     movable,
     reduced,
     roomiest,
 )
+from ovirt_placement.planning.assignment.optimal.parts import Part, gathered, offenders, parts_of
 from ovirt_placement.planning.assignment.optimal.stages import (
     NO_HINT,
     Solved,
@@ -34,119 +34,10 @@ from ovirt_placement.planning.assignment.optimal.stages import (
 from ovirt_placement.planning.cp_forms import Term
 from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.lower_bound import fixed, independent
+from ovirt_placement.planning.lower_bound import independent, leavers
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts, unreached_groups
 from ovirt_placement.planning.problem.placement import ProblemPlacement
-from ovirt_placement.planning.problem.problem import Goal, Problem
-
-
-@dataclass(frozen=True)
-class Part:
-    """Movable VMs that goals tie together, and these goals; all others only take room from them."""
-
-    vms: tuple[str, ...]
-    goals: tuple[Goal, ...]
-
-    @property
-    def violated(self) -> tuple[Goal, ...]:
-        """What is to be repaired."""
-        return tuple(goal for goal in self.goals if goal.wanted and not goal.satisfied)
-
-
-def parts_of(problem: Problem, candidates: CandidateHosts) -> list[Part]:
-    """All parts in which something is to be repaired and somebody can move."""
-    seen: set[str] = set()
-    found: list[Part] = []
-    for goal in problem.goals:
-        if _hopeful(problem, goal):
-            for vm in goal.vms:
-                if vm not in seen and len(candidates.of(vm)) > 1:
-                    vms = _tied(problem, candidates, vm)
-                    seen |= vms
-                    found.append(Part(tuple(sorted(vms)), tuple(goals_of(problem, vms))))
-    return sorted(found, key=lambda part: (min(goal.level for goal in part.violated), part.vms))
-
-
-def _hopeful(problem: Problem, goal: Goal) -> bool:
-    """Whether some end might repair it, or leave less of it to be repaired."""
-    if not goal.wanted or goal.satisfied or goal.form is None:
-        return False
-    return not fixed(problem, goal) or (goal.partly and _free(problem, goal))
-
-
-def _free(problem: Problem, goal: Goal) -> bool:
-    """Whether one of its VMs may go to a host that none of it is on: the engine lets it go nowhere else."""
-    taken = {problem.where[vm] for vm in goal.vms}
-    return any(not taken.issuperset(problem.targets[vm]) for vm in goal.vms)
-
-
-def _tied(problem: Problem, candidates: CandidateHosts, first: str) -> set[str]:
-    """VMs that may move and share goals with the first one, or with one that does."""
-    found, waiting = {first}, [first]
-    read: set[int] = set()
-    while waiting:
-        for goal in problem.goals_of.get(waiting.pop(), ()):
-            if goal.number in read or (not goal.wanted and not goal.satisfied):
-                continue
-            read.add(goal.number)
-            fresh = [vm for vm in goal.vms if vm not in found and len(candidates.of(vm)) > 1]
-            found.update(fresh)
-            waiting.extend(fresh)
-    return found
-
-
-def offenders(part: Part, problem: Problem) -> set[str]:
-    """Those VMs of a part whose moving can repair something, if all goes well."""
-    found: set[str] = set()
-    start = ProblemPlacement(problem)
-    for goal in part.violated:
-        found.update(goal.vms if goal.gathers else goal.constraint.offenders(start))
-    return found.intersection(part.vms)
-
-
-def gathered(
-    part: Part, placement: ProblemPlacement, candidates: CandidateHosts, *, headroom: bool = True
-) -> Mapping[str, str] | None:
-    """The fewest VMs to the host that has most; None if that is not so simple.
-
-    Where headroom is kept, no end of the part is better, whatever room there is.
-    """
-    if len(part.goals) != 1 or not part.goals[0].gathers:
-        return None
-    (goal,) = part.goals
-    problem = placement.problem
-    crowd = Counter(problem.where[vm] for vm in goal.vms)
-    most = max(crowd.values())
-    ends = []
-    for host in sorted(crowd):
-        coming = [vm for vm in goal.vms if problem.where[vm] != host]
-        memory_mb = sum(problem.memory_mb.get(vm, 0) for vm in coming)
-        cpu = sum(problem.cpu.get(vm, 0.0) for vm in coming)
-        spare_mb = placement.free_mb(host) - problem.free_mb.get(host, 0) + problem.spare_mb.get(host, 0)
-        if (
-            crowd[host] == most
-            and memory_mb <= placement.free_mb(host)
-            and (not headroom or (memory_mb <= spare_mb and cpu <= _spare_cpu(placement, host, cpu)))
-            and all(host in candidates.of(vm) for vm in coming)
-            and (not goal.hard or host in candidates.company(goal))
-        ):
-            ends.append((memory_mb, host in problem.failover, memory_mb - placement.free_mb(host), host))
-    if not ends:
-        return None
-    host = min(ends)[-1]
-    return {vm: host for vm in goal.vms if problem.where[vm] != host}
-
-
-def _spare_cpu(placement: ProblemPlacement, host: str, unknown: float) -> float:
-    """What is left of a host's CPU above its headroom; `unknown` where nobody knows."""
-    problem = placement.problem
-    if host not in problem.spare_cpu:
-        return unknown
-    spare = problem.spare_cpu[host]
-    for vm, target in placement.moved.items():
-        spare -= problem.cpu.get(vm, 0.0) * ((target == host) - (problem.where[vm] == host))
-    return spare
-
+from ovirt_placement.planning.problem.problem import Problem
 
 #: A part with more places than this to choose from is repaired by its offenders alone.
 _MOST_PLACES = 6_000
@@ -187,6 +78,8 @@ class Construction:
         self.part_of: dict[str, tuple[str, ...]] = {}
         self._start = ProblemPlacement(problem)
         self.untouched = self._untouchable()
+        #: An end of a part to which its VMs may go in any order, where the best end is not known to be such.
+        self.in_any_order: Mapping[str, str] = {}
 
     def run(self, deadline: Deadline) -> None:
         parts = parts_of(self.problem, self.candidates)
@@ -237,7 +130,7 @@ class Construction:
             moving = offenders(part, self.problem).union(self._hint.keys() & part.vms)
             domains = reduced(self.placement, self.candidates, moving, hosts)
             simple = gathered(part, self.placement, self.candidates, headroom=False)
-            most = _TOO_MANY if any(goal.sum is not None for goal in part.violated) else _MOST_OFFERED
+            most = _TOO_MANY if part.sums else _MOST_OFFERED
             if simple is None and sum(map(len, domains.values())) > most:
                 simple = {vm: self._hint[vm] for vm in part.vms if vm in self._hint}
                 domains = {}
@@ -245,7 +138,9 @@ class Construction:
         # Of VMs and hosts that are alike the solver finds no such bound by itself, as of an even spread.
         least = self._perfect(part)
         solved = None
-        if not simple:
+        if narrow and part.sums and not simple:
+            solved = self._repair(part, domains, least, deadline)
+        elif not simple:
             solved = solve(
                 self.placement,
                 self.candidates,
@@ -262,6 +157,70 @@ class Construction:
         if value <= least or narrow:
             return Built(part, value, least)
         return Built(part, value, max(least, self._bound(part, deadline)))
+
+    def _repair(
+        self, part: Part, domains: Mapping[str, tuple[str, ...]], least: Value, deadline: Deadline
+    ) -> Solved | None:
+        """The best end of a large part by VMs that stand wrong: of narrow models first, then of wider ones.
+
+        Where no VM comes to a host that another leaves, VMs may go in any order: such ends are preferred. And
+        where as few move as the bound says, it is known how many leave each goal.
+        """
+        leaving, home = leavers(self.problem, part.violated), self.problem.where
+        exactly = {vm: domains[vm] for vms, _ in leaving for vm in vms if vm in domains}
+        wrong = {vm: domains[vm] for vm in offenders(part, self.problem) if vm in domains}
+        hint, best = self._hint, None
+        for scope, counts, apart, share in (
+            (exactly, leaving, True, 0.3),
+            (exactly, leaving, False, 0.4),
+            (wrong, (), True, 0.4),
+        ):
+            left = {home[vm] for vm in scope}
+            closed = left if apart else frozenset[str]()
+            offered = {vm: (home[vm], *self._fitting(vm, its, left, closed)) for vm, its in scope.items()}
+            model = Model(ModelScope(self.placement, self.candidates, offered))
+            for vms, number in counts:
+                model.cp.add(sum(model.moved[vm] for vm in vms) == number)
+            solved = Stages(model, workers=2, evenly=False).solve(
+                deadline.within(share), least, self._hint, held=True
+            )
+            if solved is not None:
+                best, hint = solved, solved.where
+                if value_of(solved, self.problem) <= least:
+                    return solved
+        if best is not None:
+            self.in_any_order = {vm: host for vm, host in best.where.items() if host != home[vm]}
+        solved = solve(
+            self.placement,
+            self.candidates,
+            domains,
+            deadline,
+            least=least,
+            hint=hint,
+            evenly=False,
+            workers=2,
+        )
+        return min(
+            (one for one in (best, solved) if one is not None), key=lambda one: one.values, default=None
+        )
+
+    def _fitting(
+        self, vm: str, hosts: Iterable[str], left: Collection[str], closed: Collection[str]
+    ) -> Iterator[str]:
+        """Of these hosts those that have room for a VM now, or that others leave; none that are closed."""
+        problem, placement = self.problem, self.placement
+        for host in hosts:
+            if host in closed or host == problem.where[vm]:
+                continue
+            if host in left or (
+                placement.free_mb(host) >= problem.memory_mb[vm]
+                and all(
+                    goal.lenient or placement.admits(goal, vm, host)
+                    for goal in problem.sums_with(host)
+                    if goal.binding and problem.in_goal(vm, goal)
+                )
+            ):
+                yield host
 
     def _offered(
         self, domains: Mapping[str, tuple[str, ...]], order: Sequence[str]
@@ -313,8 +272,9 @@ class Relaxed:
 
 def relaxed(construction: Construction, deadline: Deadline) -> Relaxed:
     """The best end of parts that did not reach their bounds, all of them together."""
-    hard = [built for built in construction.built if not built.perfect]
-    easy = [built.bound for built in construction.built if built.perfect]
+    # What a sum costs does not hang on room, and models of all that it is about are too large to help.
+    hard = [built for built in construction.built if not (built.perfect or built.part.sums)]
+    easy = [built.bound for built in construction.built if built not in hard]
     together = [construction.untouched, *easy]
     bound = total([*together, *(built.bound for built in hard)], construction.problem)
     offer = _Offer(construction, [built.part for built in hard])

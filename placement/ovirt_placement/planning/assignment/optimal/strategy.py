@@ -272,7 +272,7 @@ class Improvement:
 _SMALL = 2_000
 _GREEDY_SHARE = 0.3
 #: The share of the time in which every part gets its first end.
-_FIRST_SHARE = 0.6
+_FIRST_SHARE = 0.8
 #: The share of the time in which straight moves to an end as good as the bound are looked for.
 _REACHING_SHARE = 0.75
 
@@ -302,7 +302,8 @@ class Optimal:
         if known is not None and value_of(known.score) < value_of(reached):
             others = (where, *known.others)[:MOST_OTHERS]
             return StrategyChoice(known.where, known.score, least, others, improvement.run_from)
-        others = () if known is None else (known.where, *known.others)[:MOST_OTHERS]
+        free = (construction.in_any_order,) if construction.in_any_order else ()
+        others = free if known is None else (*free, known.where, *known.others)[:MOST_OTHERS]
         return StrategyChoice(where, reached, least, others, improvement.run_from)
 
     def _start(
