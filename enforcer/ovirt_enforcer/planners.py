@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.plans import Asked, Holding, nothing_holds, planned, repair_plan, strategy_name
+from ovirt_enforcer.plans import Asked, Holding, repair_plan, strategy_name
 from ovirt_enforcer.policy_simulation import simulation
 from ovirt_enforcer.processes import GRACE_SECONDS, Call, CallFailed, in_process, preload, with_snapshot
 from ovirt_placement.model import Snapshot
@@ -184,25 +184,16 @@ class _PlanningProcess:
             self._call = None
 
 
-_NO_STATE: Final = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
-
-
 def planned_in_process(found: Asked, cluster: str, seconds: float, staying: Mapping[str, str]) -> Plan:
-    """The plan that `planned` makes by the configured strategy, made in a process. Raises `UserError`."""
+    """The plan by the configured strategy, made in a process; VMs in `staying` stay, with the reasons.
+
+    Raises `UserError`.
+    """
     strategy = catalogue.DEFAULT if found.settings is None else strategy_name(found.settings)
-    # The state goes along in fewer bytes than a pickle, and gates do not go along at all.
-    asked = dataclasses.replace(found, snapshot=_NO_STATE, not_now=nothing_holds, frozen_while_emptying=None)
-    return in_process(_planned, found.snapshot, asked, cluster, strategy, staying, seconds=seconds)
+    holding = dataclasses.replace(found.holding, frozen={**found.holding.frozen, **staying})
+    question = PlanQuestion(cluster, holding, found.options, strategy, seconds)
+    return in_process(_planned, found.snapshot, question, seconds=seconds)
 
 
-def _planned(
-    snapshot: Snapshot,
-    found: Asked,
-    cluster: str,
-    strategy: StrategyName,
-    staying: Mapping[str, str],
-    *,
-    deadline: Deadline,
-) -> Plan:
-    found = dataclasses.replace(found, snapshot=snapshot)
-    return planned(found, cluster, catalogue.strategy(strategy), deadline, staying)
+def _planned(snapshot: Snapshot, question: PlanQuestion, *, deadline: Deadline) -> Plan:
+    return plan_of(snapshot, question)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -217,11 +217,6 @@ def _held(
     return Obstacle(ObstacleKind.HELD, vms, hosts, groups, words=words)
 
 
-def nothing_holds(plan: Plan) -> str | None:
-    """Of a state file no gate is known."""
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A cluster's state, what is wished for, and what is to be left alone."""
@@ -232,7 +227,7 @@ class Asked:
     settings: EnforcerSettings | None = None
     holding: Holding = Holding()
     #: Says of a plan why its first step would not be taken now; None if it would.
-    not_now: Callable[[Plan], str | None] = nothing_holds
+    not_now: Callable[[Plan], str | None] = lambda plan: None
     #: What is left alone while hosts, by id, are emptied; None where that makes no difference.
     frozen_while_emptying: Callable[[Collection[str]], Mapping[str, str]] | None = None
 
@@ -269,18 +264,6 @@ class PlansBack(Plans, frozen=True, kw_only=True, omit_defaults=False):
     #: The id of the plan that is taken back.
     undoes: str
     kept: tuple[KeptVm, ...]
-
-
-def planned(
-    found: Asked,
-    cluster: str,
-    strategy: Strategy,
-    deadline: Deadline,
-    staying: Mapping[str, str] | None = None,
-) -> Plan:
-    """The plan; VMs in `staying` stay where they are besides those that are held anyway, with the reasons."""
-    holding = replace(found.holding, frozen={**found.holding.frozen, **(staying or {})})
-    return repair_plan(found.snapshot, cluster, holding, found.options, strategy, deadline)
 
 
 #: How long a host is thought to be out, in seconds.

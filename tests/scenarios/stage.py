@@ -240,8 +240,9 @@ def daemon_of(
             store,
             executor,
             announcements,
-            settings.maintenance,
+            settings,
             UpgradeFlags(connection),
+            clock,
             notifications,
         ),
     )

@@ -17,7 +17,7 @@ from ovirt_placement.engine.reading import events, searches
 from ovirt_placement.engine.writing import hosts, migration
 from ovirt_placement.engine.writing.hosts import HostState
 from ovirt_placement.engine.writing.migration import Progress, VmState, Watch
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.store.causes import REFUSALS, Cause
 from ovirt_placement.store.intents import ImpossibleTransition, Intent, IntentKind, IntentState, Store
@@ -30,7 +30,7 @@ def has_begun(connection: EngineConnection, intent: Intent) -> bool:
 
 def is_worked_on(connection: EngineConnection, intent: Intent) -> bool:
     """Whether the engine has the request and still works on it: it may begin any moment."""
-    return searches.is_working(connection, _request_id(intent))
+    return searches.is_working(connection, intent.request_id)
 
 
 def read_refusal(connection: EngineConnection, intent: Intent) -> str | None:
@@ -49,12 +49,7 @@ def _event_text(connection: EngineConnection, intent: Intent, codes: Collection[
 
 
 def _events(connection: EngineConnection, intent: Intent) -> tuple[events.EngineEvent, ...]:
-    return events.find_migration_events(connection, correlation_id=_request_id(intent), vm_id=intent.vm)
-
-
-def _request_id(intent: Intent) -> str:
-    """VMs that move at once have one request."""
-    return intent.correlation_id.partition("-")[0]
+    return events.find_migration_events(connection, correlation_id=intent.request_id, vm_id=intent.vm)
 
 
 class Origins:
@@ -81,9 +76,8 @@ class Origins:
 
     def _undone_after(self, intent: Intent) -> float:
         begun = self._begun(intent.vm)
-        own = intent.correlation_id.partition("-")[0]
-        ours = [event for event in begun if event.correlation_id == own]
-        others = [event for event in begun if event.correlation_id != own]
+        ours = [event for event in begun if event.correlation_id == intent.request_id]
+        others = [event for event in begun if event.correlation_id != intent.request_id]
         if not ours or not others or others[-1].id < ours[-1].id:
             return 0.0
         took = max(0.0, intent.updated - intent.created)
@@ -95,7 +89,6 @@ class Origins:
 
 
 _log = logging.getLogger(__name__)
-_NO_STATE: Final = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
 
 
 class Transitions:
@@ -106,7 +99,7 @@ class Transitions:
         self.store = store
         self._ended = ended
         #: For names alone.
-        self._latest = _NO_STATE
+        self._latest = NO_STATE
 
     def look(self, snapshot: Snapshot) -> None:
         """Learn the names of VMs and hosts."""

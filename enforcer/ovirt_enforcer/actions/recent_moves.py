@@ -16,9 +16,9 @@ import msgspec
 from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.gates.gate import Held, asked, by_vm, refused
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import host_name, vm_name
-from ovirt_placement.model.statistics import UNMEASURED
+from ovirt_placement.model.statistics import set_up
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent, IntentState
@@ -135,7 +135,7 @@ def digest(snapshot: Snapshot, vm: str, hosts: tuple[str, ...]) -> str:
     groups = snapshot.groups_of_vm.get(vm, ())
     facts = (
         None if known is None else _set_up(known),
-        [_set_up_host(snapshot.host_by_id.get(host)) for host in sorted(hosts)],
+        [set_up(host) if (host := snapshot.host_by_id.get(one)) else None for one in sorted(hosts)],
         None if known is None else snapshot.cluster_by_id.get(known.cluster),
         [
             (group, sorted(snapshot.group_vms[group.id]), sorted(snapshot.group_hosts[group.id]))
@@ -166,12 +166,6 @@ def _set_up(vm: Vm) -> Vm:
     return msgspec.structs.replace(
         vm, host=None, status="", usage_mem_percent=None, usage_cpu_percent=None, migrating_to=None
     )
-
-
-def _set_up_host(host: Host | None) -> Host | None:
-    if host is None:
-        return None
-    return msgspec.structs.replace(host, free_mb=0, spm=False, **UNMEASURED)
 
 
 #: What stands against the VM itself is a lock, a backup or its state, and mostly over soon.

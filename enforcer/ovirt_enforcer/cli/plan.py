@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 
 from ovirt_enforcer.cli.arguments import add_deadline, add_repair, add_state, asked
-from ovirt_enforcer.plans import RoomFound, planned, planning_seconds, room_for, strategy_name
+from ovirt_enforcer.plans import RoomFound, planning_seconds, repair_plan, room_for, strategy_name
 from ovirt_enforcer.policy_simulation.simulation import SimulationOutcome, Simulations, simulate
 from ovirt_enforcer.policy_simulation.simulation import text as simulation_text
 from ovirt_enforcer.settings import EnforcerSettings
@@ -70,7 +70,9 @@ def _run_plan(args: argparse.Namespace) -> int:
     began = time.monotonic()  # neither reading an engine nor loading a solver is planning
     clusters = sorted(cluster.id for cluster in clusters_of(args, found.snapshot))
     plans = [
-        planned(found, cluster, strategy, _share(began + seconds, left))
+        repair_plan(
+            found.snapshot, cluster, found.holding, found.options, strategy, _share(began + seconds, left)
+        )
         for cluster, left in zip(clusters, range(len(clusters), 0, -1), strict=True)
     ]
     answer = plans_record(plans, found.snapshot, found.not_now)

@@ -298,7 +298,7 @@ class _Trips:
             return
         within = settings.breaker_seconds
         self.recent = {request: then for request, then in self.recent.items() if then - ago < within}
-        self.recent[intent.correlation_id.partition("-")[0]] = ago
+        self.recent[intent.request_id] = ago
         if self.in_a_row or len(self.recent) >= settings.breaker_failures:
             self.failures = self.failures + 1 if self.in_a_row else len(self.recent)
             self.in_a_row += 1

@@ -293,10 +293,7 @@ def _because(scene: Scene) -> str:
     held = {
         **dict.fromkeys(scene.arriving, "is on its way there"),
         **{vm: f"stays: {why}" for vm, why in scene.staying.items() if vm in scene.vms},
-        **dict.fromkeys(
-            scene.pinned.difference(scene.run.request.stop_vms),
-            "cannot migrate, and nobody allows to stop it",
-        ),
+        **dict.fromkeys(scene.pinned.difference(scene.run.request.stop_vms), _NOT_ALLOWED),
     }
     named = held or {vm: "is still there" for vm in scene.vms if len(scene.vms) <= _NAMED}
     return f": {'; '.join(f'{known[vm]} {why}' for vm, why in sorted(named.items()))}" if named else ""

@@ -6,8 +6,10 @@ All that must survive stands in the store; what is true is in the engine. Each l
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Final
 
 from ovirt_enforcer.actions.executor import ActionTask, Executor
 from ovirt_enforcer.gates.admission import Closed, Gates
@@ -39,7 +41,7 @@ from ovirt_enforcer.maintenance.run_state import (
 )
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_enforcer.settings import MaintenanceSettings
+from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
 from ovirt_placement.rules.violations import find_violations
@@ -55,37 +57,26 @@ _EMPTIED: Final = (HostPhase.DRAINING, HostPhase.DEACTIVATING)
 _log = logging.getLogger(__name__)
 
 
-class Seen(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Observation:
     """What is known at one moment; the gates were made before the snapshot was read."""
 
-    @property
-    def snapshot(self) -> Snapshot: ...
-    @property
-    def gates(self) -> Gates: ...
-    @property
-    def open_intents(self) -> Sequence[Intent]: ...
-    @property
-    def epoch(self) -> int: ...
-    @property
-    def fresh_until(self) -> float: ...
+    snapshot: Snapshot
+    gates: Gates
+    #: Migrations whose end is not known.
+    open_intents: Sequence[Intent]
+    #: Of the lease, from before all of this was read.
+    epoch: int
+    #: Until when something is begun on it, by the daemon's clock.
+    fresh_until: float
 
 
-class PlanOutcome(Protocol):
-    """What came of the last plan of a cluster."""
-
-    @property
-    def staying(self) -> Mapping[str, str]:
-        """VMs that it could not take off hosts that are to be empty, with the reasons."""
-        ...
-
-    @property
-    def at_home(self) -> Mapping[str, Mapping[str, str]]:
-        """By the id of a run, once nothing is left to be done, the VMs that stay, with the reasons."""
-        ...
+#: Two looks are this many times as far apart as one takes.
+_LEAST_PAUSE_LOOKS: Final = 5.0
 
 
 class MaintenanceRuns:
-    """The runs of all clusters; for one thread."""
+    """The runs of all clusters, read from the store again and again; for one thread."""
 
     def __init__(
         self,
@@ -93,8 +84,9 @@ class MaintenanceRuns:
         intents: Store,
         executor: Executor,
         announcements: HaAnnouncementStore,
-        settings: MaintenanceSettings,
+        settings: EnforcerSettings,
         flags: UpgradeFlags,
+        clock: Callable[[], float],
         notifications: Notifications = Notifications(),  # noqa: B008 - nobody is notified
     ) -> None:
         self._store = store
@@ -103,52 +95,92 @@ class MaintenanceRuns:
         self._announcements = announcements
         self._settings = settings
         self._flags = flags
+        self._clock = clock
         self._notifications = notifications
-        self.commands = Commands(settings, intents)
+        self.commands = Commands(settings.maintenance, intents)
+        self._active: tuple[MaintenanceRun, ...] = ()
+        #: When they are to be looked at, by the clock; never if there are none.
+        self.due = inf
+
+    def read(self) -> None:
+        """Read them; look at once if one was begun, paused, resumed or stopped.
+
+        Raises `StoreAway`, as do the others.
+        """
+        before, self._active = self._active, self._store.active()
+        if {(run.id, run.state) for run in before} != {(run.id, run.state) for run in self._active}:
+            self.due = self._clock()
 
     def leave(self) -> None:
-        """End what runs for them: another process leads from now on, or none."""
+        """Know of none, and end what runs for them: another process leads from now on, or none."""
+        self._active, self.due = (), inf
         self.commands.leave()
 
-    def active(self) -> tuple[MaintenanceRun, ...]:
-        """The runs that are under way. Raises `StoreAway`, as do the others."""
-        return self._store.active()
+    @property
+    def draining(self) -> tuple[str, ...]:
+        """The hosts that are marked."""
+        return tuple(sorted(host.host for run in self._active for host in run.hosts if host.draining))
 
-    def ways_home(self, runs: Iterable[MaintenanceRun], snapshot: Snapshot) -> dict[str, WayHome]:
-        """The VMs that runs bring back now, by the cluster."""
-        found = {}
-        for run in runs:
-            if brings_back(run):
+    @property
+    def emptied(self) -> tuple[str, ...]:
+        """The hosts whose VMs are to be migrated away now; none of a run that is paused or ends."""
+        running = (run for run in self._active if run.state is RunState.RUNNING)
+        return tuple(host.host for run in running for host in run.hosts if host.phase in _EMPTIED)
+
+    def way_home(self, cluster: str, snapshot: Snapshot) -> WayHome | None:
+        """The VMs that a run brings back to a cluster now; None if no run does."""
+        for run in self._active:
+            if run.cluster == cluster and brings_back(run):
                 ended = self._intents.history(within_seconds=run.age_seconds)
-                if (way := way_home(run, snapshot, ended)) is not None:
-                    found[run.cluster] = way
-        return found
+                return way_home(run, snapshot, ended)
+        return None
 
-    def hide_ended(self, runs: Iterable[MaintenanceRun], snapshot: Snapshot) -> None:
-        """Have no upgrade shown any more whose run has ended; `runs` are those under way."""
-        left = flags_without_run(snapshot, runs)
+    def take_due(self, snapshot: Snapshot) -> tuple[MaintenanceRun, ...]:
+        """Those that are due, as they were before the engine was read."""
+        self._hide_ended(snapshot)
+        if self.due > self._clock():
+            return ()
+        self.due = self._clock() + self._settings.interval_seconds if self._active else inf
+        return tuple(run for run in self._active if run.cluster in snapshot.cluster_by_id)
+
+    def _hide_ended(self, snapshot: Snapshot) -> None:
+        """Have no upgrade shown any more whose run has ended."""
+        left = flags_without_run(snapshot, self._active)
         known = {run.id for run in self._store.runs()} if left else ()
         for cluster, run_id in left:
             if run_id in known:
                 self._flags.finish(cluster, run_id)
 
-    def reconcile(self, run: MaintenanceRun, seen: Seen, outcome: PlanOutcome) -> bool:
-        """Do what is next in a run; whether more may follow soon, rather than in a while.
+    def advance(
+        self,
+        run: MaintenanceRun,
+        seen: Observation,
+        staying: Mapping[str, str],
+        at_home: Mapping[str, Mapping[str, str]],
+        look_seconds: float,
+    ) -> None:
+        """Do what is next in a run, and look again soon where more may follow.
 
-        `outcome` is what came of the last plan of its cluster. Raises what an executor raises.
+        `staying` are VMs that the last plan of its cluster could not take off hosts that are to be empty, and
+        `at_home`, by the id of a run for which nothing is left to be done, those that it cannot bring back:
+        each with the reasons. Raises what an executor raises.
         """
         self._flags.show(run)
         host = next((one for one in run.hosts if one.phase not in ENDED), None)
         if host is None:
-            return self._bring_back(run, seen.snapshot, outcome)
-        scene = self._scene(run, host, seen, outcome.staying)
-        decision = decide(scene)
-        self._carry_out(decision, scene, seen)
-        waits = isinstance(decision, Wait) and (scene.blocked_by is None or not scene.blocked_by.runs)
-        return host.phase is not HostPhase.WAITING or not waits
+            goes_on = self._bring_back(run, seen.snapshot, at_home.get(run.id))
+        else:
+            scene = self._scene(run, host, seen, staying)
+            decision = decide(scene)
+            self._carry_out(decision, scene, seen)
+            waits = isinstance(decision, Wait) and (scene.blocked_by is None or not scene.blocked_by.runs)
+            goes_on = host.phase is not HostPhase.WAITING or not waits
+        if goes_on:
+            pause = max(self._settings.poll_seconds, _LEAST_PAUSE_LOOKS * look_seconds)
+            self.due = min(self.due, self._clock() + pause)
 
     def _scene(
-        self, run: MaintenanceRun, host: HostProgress, seen: Seen, staying: Mapping[str, str]
+        self, run: MaintenanceRun, host: HostProgress, seen: Observation, staying: Mapping[str, str]
     ) -> Scene:
         snapshot = seen.snapshot
         open_actions = self._open(host)
@@ -157,7 +189,7 @@ class MaintenanceRuns:
         return Scene(
             run=run,
             host=host,
-            settings=self._settings,
+            settings=self._settings.maintenance,
             status=None if state is None else state.status,
             update_available=state is not None and state.update_available,
             vms={**leaving(snapshot, seen.open_intents, host.host), **{vm.id: vm.name for vm in there}},
@@ -205,7 +237,7 @@ class MaintenanceRuns:
             return "the HA reservation of the cluster is not satisfied: ovirt-placement ha-check shows it"
         return ""
 
-    def _carry_out(self, decision: Decision, scene: Scene, seen: Seen) -> None:
+    def _carry_out(self, decision: Decision, scene: Scene, seen: Observation) -> None:
         run, host = scene.run, scene.host
         match decision:
             case Wait(message, output):
@@ -245,7 +277,7 @@ class MaintenanceRuns:
         if entered.phase is HostPhase.FAILED and failed > run.request.failures:
             self._end(run, RunState.FAILED, f"host {host.name} has failed: {entered.message}")
 
-    def _ask(self, scene: Scene, seen: Seen, kind: IntentKind, vm: str) -> None:
+    def _ask(self, scene: Scene, seen: Observation, kind: IntentKind, vm: str) -> None:
         run, host = scene.run, scene.host
         try:
             admitted = seen.gates.admit_action(seen.snapshot, run.cluster, HostAction(kind, host.host, vm))
@@ -257,15 +289,14 @@ class MaintenanceRuns:
         reboot = run.request.reboot
         self._executor.begin(ActionTask(admitted, seen.snapshot, seen.epoch, seen.fresh_until, reboot))
 
-    def _run_command(self, scene: Scene, seen: Seen, kind: CommandKind) -> None:
+    def _run_command(self, scene: Scene, seen: Observation, kind: CommandKind) -> None:
         try:
             self.commands.start(kind, scene.run, scene.host, epoch=seen.epoch)
         except Paused as why:
             self._note(scene.run, scene.host, f"not now: {why}")
 
-    def _bring_back(self, run: MaintenanceRun, snapshot: Snapshot, outcome: PlanOutcome) -> bool:
+    def _bring_back(self, run: MaintenanceRun, snapshot: Snapshot, kept: Mapping[str, str] | None) -> bool:
         """End a run once its VMs are back, or stay for a reason; whether it is still to be waited for."""
-        kept = outcome.at_home.get(run.id)
         if not brings_back(run):
             self._finish(run)
         elif run.state is RunState.STOPPING:
@@ -297,23 +328,7 @@ class MaintenanceRuns:
         )
 
 
-def emptied(runs: Sequence[MaintenanceRun]) -> tuple[str, ...]:
-    """The hosts whose VMs are to be migrated away now; not those of runs that are paused or are to end."""
-    return tuple(
-        host.host
-        for run in runs
-        if run.state is RunState.RUNNING
-        for host in run.hosts
-        if host.phase in _EMPTIED
-    )
-
-
-def draining(runs: Sequence[MaintenanceRun]) -> tuple[str, ...]:
-    """The hosts that are marked."""
-    return tuple(sorted(host.host for run in runs for host in run.hosts if host.draining))
-
-
-def _why_closed(seen: Seen, cluster: str, host: str) -> str | None:
+def _why_closed(seen: Observation, cluster: str, host: str) -> str | None:
     try:
         seen.gates.admit_action(seen.snapshot, cluster, HostAction(IntentKind.MIGRATE_VM, host))
     except Closed as why:

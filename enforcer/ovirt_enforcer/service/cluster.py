@@ -85,7 +85,7 @@ class OthersAtWork:
         return bool(news)
 
     def _warn(self, cluster: str, reading: Reading, vm: str, reason: str) -> None:
-        ours = {one.correlation_id.partition("-")[0] for one in reading.history if one.vm == vm}
+        ours = {one.request_id for one in reading.history if one.vm == vm}
         who = self._origins.who_moved(vm, ours)
         _log.warning("%s: %s: %s: %s", cluster, vm_name(vm, reading.snapshot), reason, who)
 

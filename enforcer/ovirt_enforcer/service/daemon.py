@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final, Protocol
 
+from msgspec.structs import replace
+
 from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Movements
 from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.log import RetryState
@@ -18,7 +20,7 @@ from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Health, engine_is_away
-from ovirt_enforcer.service.reading import Parts, Reading, RunsUnderWay
+from ovirt_enforcer.service.reading import Parts, Reading
 from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.reading.events import EngineEvent
@@ -169,7 +171,7 @@ class Daemon:
         self._ours = OwnMigrations(self._clock)
         #: What people had said of migrations in the last cycle.
         self._said: Hashable = None
-        self._runs = RunsUnderWay(parts)
+        self._runs = parts.maintenance
         #: When old intents were dropped last.
         self._forgot_at = -math.inf
 
@@ -257,7 +259,7 @@ class Daemon:
         said, self._said = self._said, self._parts.memory.words()
         if said is not None and said != self._said:
             self.wake_all()
-        self._runs.learn()
+        self._runs.read()
 
     def _lead(self, epoch: int) -> None:
         """Begin again where another may have led meanwhile; 0 to lead no more."""
@@ -270,7 +272,7 @@ class Daemon:
             work.leave()
         self._clusters.clear()
         self._latest = None
-        self._runs.forget()
+        self._runs.leave()
 
     def _follow(self, intents: Sequence[Intent]) -> None:
         """Look at what is under way, but where that failed a moment ago; take note of what came of it."""
@@ -319,9 +321,11 @@ class Daemon:
             work.compare(reading.open_intents)
             if work.retry_state.due <= self._clock() and self._parts.goes_on():
                 self._try(cluster, self._reconcile, cluster, reading)
-        for run in self._runs.take(reading):
-            plan = self._work(run.cluster).last_plan
-            self._try(run.cluster, self._runs.advance, run, reading, plan, self._pace.look_seconds)
+        for run in self._runs.take_due(reading.snapshot):
+            if self._parts.goes_on():
+                last = self._work(run.cluster).last_plan
+                known = reading, last.staying, last.at_home, self._pace.look_seconds
+                self._try(run.cluster, self._runs.advance, run, *known)
         self._keep_only(reading)
         self._last_reading = reading
         self._pace.looked(reading.began)
@@ -352,22 +356,21 @@ class Daemon:
         gates, intents = self._parts.memory.gates(), self._store.open_intents()
         history = self._store.history(within_seconds=REACH_SECONDS)
         self._metrics.read(began)
-        snapshot = self._runs.marked(self._read)
+        self._runs.read()
+        snapshot = replace(self._read(), draining_hosts=self._runs.draining)
         self._parts.executor.reconsider(history, snapshot)
         fresh_until = self._pace.fresh_until(began)
         restless = self._movements.look(snapshot, (*intents, *history))
         return Reading(
-            self._parts,
-            snapshot,
-            gates,
-            intents,
-            history,
-            restless,
-            epoch,
-            began,
-            fresh_until,
-            self._runs.emptied,
-            self._runs.ways_home(snapshot),
+            parts=self._parts,
+            snapshot=snapshot,
+            gates=gates,
+            open_intents=intents,
+            history=history,
+            restless=restless,
+            epoch=epoch,
+            began=began,
+            fresh_until=fresh_until,
         )
 
     def _reconcile(self, cluster: str, reading: Reading) -> None:

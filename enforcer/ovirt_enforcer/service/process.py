@@ -28,7 +28,7 @@ from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leader import Leader, boot_clock, own_name
 from ovirt_enforcer.service.metrics import EnforcerMetrics, HaMetrics, Health, Sampler
 from ovirt_enforcer.service.reading import CycleLog, Orders, Parts
-from ovirt_enforcer.service.recording import PeopleLog, Recorder, SettingsLog
+from ovirt_enforcer.service.recording import Recorder, SettingsLog, log_user_actions
 from ovirt_enforcer.service.triggers import Changes, StateReading
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.watchers.engine_watch import DrainWatch, MembershipKeeper, NameWatch, UnitWatch
@@ -206,14 +206,14 @@ class Service:
                 self._stores.intents,
                 executor,
                 self._stores.ha_announcements,
-                self.settings.maintenance,
+                self.settings,
                 UpgradeFlags(connection),
+                clock,
                 notifications,
             ),
         )
         self._parts = parts
         self._settings_log = SettingsLog(self._stores.settings, self.settings, lambda: self._daemon.epoch)
-        self._people_log = PeopleLog(self._stores.actions)
         drains = DrainWatch(notifications, clock, 2 * interval)
         policy_units = UnitWatch(notifications, clock)
         names = NameWatch(configured_names(config), lambda: parts.memory.tagged, metrics.unmatched_names)
@@ -264,7 +264,7 @@ class Service:
     def _record_actions(self) -> None:
         """Record what settings this process leads with, and log what people did."""
         self._settings_log.look()
-        self._people_log.look()
+        log_user_actions(self._stores.actions)
 
     def _goes_on(self) -> bool:
         self._progress.mark()

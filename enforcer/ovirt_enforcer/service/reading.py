@@ -5,21 +5,19 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
-
-from msgspec.structs import replace
 
 from ovirt_enforcer.actions.executor import Executor
 from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.actions.plan_progress import Projection, projected
 from ovirt_enforcer.actions.recent_moves import Backoff, Restless
-from ovirt_enforcer.gates.admission import Gates, Memory
+from ovirt_enforcer.gates.admission import Memory
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, Held
 from ovirt_enforcer.maintenance.run_state import WayHome
-from ovirt_enforcer.maintenance.runs import MaintenanceRuns, PlanOutcome, draining, emptied
+from ovirt_enforcer.maintenance.runs import MaintenanceRuns, Observation
 from ovirt_enforcer.planners import Planners, PlanQuestion
 from ovirt_enforcer.plans import Holding, failure_domains, plan_options, planning_seconds, strategy_name
 from ovirt_enforcer.service.recording import Recorder
@@ -36,7 +34,6 @@ from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.cycles import Cycle, CycleStore, OpenBreaker, RememberedRefusal
 from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.intents import Intent, IntentState
-from ovirt_placement.store.maintenance_run import MaintenanceRun
 from ovirt_service.errors import UserError
 
 
@@ -114,27 +111,18 @@ def _order(record: PlanRecord, set_by: str, set_at: float) -> AppliedPlan | None
     return AppliedPlan(plan, set_by, set_at, done, running)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What is known at one moment; the gates were made before the snapshot was read."""
+@dataclass(frozen=True, kw_only=True)
+class Reading(Observation):
+    """One reading of the engine, with all that is known besides."""
 
     parts: Parts
-    snapshot: Snapshot
-    gates: Gates
-    #: Migrations whose end is not known, and those that have ended, the oldest first.
-    open_intents: Sequence[Intent]
+    #: Migrations that have ended, the oldest first.
     history: Sequence[Intent]
     #: VMs that somebody else moves to and fro, by id.
     restless: Mapping[str, Restless]
-    #: Of the lease, from before all of this was read.
-    epoch: int
-    #: When that began, and until when steps are begun on it, by the daemon's clock.
+    #: When it began, by the daemon's clock.
     began: float
-    fresh_until: float
-    #: Hosts whose VMs are to be migrated away, for maintenance.
-    emptied: tuple[str, ...] = ()
-    #: VMs that maintenance runs bring back, by the cluster.
-    ways_home: Mapping[str, WayHome] = field(default_factory=dict)
+    _ways: dict[str, WayHome | None] = field(default_factory=dict, init=False)
 
     @property
     def _settings(self) -> EnforcerSettings:
@@ -158,6 +146,12 @@ class Reading:
         """How long until time alone lets something be done in a cluster that waits now; infinite if not."""
         return min(self.gates.seconds_left(self.snapshot, cluster), self.backoff.seconds_left(cluster))
 
+    def way_home(self, cluster: str) -> WayHome | None:
+        """The VMs that a maintenance run brings back to a cluster. Raises `StoreAway`."""
+        if cluster not in self._ways:
+            self._ways[cluster] = self.parts.maintenance.way_home(cluster, self.snapshot)
+        return self._ways[cluster]
+
     def moves_in(self, cluster: str) -> bool:
         """Whether anything of a cluster is on its way, or not known to have arrived."""
         if any(intent.cluster == cluster for intent in self.open_intents):
@@ -172,10 +166,10 @@ class Reading:
         domains = failure_domains(self.parts.ha, self.snapshot)
         options = plan_options(self._settings, spared, self.gates.frozen_hosts(self.snapshot), domains)
         known = self.snapshot.hosts_of_cluster.get(cluster, ())
-        way = self.ways_home.get(cluster)
+        way = self.way_home(cluster)
         lasting = {**self.projection.moving, **({} if way is None else way.given_up)}
         held = {**self.gates.held(self.snapshot, plan), **{vm: Held(why) for vm, why in lasting.items()}}
-        here = [host.id for host in known if host.id in self.emptied]
+        here = [host.id for host in known if host.id in self.parts.maintenance.emptied]
         return PlanQuestion(
             cluster=cluster,
             holding=Holding(
@@ -192,63 +186,6 @@ class Reading:
             restless=bool(self.backoff.restless_in(cluster)),
             home=None if way is None else way.moved,
         )
-
-
-#: Two looks are this many times as far apart as one takes.
-_LEAST_PAUSE_LOOKS: Final = 5.0
-
-
-class RunsUnderWay:
-    """What the daemon knows of them, which is read from the store again and again; for one thread."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._runs: tuple[MaintenanceRun, ...] = ()
-        #: When they are to be looked at, by the daemon's clock; never if there are none.
-        self.due = math.inf
-
-    def learn(self) -> None:
-        """Read them; look at once if one was begun, paused, resumed or stopped. Raises `StoreAway`."""
-        before, self._runs = self._runs, self._parts.maintenance.active()
-        if {(run.id, run.state) for run in before} != {(run.id, run.state) for run in self._runs}:
-            self.due = self._parts.clock()
-
-    def forget(self) -> None:
-        """Know of none: another process leads."""
-        self._runs, self.due = (), math.inf
-        self._parts.maintenance.leave()
-
-    def marked(self, read: Callable[[], Snapshot]) -> Snapshot:
-        """What is read of the engine now, with the hosts that are marked as of before. Raises `StoreAway`."""
-        self.learn()
-        return replace(read(), draining_hosts=draining(self._runs))
-
-    @property
-    def emptied(self) -> tuple[str, ...]:
-        """The hosts whose VMs are to be migrated away now."""
-        return emptied(self._runs)
-
-    def ways_home(self, snapshot: Snapshot) -> Mapping[str, WayHome]:
-        """The VMs that are to go back to their hosts now, by the cluster. Raises `StoreAway`."""
-        return self._parts.maintenance.ways_home(self._runs, snapshot)
-
-    def take(self, reading: Reading) -> Iterator[MaintenanceRun]:
-        """Those that are due, as they were before the engine was read."""
-        self._parts.maintenance.hide_ended(self._runs, reading.snapshot)
-        if self.due > self._parts.clock():
-            return
-        self.due = self._parts.clock() + self._parts.settings.interval_seconds if self._runs else math.inf
-        for run in self._runs:
-            if run.cluster in reading.snapshot.cluster_by_id and self._parts.goes_on():
-                yield run
-
-    def advance(
-        self, run: MaintenanceRun, reading: Reading, outcome: PlanOutcome, look_seconds: float
-    ) -> None:
-        """Do what is next in one, and look again soon where more may follow."""
-        if self._parts.maintenance.reconcile(run, reading, outcome):
-            pause = max(self._parts.settings.poll_seconds, _LEAST_PAUSE_LOOKS * look_seconds)
-            self.due = min(self.due, self._parts.clock() + pause)
 
 
 def staying_text(plan: Plan, snapshot: Snapshot, family: str = Leaving.family) -> dict[str, str]:
@@ -278,7 +215,7 @@ class LastPlan:
 
     def ask(self, reading: Reading, question: PlanQuestion) -> None:
         """Take note of what is asked of a planner."""
-        way = reading.ways_home.get(self._cluster)
+        way = reading.way_home(self._cluster)
         self._asked = None
         if way is not None:
             held = {one.vm for one in way.moved if one.vm in question.holding.frozen}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from ovirt_enforcer.actions.plan_progress import violated_groups
 from ovirt_enforcer.gates.gate import refused
 from ovirt_enforcer.gates.limits import BreakerGate
 from ovirt_enforcer.log import audit
@@ -15,7 +16,7 @@ from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_away
 from ovirt_enforcer.settings import EnforcerSettings, recorded_settings
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import group_name, host_name, vm_name
 from ovirt_placement.rules.violations import Violation, find_violations
@@ -101,9 +102,6 @@ class News:
         self._notifications.send(Notice(kind, facts, cluster=cluster, carried=each))
 
 
-_NOTHING = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=(), pending=())
-
-
 class Recorder:
     """What the daemon reports of its work; it is a watcher of its readings, too."""
 
@@ -123,7 +121,7 @@ class Recorder:
         self._sampler = sampler
         self._news = News(notifications)
         #: For names alone.
-        self._latest = _NOTHING
+        self._latest = NO_STATE
         self._said = Said()
         #: Of each cluster the plan that was made last, with how many of its migrations have not begun.
         self._ahead: dict[str, tuple[str, int]] = {}
@@ -212,7 +210,9 @@ class Recorder:
         self._latest = snapshot
         self._news.read()
         ended = self._store.ended_steps()
-        violated = {cluster: _violated(snapshot, cluster) for cluster in {step.cluster for step in ended}}
+        violated = {
+            cluster: violated_groups(snapshot, cluster) for cluster in {step.cluster for step in ended}
+        }
         for step in ended:
             self._record_outcome(step, violated[step.cluster])
 
@@ -266,13 +266,6 @@ def _result(intent: Intent) -> str:
     return "refused" if refused(intent) else intent.state.value
 
 
-def _violated(snapshot: Snapshot, cluster: str) -> frozenset[str]:
-    """Rules that are violated in a cluster, by their ids; none if the cluster is gone."""
-    if cluster not in snapshot.cluster_by_id:
-        return frozenset()
-    return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)
-
-
 _log = logging.getLogger(__name__)
 
 
@@ -296,18 +289,12 @@ class SettingsLog:
             self._recorded = epoch
 
 
-class PeopleLog:
-    """The leader's part of what is recorded of people."""
-
-    def __init__(self, store: UserActionStore) -> None:
-        self._store = store
-
-    def look(self) -> None:
-        """Log what nobody has logged yet; raises `StoreAway` and `LeaseLost`."""
-        with self._store.unlogged() as found:
-            for action in found:
-                _log.info("%s", action.sentence)
-                audit("user_action", action.sentence, **_action_facts(action))
+def log_user_actions(store: UserActionStore) -> None:
+    """Log what people did that is not logged yet; raises `StoreAway` and `LeaseLost`."""
+    with store.unlogged() as found:
+        for action in found:
+            _log.info("%s", action.sentence)
+            audit("user_action", action.sentence, **_action_facts(action))
 
 
 def _action_facts(action: UserAction) -> dict[str, object]:

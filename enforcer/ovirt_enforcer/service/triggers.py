@@ -10,8 +10,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from msgspec.structs import replace
-
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -19,8 +17,8 @@ from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.reading.events import MIGRATION_CODES, VM_STARTED, EngineEvent, read_events
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.service.follower import Feed, FeedInterrupted
-from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.model.statistics import UNMEASURED
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.statistics import set_up
 
 #: A cluster, a group, a label or a policy was added, changed or removed.
 _RULES: Final = frozenset(
@@ -155,7 +153,7 @@ def _each_fact(snapshot: Snapshot, ours: Collection[str]) -> Iterator[tuple[str,
             if label.implicit:
                 yield cluster.id, repr(label)
     for host in snapshot.hosts:
-        yield host.cluster, repr(_lasting(host))
+        yield host.cluster, repr(set_up(host))
     for vm in snapshot.vms:
         where = None if vm.id in ours else vm.host
         size = vm.memory_mb, vm.guaranteed_mb, vm.vcpus
@@ -163,10 +161,6 @@ def _each_fact(snapshot: Snapshot, ours: Collection[str]) -> Iterator[tuple[str,
         yield vm.cluster, (vm.id, where, _status(vm), restart, size, vm.migratable, vm.pinned_hosts)
     for group in snapshot.affinity_groups:
         yield group.cluster, (repr(group), snapshot.group_vms[group.id], snapshot.group_hosts[group.id])
-
-
-def _lasting(host: Host) -> Host:
-    return replace(host, free_mb=0, spm=False, **UNMEASURED)
 
 
 def _status(vm: Vm) -> str:

@@ -15,10 +15,11 @@ from ovirt_placement.model.infrastructure import (
 from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.model.placement_rules import MemberSearch, PlacementRule, RuleDomain
 from ovirt_placement.model.record import Struct
-from ovirt_placement.model.snapshot import Pending, Snapshot
+from ovirt_placement.model.snapshot import NO_STATE, Pending, Snapshot
 from ovirt_placement.model.vm import Disk, Nic, Vm
 
 __all__ = [
+    "NO_STATE",
     "AffinityGroup",
     "AffinityLabel",
     "AffinityRule",

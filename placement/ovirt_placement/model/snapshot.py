@@ -159,3 +159,7 @@ def _flattened(direct: tuple[str, ...], labelled: tuple[tuple[str, ...], ...]) -
     if not labelled:
         return direct
     return tuple(dict.fromkeys([*direct, *(member for members in labelled for member in members)]))
+
+
+#: Of an engine of which nothing is known.
+NO_STATE: Final = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())

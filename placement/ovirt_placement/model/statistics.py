@@ -38,8 +38,9 @@ class HostStatistics(NamedTuple):
         return host if HostStatistics.of(host) == self else replace(host, **self._asdict())
 
 
-#: The fields of a host of which nothing is measured.
-UNMEASURED = HostStatistics()._asdict()
+def set_up(host: Host) -> Host:
+    """A host as it is set up, without what changes while it works: what is measured, and who is SPM."""
+    return replace(host, free_mb=0, spm=False, **HostStatistics()._asdict())
 
 
 class VmStatistics(NamedTuple):

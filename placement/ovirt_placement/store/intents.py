@@ -124,6 +124,11 @@ class Intent(IntendedMigration, frozen=True, kw_only=True):
         return sentence(self.cause, self.error)
 
     @property
+    def request_id(self) -> str:
+        """The correlation id of its request: VMs that the engine moves at once share one."""
+        return self.correlation_id.partition("-")[0]
+
+    @property
     def open(self) -> bool:
         """Whether its end is not known yet."""
         return self.state in _OPEN

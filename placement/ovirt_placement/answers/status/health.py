@@ -18,7 +18,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import Outcomes
 from ovirt_placement.lookups.called import UnmatchedName
-from ovirt_placement.model import Cluster, Snapshot, Struct, state_file
+from ovirt_placement.model import NO_STATE, Cluster, Snapshot, Struct, state_file
 from ovirt_placement.model.amounts import be, counted
 
 
@@ -126,9 +126,6 @@ def _light(
 
 
 # -- The health of a placement: rules and HA reservation of each cluster, the enforcer, how fresh all is.
-
-
-_NOTHING = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
 
 
 class StateSource(Struct, frozen=True):
@@ -260,7 +257,7 @@ def of_engine(config: Config, deadline: float) -> KnownParts:
 def nothing_known(config: Config, error: str) -> KnownParts:
     """Nothing, and why."""
     source = StateSource(kind="nothing", where=config.engine.address, error=error)
-    return KnownParts(snapshot=_NOTHING, source=source)
+    return KnownParts(snapshot=NO_STATE, source=source)
 
 
 def of_known(config: Config, found: KnownState) -> KnownParts:
