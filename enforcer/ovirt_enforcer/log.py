@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -74,6 +74,18 @@ class RetryState:
             else:
                 _log.error("%s: %s", self.name, complaint, exc_info=error)
         self.put_off(now, longest_pause)
+
+    def attempt(self, work: Callable[[], object], clock: Callable[[], float], longest_pause: float) -> bool:
+        """Do something unless it is put off; whether it was done. What fails is logged and put off."""
+        if self.due > clock():
+            return False
+        try:
+            work()
+        except Exception as error:  # the enforcer has other work, too
+            self.fail(error, clock(), longest_pause)
+            return False
+        self.recover()
+        return True
 
     def put_off(self, now: float, longest_pause: float) -> None:
         """Put off the next look, each time longer, for a failure that is reported elsewhere."""

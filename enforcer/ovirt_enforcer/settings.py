@@ -1,4 +1,4 @@
-"""Times of the day and week, as the configuration gives them: a start in cron's words, and a length."""
+"""The [enforcer] section of the configuration, and what of it is recorded for commands to go by."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable
 from functools import cache
 
-from prometheus_client import Counter, Gauge, Histogram, generate_latest
+from prometheus_client import Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -20,7 +20,7 @@ from ovirt_scheduler_proxy.processes import Cause
 from ovirt_scheduler_proxy.scheduler import Scheduler
 from ovirt_scheduler_proxy.xmlrpc_reading import Fault
 from ovirt_service.http.response import Response
-from ovirt_service.metrics import new_registry
+from ovirt_service.metrics import Instruments
 from ovirt_service.saying import Few
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -32,48 +32,32 @@ _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 _MISSING = "(not loaded)"
 
 
-class Metrics:
+class Metrics(Instruments):
     """Counts and times."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self._registry = new_registry(_PREFIX)
-        self._registry.register(_State(scheduler))
-        self._calls = Counter(
-            f"{_PREFIX}_calls", "Calls by method and result", ["method", "result"], registry=self._registry
+        super().__init__(_PREFIX)
+        self.registry.register(_State(scheduler))
+        self._calls = self.counter("calls", "Calls by method and result", "method", "result")
+        self._seconds = self.histogram(
+            "call_duration_seconds", "Time to answer a call", "method", buckets=_BUCKETS
         )
-        self._seconds = Histogram(
-            f"{_PREFIX}_call_duration_seconds",
-            "Time to answer a call",
-            ["method"],
-            buckets=_BUCKETS,
-            registry=self._registry,
+        self._unit_seconds = self.histogram(
+            "unit_duration_seconds", "Time that a unit itself ran", "method", "unit", buckets=_BUCKETS
         )
-        self._unit_seconds = Histogram(
-            f"{_PREFIX}_unit_duration_seconds",
-            "Time that a unit itself ran",
-            ["method", "unit"],
-            buckets=_BUCKETS,
-            registry=self._registry,
-        )
-        self._discovery = Gauge(
-            f"{_PREFIX}_last_discovery_timestamp_seconds",
+        self._discovery = self.gauge(
+            "last_discovery_timestamp_seconds",
             "When the engine's last discovery was answered, in Unix time; 0: not since the proxy started",
-            registry=self._registry,
         )
         # The library looks its labels up slowly; loaded units are few, so each is looked up once.
         self._of_unit = cache(self._find_unit)
         self._of_method = cache(self._find_method)
-        self._failures = Counter(
-            f"{_PREFIX}_unit_failures",
-            "Failures of units by cause",
-            ["method", "unit", "cause"],
-            registry=self._registry,
+        self._failures = self.counter(
+            "unit_failures", "Failures of units by cause", "method", "unit", "cause"
         )
-
-        self._closed = Counter(
-            f"{_PREFIX}_connections_closed",
+        self._closed = self.counter(
+            "connections_closed",
             "Connections closed since their client sent no whole request in time, or did not read its answer",
-            registry=self._registry,
         )
 
     def answered(self, answer: Answer, seconds: float) -> None:
@@ -109,7 +93,7 @@ class Metrics:
         self._closed.inc()
 
     def page(self) -> bytes:
-        return generate_latest(self._registry)
+        return generate_latest(self.registry)
 
 
 class _State(Collector):

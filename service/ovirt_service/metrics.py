@@ -7,7 +7,7 @@ import logging
 import os
 import queue
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from types import MappingProxyType
@@ -15,7 +15,9 @@ from urllib.parse import parse_qs
 
 from prometheus_client import (
     CollectorRegistry,
+    Counter,
     Gauge,
+    Histogram,
     Metric,
     ProcessCollector,
     disable_created_metrics,
@@ -53,6 +55,23 @@ def new_registry(prefix: str, engine: str = "") -> CollectorRegistry:
     build = Gauge(f"{prefix}_build_info", "The release that runs; always 1", ["version"], registry=registry)
     build.labels(version("ovirt-placement")).set(1)
     return registry
+
+
+class Instruments:
+    """The figures that a process keeps, in one registry, each with the process's prefix before its name."""
+
+    def __init__(self, prefix: str, engine: str = "") -> None:
+        self._prefix = prefix
+        self.registry = new_registry(prefix, engine)
+
+    def counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"{self._prefix}_{name}", text, labels, registry=self.registry)
+
+    def gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"{self._prefix}_{name}", text, labels, registry=self.registry)
+
+    def histogram(self, name: str, text: str, *labels: str, buckets: Sequence[float]) -> Histogram:
+        return Histogram(f"{self._prefix}_{name}", text, labels, buckets=buckets, registry=self.registry)
 
 
 class _OfEngine(CollectorRegistry):

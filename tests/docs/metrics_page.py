@@ -60,8 +60,8 @@ def all_metrics() -> Iterator[KnownMetric]:
     """Every metric but `process_*`, which each service has."""
     proxy = ProxyMetrics(_NO_PLUGINS)  # type: ignore[arg-type]
     enforcer = EnforcerMetrics()
-    HaMetrics(enforcer.registry)
-    registries = (proxy._registry, InventoryMetrics().registry, enforcer.registry, WebMetrics().registry)
+    HaMetrics(enforcer)
+    registries = (proxy.registry, InventoryMetrics().registry, enforcer.registry, WebMetrics().registry)
     for service, registry in zip(SERVICES, registries, strict=True):
         for collector in registry._collector_to_names:
             for family, labels in _families(collector):

@@ -214,10 +214,6 @@ class Gate(ABC):
 
     def held(self, facts: Facts) -> Mapping[str, Held]:
         """VMs that no plan shall move for now, by VM id."""
-        return {vm: Held(reason) for vm, reason in self.frozen(facts).items()}
-
-    def frozen(self, facts: Facts) -> Mapping[str, str]:
-        """The same of a gate that holds them without an end, with the reasons."""
         return {}
 
     def frozen_hosts(self, facts: Facts) -> Mapping[str, str]:
@@ -263,13 +259,9 @@ class VmGate(Gate):
     def held(self, facts: Facts) -> Mapping[str, Held]: ...
 
     @final
-    def frozen(self, facts: Facts) -> Mapping[str, str]:
-        return {vm: one.reason for vm, one in self.held(facts).items()}
-
-    @final
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        frozen = self.frozen(facts)
-        return next((frozen[vm] for vm in step.vms if vm in frozen), None)
+        held = self.held(facts)
+        return next((held[vm].reason for vm in step.vms if vm in held), None)
 
     @final
     def seconds_left(self, facts: Facts, cluster: str) -> float:

@@ -31,8 +31,8 @@ from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import ALL_CLUSTERS
 from ovirt_service.back_off import BackOff
 
-#: A setting and its value, the place that it limits, how many migrations are under way there and would join.
-_UnderWay = tuple[str, int, str, int, int]
+#: Of each place that a limit is for: what it is called, how many migrations count there, how many would join.
+_Counts = Iterable[tuple[str, int, int]]
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,14 @@ class AtOnceGate(Gate):
     """Closed while as many migrations are under way as a setting allows."""
 
     name: str
-    count: Callable[[Facts, str, Step], Iterable[_UnderWay]]
+    setting: str
+    count: Callable[[Facts, str, Step], _Counts]
 
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        for setting, most, place, count, more in self.count(facts, cluster, step):
+        most: int = getattr(facts.settings, self.setting)
+        for place, count, more in self.count(facts, cluster, step):
             if not fits(count, more, most):
-                return f"migrations under way {place}: {count}, and {setting} lets no more join"
+                return f"migrations under way {place}: {count}, and {self.setting} lets no more join"
         return None
 
 
@@ -55,77 +57,60 @@ class PeriodGate(Gate):
 
     name: str
     setting: str
-    most: Callable[[EnforcerSettings], int]
     period: str
     period_seconds: Callable[[EnforcerSettings], float]
 
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
         count = begun_within(facts.begun_in(cluster), self.period_seconds(facts.settings))
-        if fits(count, len(step.vms), self.most(facts.settings)):
+        if fits(count, len(step.vms), getattr(facts.settings, self.setting)):
             return None
         return f"migrations {self.period}: {count}, and {self.setting} lets no more follow"
 
     def seconds_left(self, facts: Facts, cluster: str) -> float:
-        period_seconds, limit = self.period_seconds(facts.settings), self.most(facts.settings)
+        period_seconds, limit = self.period_seconds(facts.settings), getattr(facts.settings, self.setting)
         return seconds_until_fewer(facts.begun_in(cluster), period_seconds, limit)
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return self.period_seconds(settings)
 
 
-def _under_way_in_engine(facts: Facts, cluster: str, step: Step) -> Iterator[_UnderWay]:
+def _in_engine(facts: Facts, cluster: str, step: Step) -> _Counts:
     """Of the whole engine: its migrations share networks and threads."""
-    count = sum(movement.migrates for movement in facts.movements)
-    yield "migrations_at_once", facts.settings.migrations_at_once, "in the engine", count, len(step.vms)
+    yield "in the engine", sum(movement.migrates for movement in facts.movements), len(step.vms)
 
 
-def _under_way_in_cluster(facts: Facts, cluster: str, step: Step) -> Iterator[_UnderWay]:
-    count = sum(movement.migrates and movement.cluster == cluster for movement in facts.movements)
-    most = facts.settings.cluster_migrations_at_once
-    yield "cluster_migrations_at_once", most, "here", count, len(step.vms)
+def _in_cluster(facts: Facts, cluster: str, step: Step) -> _Counts:
+    here = (movement.migrates and movement.cluster == cluster for movement in facts.movements)
+    yield "here", sum(here), len(step.vms)
 
 
-def _under_way_on_hosts(facts: Facts, cluster: str, step: Step) -> Iterator[_UnderWay]:
-    """From each host that the step leaves, and to its target: a host carries them all."""
-    settings, names = facts.settings, facts.snapshot
+def _from_hosts(facts: Facts, cluster: str, step: Step) -> _Counts:
+    """From each host that the step leaves: it carries them all."""
     for source, more in Counter(step.sources).items():
         count = sum(movement.source == source for movement in facts.movements)
-        yield (
-            "host_migrations_out",
-            settings.host_migrations_out,
-            f"from {host_name(source, names)}",
-            count,
-            more,
-        )
-    count = sum(step.target in movement.targets for movement in facts.movements if movement.migrates)
-    yield (
-        "host_migrations_in",
-        settings.host_migrations_in,
-        f"to {host_name(step.target, names)}",
-        count,
-        len(step.vms),
-    )
+        yield f"from {host_name(source, facts.snapshot)}", count, more
+
+
+def _to_host(facts: Facts, cluster: str, step: Step) -> _Counts:
+    coming = (step.target in movement.targets for movement in facts.movements if movement.migrates)
+    yield f"to {host_name(step.target, facts.snapshot)}", sum(coming), len(step.vms)
 
 
 LIMITS: Final[tuple[Gate, ...]] = (
-    AtOnceGate("engine_at_once", _under_way_in_engine),
-    AtOnceGate("cluster_at_once", _under_way_in_cluster),
-    AtOnceGate("host_at_once", _under_way_on_hosts),
+    AtOnceGate("engine_at_once", "migrations_at_once", _in_engine),
+    AtOnceGate("cluster_at_once", "cluster_migrations_at_once", _in_cluster),
+    AtOnceGate("host_at_once", "host_migrations_out", _from_hosts),
+    AtOnceGate("host_at_once", "host_migrations_in", _to_host),
     # As many as this, then the enforcer reads again whether they help.
     PeriodGate(
         "cluster_cycle_limit",
         "cluster_migrations_per_cycle",
-        lambda settings: settings.cluster_migrations_per_cycle,
         "within this cycle",
         lambda settings: settings.interval_seconds,
     ),
     # A net below the repair of a cluster, should it ever go round in circles.
     PeriodGate(
-        "cluster_limit",
-        "cluster_migrations_per_hour",
-        lambda settings: settings.cluster_migrations_per_hour,
-        "in the last hour",
-        lambda settings: HOUR_SECONDS,
+        "cluster_limit", "cluster_migrations_per_hour", "in the last hour", lambda settings: HOUR_SECONDS
     ),
 )
 

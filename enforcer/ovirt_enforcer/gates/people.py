@@ -8,7 +8,7 @@ from itertools import chain
 from math import inf
 from typing import Final
 
-from ovirt_enforcer.gates.gate import HOUR_SECONDS, ClusterGate, Facts, Gate, HostAction, begun_ago
+from ovirt_enforcer.gates.gate import HOUR_SECONDS, ClusterGate, Facts, Gate, Held, HostAction, begun_ago
 from ovirt_enforcer.settings import EnforcerSettings, Mode, Window
 from ovirt_placement.lookups.called import fits, named, value_of
 from ovirt_placement.model import Cluster, Host, Vm
@@ -147,8 +147,8 @@ class ExclusionGate(Gate):
         host = facts.snapshot.host_by_id.get(action.host)
         return (vm and _why_vm(facts, vm)) or (host and _why_host(facts, host)) or None
 
-    def frozen(self, facts: Facts) -> Mapping[str, str]:
-        return dict(_excluded_vms(facts))
+    def held(self, facts: Facts) -> Mapping[str, Held]:
+        return {vm: Held(reason) for vm, reason in _excluded_vms(facts)}
 
     def frozen_hosts(self, facts: Facts) -> Mapping[str, str]:
         return {host.id: why for host in facts.snapshot.hosts if (why := _why_host(facts, host)) is not None}
@@ -170,25 +170,22 @@ def _excluded_vms(facts: Facts) -> Iterator[tuple[str, str]]:
 def _why_vm(facts: Facts, vm: Vm) -> str | None:
     if facts.settings.maintenance.moves_excluded_vms and vm.host in facts.snapshot.draining_hosts:
         return None
-    if named(facts.settings.exclude_vms, vm.id, vm.name):
-        return f"{vm.name} is among exclude_vms"
-    tag = facts.settings.exclude_tag
-    if vm.id in facts.remembered.tagged or _bears(tag, vm.tags):
-        return f"{vm.name} bears the tag {tag}"
-    return None
+    return _why_excluded(facts, facts.settings.exclude_vms, vm, vm.name, "exclude_vms")
 
 
 def _why_host(facts: Facts, host: Host) -> str | None:
-    if named(facts.settings.exclude_hosts, host.id, host.name):
-        return f"host {host.name} is among exclude_hosts"
+    return _why_excluded(facts, facts.settings.exclude_hosts, host, f"host {host.name}", "exclude_hosts")
+
+
+def _why_excluded(
+    facts: Facts, excluded: Sequence[str], one: Vm | Host, title: str, setting: str
+) -> str | None:
+    if named(excluded, one.id, one.name):
+        return f"{title} is among {setting}"
     tag = facts.settings.exclude_tag
-    if host.id in facts.remembered.tagged or _bears(tag, host.tags):
-        return f"host {host.name} bears the tag {tag}"
+    if one.id in facts.remembered.tagged or any(fits(tag, other) for other in one.tags):
+        return f"{title} bears the tag {tag}"
     return None
-
-
-def _bears(tag: str, tags: Iterable[str]) -> bool:
-    return any(fits(tag, one) for one in tags)
 
 
 def _why_group(facts: Facts, group: str) -> str | None:

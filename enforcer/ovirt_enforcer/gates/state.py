@@ -49,9 +49,9 @@ class HostMaintenanceGate(Gate):
         frozen = self.frozen_hosts(facts)
         return next((frozen[host] for host in (*step.sources, step.target) if host in frozen), None)
 
-    def frozen(self, facts: Facts) -> Mapping[str, str]:
+    def held(self, facts: Facts) -> Mapping[str, Held]:
         return {
-            vm.id: reason
+            vm.id: Held(reason)
             for host, reason in self.frozen_hosts(facts).items()
             for vm in facts.snapshot.vms_of_host.get(host, ())
         }

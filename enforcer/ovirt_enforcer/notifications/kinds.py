@@ -51,55 +51,117 @@ class About(NamedTuple):
     sentence: str
     #: What a sentence may speak of, besides the engine by its configured name.
     facts: frozenset[str]
+    #: The alert of a webhook that it begins, for how many seconds that lasts unless another kind ends it, and
+    #: those that it ends.
+    begins: str | None
+    lasts: float
+    ends: tuple[str, ...]
+    #: The facts by which one alert of a name is distinguished from another.
+    labels: tuple[str, ...]
 
 
-def _about(severity: Severity, sentence: str, *more: str) -> About:
-    return About(severity, sentence, frozenset(Template(sentence).get_identifiers()).union(more))
+_HOUR: Final = 3600.0
+#: What lasts is reported again after a day.
+_DAY_AND_MORE: Final = 25 * _HOUR
 
+
+def _about(
+    severity: Severity,
+    sentence: str,
+    begins: str | None = None,
+    *,
+    lasts: float = _DAY_AND_MORE,
+    ends: str = "",
+    by: str = "cluster",
+    more: str = "",
+) -> About:
+    facts = frozenset(Template(sentence).get_identifiers()).union(more.split())
+    return About(severity, sentence, facts, begins, lasts, tuple(ends.split()), tuple(by.split()))
+
+
+_NORMAL, _WARNING, _ERROR, _ALERT = Severity
 
 ABOUT: Final[Mapping[NoticeKind, About]] = {
-    NoticeKind.RULE_VIOLATED: _about(Severity.WARNING, "$rule in cluster $cluster is violated"),
-    NoticeKind.RULE_REPAIRED: _about(Severity.NORMAL, "$rule in cluster $cluster is satisfied again"),
+    NoticeKind.RULE_VIOLATED: _about(
+        _WARNING, "$rule in cluster $cluster is violated", "RuleViolated", by="cluster rule"
+    ),
+    NoticeKind.RULE_REPAIRED: _about(
+        _NORMAL, "$rule in cluster $cluster is satisfied again", ends="RuleViolated", by="cluster rule"
+    ),
     NoticeKind.PLAN_WAITS: _about(
-        Severity.WARNING, "plan $plan of cluster $cluster waits for approval: ovirt-enforcer approve $plan"
+        _WARNING,
+        "plan $plan of cluster $cluster waits for approval: ovirt-enforcer approve $plan",
+        "PlanWaits",
     ),
     NoticeKind.MIGRATION_FAILED: _about(
-        Severity.WARNING, "migration of VM $vm to host $host failed: $reason", "cluster"
+        _WARNING,
+        "migration of VM $vm to host $host failed: $reason",
+        "MigrationFailed",
+        lasts=_HOUR,
+        by="cluster vm",
+        more="cluster",
     ),
-    NoticeKind.BREAKER_OPEN: _about(Severity.ERROR, "migrations in cluster $cluster wait: $reason"),
+    NoticeKind.BREAKER_OPEN: _about(
+        _ERROR, "migrations in cluster $cluster wait: $reason", "BreakerOpen", lasts=_HOUR
+    ),
     NoticeKind.HA_ALERT: _about(
-        Severity.ALERT,
+        _ALERT,
         "cluster $cluster does not survive what its HA reservation is to survive: $losses",
-        "vms_without_home",
-        "missing_mb",
+        "HaReservation",
+        ends="HaReservationUnknown",
+        more="vms_without_home missing_mb",
     ),
-    NoticeKind.HA_ALL_CLEAR: _about(Severity.NORMAL, "HA reservation of cluster $cluster: $state"),
+    NoticeKind.HA_ALL_CLEAR: _about(
+        _NORMAL,
+        "HA reservation of cluster $cluster: $state",
+        ends="HaReservation HaReservationUnknown",
+    ),
     NoticeKind.HA_UNKNOWN: _about(
-        Severity.WARNING,
+        _WARNING,
         "not known whether all highly available VMs of cluster $cluster would be started again: $reason",
+        "HaReservationUnknown",
     ),
     NoticeKind.MAINTENANCE_ENDED: _about(
-        Severity.NORMAL, "maintenance run $run of cluster $cluster has ended: $reason"
+        _NORMAL, "maintenance run $run of cluster $cluster has ended: $reason", ends="MaintenanceFailed"
     ),
     NoticeKind.MAINTENANCE_FAILED: _about(
-        Severity.ALERT, "maintenance run $run of cluster $cluster has ended before its time: $reason"
+        _ALERT,
+        "maintenance run $run of cluster $cluster has ended before its time: $reason",
+        "MaintenanceFailed",
     ),
     NoticeKind.DRAIN_BLOCKED: _about(
-        Severity.WARNING, "host $host of cluster $cluster does not arrive in maintenance: $reason"
+        _WARNING,
+        "host $host of cluster $cluster does not arrive in maintenance: $reason",
+        "DrainBlocked",
+        lasts=_HOUR,
+        by="cluster host",
     ),
-    NoticeKind.LEADER_CHANGED: _about(Severity.NORMAL, "enforcer $leader leads from now on, in epoch $epoch"),
-    NoticeKind.ENGINE_AWAY: _about(Severity.ERROR, "engine $engine is away: $reason"),
-    NoticeKind.ENGINE_BACK: _about(Severity.NORMAL, "engine $engine answers again"),
+    NoticeKind.LEADER_CHANGED: _about(
+        _NORMAL,
+        "enforcer $leader leads from now on, in epoch $epoch",
+        "LeaderChanged",
+        lasts=_HOUR,
+        by="",
+    ),
+    NoticeKind.ENGINE_AWAY: _about(_ERROR, "engine $engine is away: $reason", "EngineAway", by=""),
+    NoticeKind.ENGINE_BACK: _about(_NORMAL, "engine $engine answers again", ends="EngineAway", by=""),
     NoticeKind.UNITS_DISABLED: _about(
-        Severity.ALERT,
+        _ALERT,
         "cluster $cluster: the engine has disabled units of its scheduling policy, and places VMs without"
         " them: $units (ovirt-placement doctor)",
+        "UnitsDisabled",
     ),
     NoticeKind.UNITS_ENABLED: _about(
-        Severity.NORMAL, "cluster $cluster: all units of its scheduling policy are enabled again"
+        _NORMAL,
+        "cluster $cluster: all units of its scheduling policy are enabled again",
+        ends="UnitsDisabled",
     ),
     NoticeKind.HELD_BACK: _about(
-        Severity.WARNING, "$count notifications were held back, since there were too many: $kinds"
+        _WARNING,
+        "$count notifications were held back, since there were too many: $kinds",
+        "NotificationsHeldBack",
+        lasts=_HOUR,
+        by="",
     ),
 }
 #: What many of may be held back, and reported together later; never what is critical, or takes that back.

@@ -136,56 +136,18 @@ def notifications_of(
         events = EngineEvents(engine, settings.sentence)
         couriers.append(Courier(events, settings.engine.kinds, count, limit=limit))
     if settings.webhook.url:
-        # What it needs takes long to load.
-        from ovirt_enforcer.notifications.notifications import Webhook
-
         limit = RateLimit(settings.webhook.most_per_hour)
         webhook = Webhook(settings.webhook, settings.sentence)
         couriers.append(Courier(webhook, settings.webhook.kinds, count, limit=limit))
     return Notifications(couriers, engine.name, settings)
 
 
-_HOUR: Final = 3600.0
-#: What lasts is reported again after a day.
-_DAY_AND_MORE: Final = 25 * _HOUR
-
-
-class _Form(NamedTuple):
-    """What alerts a kind of notice makes."""
-
-    #: The alert that begins, and for how many seconds it lasts unless something ends it.
-    begins: str | None = None
-    lasts: float = 0.0
-    ends: tuple[str, ...] = ()
-    #: The facts by which one alert of a name is distinguished from another.
-    labels: tuple[str, ...] = ()
-
-
-_FORMS: Final[Mapping[NoticeKind, _Form]] = {
-    NoticeKind.RULE_VIOLATED: _Form("RuleViolated", _DAY_AND_MORE, labels=("cluster", "rule")),
-    NoticeKind.RULE_REPAIRED: _Form(ends=("RuleViolated",), labels=("cluster", "rule")),
-    NoticeKind.PLAN_WAITS: _Form("PlanWaits", _DAY_AND_MORE, labels=("cluster",)),
-    NoticeKind.MIGRATION_FAILED: _Form("MigrationFailed", _HOUR, labels=("cluster", "vm")),
-    NoticeKind.BREAKER_OPEN: _Form("BreakerOpen", _HOUR, labels=("cluster",)),
-    NoticeKind.HA_ALERT: _Form("HaReservation", _DAY_AND_MORE, ("HaReservationUnknown",), ("cluster",)),
-    NoticeKind.HA_ALL_CLEAR: _Form(ends=("HaReservation", "HaReservationUnknown"), labels=("cluster",)),
-    NoticeKind.HA_UNKNOWN: _Form("HaReservationUnknown", _DAY_AND_MORE, labels=("cluster",)),
-    NoticeKind.MAINTENANCE_ENDED: _Form(ends=("MaintenanceFailed",), labels=("cluster",)),
-    NoticeKind.MAINTENANCE_FAILED: _Form("MaintenanceFailed", _DAY_AND_MORE, labels=("cluster",)),
-    NoticeKind.DRAIN_BLOCKED: _Form("DrainBlocked", _HOUR, labels=("cluster", "host")),
-    NoticeKind.LEADER_CHANGED: _Form("LeaderChanged", _HOUR),
-    NoticeKind.ENGINE_AWAY: _Form("EngineAway", _DAY_AND_MORE),
-    NoticeKind.ENGINE_BACK: _Form(ends=("EngineAway",)),
-    NoticeKind.UNITS_DISABLED: _Form("UnitsDisabled", _DAY_AND_MORE, labels=("cluster",)),
-    NoticeKind.UNITS_ENABLED: _Form(ends=("UnitsDisabled",), labels=("cluster",)),
-    NoticeKind.HELD_BACK: _Form("NotificationsHeldBack", _HOUR),
-}
 #: What is said of an alert that ends as another thing is reported, which has a sentence of its own.
 _OVER: Final = {
     "HaReservationUnknown": "cluster {cluster}: it is known whether its HA reservation is satisfied"
 }
 #: The severity that an alert of each name has, whether it begins or ends: it is one of its labels.
-_SEVERITIES: Final = {form.begins: ABOUT[kind].severity for kind, form in _FORMS.items() if form.begins}
+_SEVERITIES: Final = {about.begins: about.severity for about in ABOUT.values() if about.begins}
 
 
 class Webhook:
@@ -233,10 +195,10 @@ class Webhook:
 
 def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:
     """The alerts of a notice, each of which begins or ends."""
-    form = _FORMS[notice.kind]
-    found = [_alert(name, notice, form, _over(name, notice, sentence), notice.at) for name in form.ends]
-    if form.begins is not None:
-        found.append(_alert(form.begins, notice, form, sentence, notice.at + form.lasts))
+    about = ABOUT[notice.kind]
+    found = [_alert(name, notice, _over(name, notice, sentence), notice.at) for name in about.ends]
+    if about.begins is not None:
+        found.append(_alert(about.begins, notice, sentence, notice.at + about.lasts))
     return found
 
 
@@ -244,14 +206,14 @@ def _over(name: str, notice: Notice, sentence: str) -> str:
     return _OVER[name].format(cluster=notice.facts["cluster"]) if name in _OVER else sentence
 
 
-def _alert(name: str, notice: Notice, form: _Form, sentence: str, ends: float) -> dict[str, Any]:
+def _alert(name: str, notice: Notice, sentence: str, ends: float) -> dict[str, Any]:
     return {
         "labels": {
             "alertname": name,
             "severity": _SEVERITIES[name].value,
             "engine": notice.facts["engine"],
             "service": "ovirt-enforcer",
-            **{label: notice.facts[label] for label in form.labels},
+            **{label: notice.facts[label] for label in ABOUT[notice.kind].labels},
         },
         "annotations": {"summary": sentence, "kind": notice.kind.value, **notice.facts},
         "startsAt": _moment(notice.at),

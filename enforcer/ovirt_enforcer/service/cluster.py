@@ -1,4 +1,4 @@
-"""Words that a cluster's plans are logged with."""
+"""The work for one cluster: have a plan made, hold it against each reading, take its steps, say so once."""
 
 from __future__ import annotations
 

@@ -10,8 +10,6 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
-import prometheus_client
-from prometheus_client import CollectorRegistry, Gauge, Histogram
 
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.settings import Mode
@@ -23,69 +21,63 @@ from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.samples import SampleStore
 from ovirt_service.daemon import Progress
 from ovirt_service.http.response import Response
-from ovirt_service.metrics import new_registry
+from ovirt_service.metrics import Instruments
 
-_PREFIX = "ovirt_placement_enforcer"
 _BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 _HARDNESS = {True: "hard", False: "soft"}
 
 
-class EnforcerMetrics:
+class EnforcerMetrics(Instruments):
     """Counts, times and states; each is moved where it happens."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, engine: str = "") -> None:
-        self.registry = new_registry(_PREFIX, engine)
+        super().__init__("ovirt_placement_enforcer", engine)
         self._clock = clock
         self._read_at = -math.inf
         #: What is reported each cluster's violations: family and hardness, by the cluster's name.
         self._violated: dict[str, set[tuple[str, str]]] = {}
-        self.cycles = self._counter("cycles", "Cycles by result: ok or failed", "result")
-        self.cycle_seconds = Histogram(
-            f"{_PREFIX}_cycle_duration_seconds", "Time of a cycle", buckets=_BUCKETS, registry=self.registry
-        )
-        self.plans = self._counter(
+        self.cycles = self.counter("cycles", "Cycles by result: ok or failed", "result")
+        self.cycle_seconds = self.histogram("cycle_duration_seconds", "Time of a cycle", buckets=_BUCKETS)
+        self.plans = self.counter(
             "plans", "Plans made; proven: none repairs more, or as much with less", "proven"
         )
-        self.planned = self._gauge(
+        self.planned = self.gauge(
             "planned_migrations", "Migrations of the plan made last that have not begun", "cluster"
         )
-        self.pending = self._gauge("pending_intents", "Migrations that are meant and whose end is not known")
-        self.migrations = self._counter("migrations", "Migrations that have ended, by result", "result")
-        self.closed = self._counter(
+        self.pending = self.gauge("pending_intents", "Migrations that are meant and whose end is not known")
+        self.migrations = self.counter("migrations", "Migrations that have ended, by result", "result")
+        self.closed = self.counter(
             "gate_closures", "Steps and clusters that had to wait, by the closed gate", "gate"
         )
-        self._predicted = self._counter("repairs_predicted", "Violated rules that ended steps were to repair")
-        self._achieved = self._counter(
+        self._predicted = self.counter("repairs_predicted", "Violated rules that ended steps were to repair")
+        self._achieved = self.counter(
             "repairs_achieved", "Violated rules of ended steps that are satisfied since"
         )
-        self.migration_seconds = Histogram(
-            f"{_PREFIX}_migration_duration_seconds",
+        self.migration_seconds = self.histogram(
+            "migration_duration_seconds",
             "Time of a migration that succeeded, from before its request",
             buckets=(*_BUCKETS, 300.0, 600.0, 1800.0),
-            registry=self.registry,
         )
-        self.violations = self._gauge(
+        self.violations = self.gauge(
             "violations",
             "Rules that were violated when the cluster was last checked",
-            "cluster",
-            "family",
-            "hardness",
+            *("cluster", "family", "hardness"),
         )
-        age = self._gauge("snapshot_age_seconds", "Time since the last reading of the engine began")
+        age = self.gauge("snapshot_age_seconds", "Time since the last reading of the engine began")
         age.set_function(lambda: self._clock() - self._read_at)
-        self._read_when = self._gauge(
+        self._read_when = self.gauge(
             "snapshot_timestamp_seconds",
             "When the last reading of the engine began, in seconds since 1970; 0 before any",
         )
-        self.notifications = self._counter(
+        self.notifications = self.counter(
             "notifications", "Notices by channel, and what became of them", "channel", "result"
         )
-        self.unmatched_names = self._gauge(
+        self.unmatched_names = self.gauge(
             "unmatched_names", "Names of the configuration, rules, keys and policies that match nothing"
         )
-        self._mode = self._gauge("mode", "1 for the mode that is configured, 0 for the others", "mode")
-        self._leader = self._gauge("leader", "1 while this process leads, 0 while it watches who does")
-        self._epoch = self._gauge("lease_epoch", "The epoch in which this process leads; 0 while it does not")
+        self._mode = self.gauge("mode", "1 for the mode that is configured, 0 for the others", "mode")
+        self._leader = self.gauge("leader", "1 while this process leads, 0 while it watches who does")
+        self._epoch = self.gauge("lease_epoch", "The epoch in which this process leads; 0 while it does not")
 
     def notified(self, channel: str, result: str) -> None:
         """Count what became of something that was to be reported."""
@@ -132,14 +124,7 @@ class EnforcerMetrics:
                 self.violations.remove(gone, family, hardness)
             self.planned.remove(gone)
 
-    def _counter(self, name: str, help_text: str, *labels: str) -> prometheus_client.Counter:
-        return prometheus_client.Counter(f"{_PREFIX}_{name}", help_text, labels, registry=self.registry)
 
-    def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
-        return Gauge(f"{_PREFIX}_{name}", help_text, labels, registry=self.registry)
-
-
-_HA_PREFIX: Final = "ovirt_placement_enforcer_ha"
 #: What is not known is neither one nor the other, and no comparison holds of it.
 _SAFE: Final = {ReservationState.SAFE: 1.0, ReservationState.UNSAFE: 0.0}
 
@@ -147,38 +132,31 @@ _SAFE: Final = {ReservationState.SAFE: 1.0, ReservationState.UNSAFE: 0.0}
 class HaMetrics:
     """The latest verdicts."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._safe = Gauge(
-            f"{_HA_PREFIX}_safe",
-            "1 if all highly available VMs would be started again, 0 if not, NaN if that is not known",
-            ["cluster"],
-            registry=registry,
-        )
-        self._unplaced = Gauge(
-            f"{_HA_PREFIX}_vms_without_home",
-            "Highly available VMs without a home in the failure that is worst",
-            ["cluster"],
-            registry=registry,
-        )
-        self._survived = Gauge(
-            f"{_HA_PREFIX}_failures_survived",
-            "How many hosts may fail at once; at most as many as the cluster is set to",
-            ["cluster"],
-            registry=registry,
-        )
-        self._seconds = Gauge(
-            f"{_HA_PREFIX}_check_duration_seconds",
-            "How long the last check took",
-            ["cluster"],
-            registry=registry,
+    def __init__(self, metrics: Instruments) -> None:
+        self._gauges = (
+            metrics.gauge(
+                "ha_safe",
+                "1 if all highly available VMs would be started again, 0 if not, NaN if that is not known",
+                "cluster",
+            ),
+            metrics.gauge(
+                "ha_vms_without_home",
+                "Highly available VMs without a home in the failure that is worst",
+                "cluster",
+            ),
+            metrics.gauge(
+                "ha_failures_survived",
+                "How many hosts may fail at once; at most as many as the cluster is set to",
+                "cluster",
+            ),
+            metrics.gauge("ha_check_duration_seconds", "How long the last check took", "cluster"),
         )
         self._reported: set[str] = set()
 
     def judged(self, verdicts: Collection[ReservationVerdict]) -> None:
         """Report these clusters, and no others."""
-        gauges = (self._safe, self._unplaced, self._survived, self._seconds)
         for gone in self._reported - {verdict.name for verdict in verdicts}:
-            for gauge in gauges:
+            for gauge in self._gauges:
                 gauge.remove(gone)
         self._reported = {verdict.name for verdict in verdicts}
         for one in verdicts:
@@ -189,7 +167,7 @@ class HaMetrics:
                 one.failures_survived,
                 one.seconds,
             )
-            for gauge, value in zip(gauges, values, strict=True):
+            for gauge, value in zip(self._gauges, values, strict=True):
                 gauge.labels(one.name).set(value)
 
 

@@ -157,7 +157,7 @@ class Service:
             lambda: self._daemon.epoch,
         )
         members = MembershipKeeper(self._stores.memberships, partial(add_event, connection), clock, interval)
-        ha_metrics = HaMetrics(metrics.registry)
+        ha_metrics = HaMetrics(metrics)
 
         def judged(verdicts: Collection[ReservationVerdict]) -> None:
             ha_metrics.judged(verdicts)

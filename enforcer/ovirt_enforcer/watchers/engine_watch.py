@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from itertools import groupby, islice
 from typing import Final, Protocol
 
@@ -205,14 +206,7 @@ class MembershipKeeper:
     def look(self, snapshot: Snapshot) -> None:
         """Take a whole reading; what fails is logged and done later."""
         for retry_state, work in ((self._recording, self._record), (self._reporting, self._report)):
-            if retry_state.due > self._clock():
-                continue
-            try:
-                work(snapshot)
-            except Exception as error:  # the enforcer has other work, too
-                retry_state.fail(error, self._clock(), self._longest_pause)
-            else:
-                retry_state.recover()
+            retry_state.attempt(partial(work, snapshot), self._clock, self._longest_pause)
 
     def _record(self, snapshot: Snapshot) -> None:
         """Write down what is new.

@@ -288,16 +288,12 @@ class HaMonitor:
 
     def tend(self) -> None:
         """Go on with what can be done now; what fails is logged and done later."""
-        if self._retry_state.due > self._clock():
-            return
-        try:
-            self._collect()
-            self._begin()
-            self._announce()
-        except Exception as error:  # the enforcer has other work, too
-            self._retry_state.fail(error, self._clock(), self._limits.pause)
-        else:
-            self._retry_state.recover()
+        self._retry_state.attempt(self._tend, self._clock, self._limits.pause)
+
+    def _tend(self) -> None:
+        self._collect()
+        self._begin()
+        self._announce()
 
     def answers(self) -> list[Connection]:
         """What can be waited for: ready once a check is done."""

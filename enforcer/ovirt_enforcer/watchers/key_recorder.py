@@ -1,10 +1,11 @@
-"""Finds on which host running VMs started, perhaps another one: sticky keys are copied from there."""
+"""Records the placement keys of running VMs, with those copied from the host on which each started."""
 
 from __future__ import annotations
 
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from ovirt_enforcer.log import RetryState
 from ovirt_placement.answers.keys.key import code_sentence
@@ -25,7 +26,6 @@ from ovirt_placement.rules.placement_keys.host_keys import copies_after_start, s
 from ovirt_placement.rules.placement_keys.keys import Code, ignored_because
 from ovirt_placement.rules.placement_keys.presence import present_set
 from ovirt_placement.store.keys import KeyStore, Run
-from ovirt_service.errors import UserError
 
 #: How much earlier than its run the engine may date the event that reports it.
 _EARLIER_SECONDS = 10.0
@@ -165,41 +165,27 @@ class KeyRecorder:
 
     def look_at_latest(self, read: Callable[[], Snapshot]) -> None:
         """Look at what is known now, if it can be read."""
-        if self._all.due > self._clock():
-            return
-        try:
-            snapshot = read()
-        except UserError as error:
-            self._fail(error)
-        else:
-            self._look(snapshot)
+        self._try(lambda: self._look(read()))
 
     def look(self, snapshot: Snapshot) -> None:
         """Take a whole reading of the engine: it also shows which VMs are gone."""
-        self._look(snapshot, whole=True)
+        self._try(lambda: self._look(snapshot, whole=True))
+
+    def _try(self, look: Callable[[], None]) -> None:
+        """Look, or again later where that fails; nobody watches what VMs do until then."""
+        if not self._all.attempt(look, self._clock, self._longest_pause) and self._all.failing:
+            self._idle = frozenset()
 
     def _look(self, snapshot: Snapshot, *, whole: bool = False) -> None:
-        """Record the starts and stops that a snapshot shows; what fails is logged and done later."""
-        if self._all.due > self._clock():
-            return
+        """Record the starts and stops that a snapshot shows."""
         if self._epoch() != self._seen_in:
             self._idle, self._seen_in = frozenset(), self._epoch()
-        try:
-            self._bad_properties.look(snapshot)
-            self._read_records()
-            self._forget_stopped(snapshot)
-            self._remember_started(snapshot)
-            if whole:
-                self._departures.look(snapshot)
-        except Exception as error:  # the enforcer has other work, too
-            self._fail(error)
-        else:
-            self._all.recover()
-
-    def _fail(self, error: Exception) -> None:
-        """Look again later; nobody watches what VMs do until then."""
-        self._idle = frozenset()
-        self._all.fail(error, self._clock(), self._longest_pause)
+        self._bad_properties.look(snapshot)
+        self._read_records()
+        self._forget_stopped(snapshot)
+        self._remember_started(snapshot)
+        if whole:
+            self._departures.look(snapshot)
 
     def _read_records(self) -> None:
         revision = self._store.revision()
@@ -227,7 +213,11 @@ class KeyRecorder:
                 self._idle = frozenset()  # they may have moved by then
                 return
             for cluster, vms in started.items():
-                self._remember(cluster, vms, keyed)
+                retry_state = self._clusters.setdefault(
+                    cluster, RetryState(f"placement keys of cluster {cluster}")
+                )
+                work = partial(self._remember, cluster, vms, keyed)
+                retry_state.attempt(work, self._clock, self._longest_pause)
         for cluster in self._clusters.keys() - started.keys():
             self._clusters.pop(cluster).recover()  # what failed there is not to be done any more
         self._idle = frozenset(vm.id for vm in snapshot.vms if is_idle(vm))
@@ -247,18 +237,10 @@ class KeyRecorder:
         return False
 
     def _remember(self, cluster: str, vms: list[Vm], keyed: Snapshot) -> None:
-        retry_state = self._clusters.setdefault(cluster, RetryState(f"placement keys of cluster {cluster}"))
-        if retry_state.due > self._clock():
-            return
-        try:
-            unwatched = [vm for vm in vms if vm.id not in self._idle]
-            matters = bool(unwatched) and gives_copies(keyed, cluster)
-            hosts = start_hosts(unwatched, self._read_starts()) if matters else {}
-            self._store.begin_runs(begun(keyed, vms, hosts))
-        except Exception as error:
-            retry_state.fail(error, self._clock(), self._longest_pause)
-        else:
-            retry_state.recover()
+        unwatched = [vm for vm in vms if vm.id not in self._idle]
+        matters = bool(unwatched) and gives_copies(keyed, cluster)
+        hosts = start_hosts(unwatched, self._read_starts()) if matters else {}
+        self._store.begin_runs(begun(keyed, vms, hosts))
 
 
 def runs(vm: Vm) -> bool:

@@ -74,7 +74,7 @@ def test_each_engine_answers_and_one_that_is_not_well_is_the_exit_status(tmp_pat
 
 def test_the_queries_ask_for_metrics_with_their_labels() -> None:
     metrics = EnforcerMetrics(engine="east")
-    HaMetrics(metrics.registry)
+    HaMetrics(metrics)
     known = {}
     for family in metrics.registry.collect():
         total = "_total" if family.type == "counter" else ""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import prometheus_client
 import pytest
 from msgspec.structs import replace
 
@@ -22,6 +21,7 @@ from ovirt_placement.config import DomainSettings, HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.store.ha_announcements import HaAnnouncementStore
+from ovirt_service.metrics import Instruments
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -79,7 +79,7 @@ class Bench:
 
     def restart(self, settings: HaSettings = NO_DOMAINS) -> None:
         """A new process: it knows what the store holds, and nothing else."""
-        self.registry = prometheus_client.CollectorRegistry()
+        self.metrics = Instruments("ovirt_placement_enforcer")
         ledger = Ledger(self.store, self._reported, lambda: self.now, lambda: self.epoch)
         self.watch = HaMonitor(
             ledger,
@@ -88,7 +88,7 @@ class Bench:
             clock=lambda: self.now,
             epoch=lambda: self.epoch,
             statistics_age=lambda: self.statistics_age,
-            judged=HaMetrics(self.registry).judged,
+            judged=HaMetrics(self.metrics).judged,
         )
 
     def show(self, state: Snapshot) -> None:
@@ -109,7 +109,7 @@ class Bench:
         return all(one.reported for one in self.store.announcements())
 
     def value(self, name: str, **labels: str) -> float | None:
-        return self.registry.get_sample_value(f"ovirt_placement_enforcer_ha_{name}", labels)
+        return self.metrics.registry.get_sample_value(f"ovirt_placement_enforcer_ha_{name}", labels)
 
 
 @pytest.fixture

@@ -5,66 +5,55 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.inventory.publication import Outcomes
 from ovirt_placement.model import Snapshot
-from ovirt_service.metrics import new_registry
+from ovirt_service.metrics import Instruments
 
-_PREFIX = "ovirt_placement_inventory"
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-class InventoryMetrics:
+class InventoryMetrics(Instruments):
     """Counts and times; each is moved where it happens."""
 
     def __init__(self, engine: str = "") -> None:
-        registry = self.registry = new_registry(_PREFIX, engine)
-        self.versions = Counter(f"{_PREFIX}_versions", "Versions published", registry=registry)
-        self.age = Gauge(
-            f"{_PREFIX}_snapshot_age_seconds",
+        super().__init__("ovirt_placement_inventory", engine)
+        self.versions = self.counter("versions", "Versions published")
+        self.age = self.gauge(
+            "snapshot_age_seconds",
             "Since when something may be missing in what is published; +Inf before anything is",
-            registry=registry,
         )
-        self.as_of = Gauge(
-            f"{_PREFIX}_snapshot_timestamp_seconds",
+        self.as_of = self.gauge(
+            "snapshot_timestamp_seconds",
             "The moment that what is published shows whole, in seconds since 1970; 0 before anything is",
-            registry=registry,
         )
-        self.requests = Counter(
-            f"{_PREFIX}_engine_requests",
+        self.requests = self.counter(
+            "engine_requests",
             "Requests to the engine by what is asked for; refused: it said no; failed: it gave no answer",
-            ["kind", "result"],
-            registry=registry,
+            "kind",
+            "result",
         )
-        self.readings = Histogram(
-            f"{_PREFIX}_reading_duration_seconds",
+        self.readings = self.histogram(
+            "reading_duration_seconds",
             "Time of a turn of the follower, and of each larger reading, whether or not it succeeded",
-            ["reading"],
+            "reading",
             buckets=_BUCKETS,
-            registry=registry,
         )
-        self.disabled_units = Gauge(
-            f"{_PREFIX}_disabled_units",
+        self.disabled_units = self.gauge(
+            "disabled_units",
             "Units in the scheduling policy of a cluster that the engine has disabled: it does not ask them",
-            ["cluster"],
-            registry=registry,
+            "cluster",
         )
-        self.expected_hosts = Gauge(
-            f"{_PREFIX}_expected_hosts",
+        self.expected_hosts = self.gauge(
+            "expected_hosts",
             "Of the latest decisions that later ones counted with: was the expected host chosen",
-            ["outcome"],
-            registry=registry,
+            "outcome",
         )
-        self.questions = Counter(
-            f"{_PREFIX}_questions", "Questions of readers by kind", ["kind"], registry=registry
-        )
-
-        self.closed = Counter(
-            f"{_PREFIX}_readers_closed", "Readers closed since too many were connected", registry=registry
-        )
+        self.questions = self.counter("questions", "Questions of readers by kind", "kind")
+        self.closed = self.counter("readers_closed", "Readers closed since too many were connected")
 
     def count_disabled(self, snapshot: Snapshot) -> None:
         """Show how many units are disabled, by cluster; clusters that are gone are shown no more."""
