@@ -37,17 +37,16 @@ _Counts = Iterable[tuple[str, int, int]]
 
 @dataclass(frozen=True)
 class AtOnceGate(Gate):
-    """Closed while as many migrations are under way as a setting allows."""
+    """Closed while as many migrations are under way as settings allow."""
 
     name: str
-    setting: str
-    count: Callable[[Facts, str, Step], _Counts]
+    counted_by: Mapping[str, Callable[[Facts, str, Step], _Counts]]
 
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        most: int = getattr(facts.settings, self.setting)
-        for place, count, more in self.count(facts, cluster, step):
-            if not fits(count, more, most):
-                return f"migrations under way {place}: {count}, and {self.setting} lets no more join"
+        for setting, count_all in self.counted_by.items():
+            for place, count, more in count_all(facts, cluster, step):
+                if not fits(count, more, getattr(facts.settings, setting)):
+                    return f"migrations under way {place}: {count}, and {setting} lets no more join"
         return None
 
 
@@ -97,10 +96,9 @@ def _to_host(facts: Facts, cluster: str, step: Step) -> _Counts:
 
 
 LIMITS: Final[tuple[Gate, ...]] = (
-    AtOnceGate("engine_at_once", "migrations_at_once", _in_engine),
-    AtOnceGate("cluster_at_once", "cluster_migrations_at_once", _in_cluster),
-    AtOnceGate("host_at_once", "host_migrations_out", _from_hosts),
-    AtOnceGate("host_at_once", "host_migrations_in", _to_host),
+    AtOnceGate("engine_at_once", {"migrations_at_once": _in_engine}),
+    AtOnceGate("cluster_at_once", {"cluster_migrations_at_once": _in_cluster}),
+    AtOnceGate("host_at_once", {"host_migrations_out": _from_hosts, "host_migrations_in": _to_host}),
     # As many as this, then the enforcer reads again whether they help.
     PeriodGate(
         "cluster_cycle_limit",
