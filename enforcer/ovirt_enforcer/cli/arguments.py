@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from enum import StrEnum
+from typing import TypeVar
 
 from ovirt_enforcer.plans import Asked
 from ovirt_placement import config as configuration
@@ -14,6 +17,7 @@ from ovirt_placement.model import state_file
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 
+Word = TypeVar("Word", bound=StrEnum)
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -39,7 +43,7 @@ def add_return(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--return",
         dest="back",
-        type=_back,
+        type=word_of(Return),
         choices=tuple(Return),
         default=Return.NONE,
         help="which VMs go back in the end: none (default), ruled (of satisfied soft rules), or all",
@@ -63,11 +67,16 @@ def _repair(given: str) -> frozenset[Repair]:
         ) from None
 
 
-def _back(given: str) -> Return:
-    try:
-        return Return(given)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{given!r} is none of {', '.join(Return)}") from None
+def word_of(words: type[Word]) -> Callable[[str], Word]:
+    """Reads one of some words."""
+
+    def read(given: str) -> Word:
+        try:
+            return words(given)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{given!r} is none of {', '.join(words)}") from None
+
+    return read
 
 
 def _seconds(given: str) -> float:

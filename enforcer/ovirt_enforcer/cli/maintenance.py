@@ -31,7 +31,7 @@ from ovirt_enforcer.plans import (
 )
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
-from ovirt_placement.answers.document import find
+from ovirt_placement.answers.document import DRY_RUN, find
 from ovirt_placement.answers.orders import run_lines, runs_change, runs_document
 from ovirt_placement.answers.plans.maintenance import (
     FORMAT,
@@ -239,7 +239,7 @@ def _show_request(args: argparse.Namespace, run: MaintenanceRun) -> int:
         return 0
     print("\n".join(run_lines(runs_document([run]).runs[0])))
     if args.dry_run:
-        print("Nothing was written: this was a dry run.")
+        print(DRY_RUN)
     return 0
 
 
@@ -388,7 +388,7 @@ def _order(order: RunOrder, args: argparse.Namespace) -> int:
         return 0
     print(f"Maintenance run {found.id} of cluster {found.cluster_name} {order.said}.")
     if args.dry_run:
-        print("Nothing was written: this was a dry run.")
+        print(DRY_RUN)
     return 0
 
 

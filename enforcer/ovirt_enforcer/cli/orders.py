@@ -14,6 +14,7 @@ from ovirt_enforcer.plans import PlansBack
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
+from ovirt_placement.answers.document import DRY_RUN
 from ovirt_placement.answers.orders import ApprovalChangeDocument, approval_change, refusal_change
 from ovirt_placement.answers.plans.plan import plan_record
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
@@ -65,11 +66,7 @@ def _run_approve(args: argparse.Namespace) -> int:
         show_json(approval_change(before, {approved.cluster: approved.plan}, approved.text, args.dry_run))
     else:
         print(approved.text)
-        print(
-            "Nothing was written: this was a dry run."
-            if args.dry_run
-            else _said(config, hours, approved.cluster)
-        )
+        print(DRY_RUN if args.dry_run else _said(config, hours, approved.cluster))
     return 0
 
 
@@ -129,7 +126,7 @@ def _run_refuse(args: argparse.Namespace) -> int:
     else:
         print(refused.text)
         lasts = f"Refused: it is not offered again for {hours:g} h, unless the cluster needs another."
-        print("Nothing was written: this was a dry run." if args.dry_run else lasts)
+        print(DRY_RUN if args.dry_run else lasts)
     return 0
 
 
@@ -178,7 +175,7 @@ def _run_apply(args: argparse.Namespace) -> int:
         order(config, documents, set_by=login_name(), undoes=undone)
     orders = {plan.cluster: plan.id for plan in plans}
     begins = f"The enforcer begins within {settings.interval_seconds:g} s, as far as its gates let it."
-    said = "Nothing was written: this was a dry run." if args.dry_run else begins
+    said = DRY_RUN if args.dry_run else begins
     _report(args, approval_change(before, orders, reads, args.dry_run), said)
     return 0
 

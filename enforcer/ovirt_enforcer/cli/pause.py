@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
-from ovirt_placement.answers.document import find
+from ovirt_placement.answers.document import DRY_RUN, find
 from ovirt_placement.answers.orders import PausesChangeDocument
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.asking import show, show_json
@@ -138,7 +138,7 @@ def _report(args: argparse.Namespace, answer: PausesChangeDocument, said: str) -
     else:
         print(said)
         if answer.dry_run:
-            print("Nothing was written: this was a dry run.")
+            print(DRY_RUN)
 
 
 def _in_force(args: argparse.Namespace) -> tuple[Pause, ...]:

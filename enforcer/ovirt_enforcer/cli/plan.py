@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import Iterable
 
-from ovirt_enforcer.cli.arguments import add_deadline, add_repair, add_state, asked
+from ovirt_enforcer.cli.arguments import add_deadline, add_repair, add_state, asked, word_of
 from ovirt_enforcer.plans import RoomFound, planning_seconds, repair_plan, room_for, strategy_name
 from ovirt_enforcer.policy_simulation.simulation import SimulationOutcome, Simulations, simulate
 from ovirt_enforcer.policy_simulation.simulation import text as simulation_text
@@ -50,7 +50,7 @@ def add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser], summ
     add_cluster(parser)
     parser.add_argument(
         "--strategy",
-        type=_strategy,
+        type=word_of(StrategyName),
         choices=tuple(StrategyName),
         help="default: as configured, else optimal if OR-Tools is installed, else greedy",
     )
@@ -81,13 +81,6 @@ def _run_plan(args: argparse.Namespace) -> int:
     else:
         print("\n".join(map(plan_text, answer.clusters)))
     return _plan_status(plans, found.options.repair, found.snapshot)
-
-
-def _strategy(given: str) -> StrategyName:
-    try:
-        return StrategyName(given)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{given!r} is none of {', '.join(StrategyName)}") from None
 
 
 def _seed(given: str) -> int:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Set
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from ovirt_enforcer.actions.executor import MigrationTask, Stale
-from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.actions.plan_progress import UnderWay
-from ovirt_enforcer.actions.recent_moves import Restless
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.people import ApprovalGate
 from ovirt_enforcer.gates.state import LegalityGate
@@ -59,37 +57,6 @@ def rules_of(plan: Plan) -> Plan:
 _log = logging.getLogger(__name__)
 
 
-class OthersAtWork:
-    """What was said of one cluster. Methods raise what `Origins` raises."""
-
-    def __init__(self, origins: Origins) -> None:
-        self._origins = origins
-        self._said = Said()
-
-    def warn_of_undone(self, cluster: str, reading: Reading, plan: Plan) -> None:
-        """Warn of each VM that violates a rule, and that somebody else moves away whenever we move it."""
-        breaking = {vm for rule in plan.remaining for vm in rule.vms}
-        for vm in sorted(breaking & reading.backoff.undone.keys()):
-            reason = reading.backoff.undone[vm].reason
-            if self._said.is_news(("undone", vm), reason):
-                self._warn(cluster, reading, vm, reason)
-
-    def warn_of_restless(self, cluster: str, reading: Reading, restless: Mapping[str, Restless]) -> bool:
-        """Warn of each VM that somebody else moves to and fro; whether there was any that is news."""
-        news = [vm for vm in sorted(restless) if self._said.is_news(("restless", vm), "restless")]
-        for vm in news:
-            found = restless[vm]
-            often = f"{counted(len(found.hosts) - 1, 'time')} within {found.within_seconds:.0f} s"
-            reason = f"{found.reason(reading.snapshot)}, {often}; its soft rules are not repaired meanwhile"
-            self._warn(cluster, reading, vm, reason)
-        return bool(news)
-
-    def _warn(self, cluster: str, reading: Reading, vm: str, reason: str) -> None:
-        ours = {one.request_id for one in reading.history if one.vm == vm}
-        who = self._origins.who_moved(vm, ours)
-        _log.warning("%s: %s: %s: %s", cluster, vm_name(vm, reading.snapshot), reason, who)
-
-
 #: For this many times as long as a plan took, nothing that happens has another one made.
 _REST: Final = 2.0
 #: How soon to look again whether the engine has counted the memory of its VMs.
@@ -118,7 +85,8 @@ class ClusterWork:
         self._void: set[tuple[str, float]] = set()
         #: Correlation ids used since they were taken last.
         self._begun_ids: list[str] = []
-        self._others = OthersAtWork(parts.origins)
+        #: What was said of VMs that somebody else moves.
+        self._said = Said()
         #: Whether it was tried out if the first plan would lead to a loop.
         self._simulated = False
         self.last_plan = LastPlan(cluster)
@@ -205,9 +173,7 @@ class ClusterWork:
             self._hurry(self._parts.clock() + _COUNTED_SECONDS)
             _log.warning("%s: rests: %s", self.retry_state.name, why)
             return
-        if self._others.warn_of_restless(
-            self.retry_state.name, reading, reading.backoff.restless_in(self._cluster)
-        ):
+        if self._warn_of_restless(reading):
             self._simulated, self._wanted = False, True
         new = self._accept(reading)
         if self._under_way is not None:
@@ -280,8 +246,32 @@ class ClusterWork:
         if self._parts.memory.offer(reading.gates, asked, plan):
             _log.info("%s: plan %s waits for an approval", self.retry_state.name, plan.id)
             self._parts.recorder.waits(plan.id, self._cluster)
-        self._others.warn_of_undone(self.retry_state.name, reading, plan)
+        self._warn_of_undone(reading, plan)
         return True
+
+    def _warn_of_undone(self, reading: Reading, plan: Plan) -> None:
+        """Warn of each VM that violates a rule, and that somebody else moves away whenever we move it."""
+        violating = {vm for rule in plan.remaining for vm in rule.vms}
+        for vm in sorted(violating & reading.backoff.undone.keys()):
+            reason = reading.backoff.undone[vm].reason
+            if self._said.is_news(("undone", vm), reason):
+                self._warn_of_others(reading, vm, reason)
+
+    def _warn_of_restless(self, reading: Reading) -> bool:
+        """Warn of each VM that somebody else moves to and fro; whether there was any that is news."""
+        restless = reading.backoff.restless_in(self._cluster)
+        news = [vm for vm in sorted(restless) if self._said.is_news(("restless", vm), "restless")]
+        for vm in news:
+            found = restless[vm]
+            often = f"{counted(len(found.hosts) - 1, 'time')} within {found.within_seconds:.0f} s"
+            reason = f"{found.reason(reading.snapshot)}, {often}; its soft rules are not repaired meanwhile"
+            self._warn_of_others(reading, vm, reason)
+        return bool(news)
+
+    def _warn_of_others(self, reading: Reading, vm: str, reason: str) -> None:
+        ours = {one.request_id for one in reading.history if one.vm == vm}
+        who = self._parts.origins.who_moved(vm, ours)
+        _log.warning("%s: %s: %s: %s", self.retry_state.name, vm_name(vm, reading.snapshot), reason, who)
 
     def _check(self, reading: Reading, under_way: UnderWay) -> None:
         """Give up a plan that has led elsewhere, or leads nowhere any more, or is over."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -35,6 +35,10 @@ class Document(Record, frozen=True, kw_only=True, omit_defaults=False, tag_field
     as_of: str | None = None
     #: How long ago that was.
     age_seconds: float | None = None
+
+
+#: Below the text of a change that was only tried.
+DRY_RUN: Final = "Nothing was written: this was a dry run."
 
 
 class ChangeDocument(Document, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import NEEDS_PLANNER, ContradictionFound, judge_rules, sentence
-from ovirt_placement.answers.document import ChangeDocument, Document, listed, utc_text
+from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, listed, utc_text
 from ovirt_placement.answers.question import (
     Parameter,
     Reads,
@@ -441,5 +441,5 @@ def change_lines(answer: RulesChangeDocument) -> Iterator[str]:
     if not answer.changed:
         yield "Nothing to change."
     elif answer.dry_run:
-        yield "Nothing was written: this was a dry run."
+        yield DRY_RUN
     yield from (f"note: {problem}" for problem in (*answer.problems, *answer.unproven))

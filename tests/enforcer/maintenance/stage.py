@@ -16,8 +16,7 @@ import ovirtsdk4
 import sqlalchemy
 from msgspec.structs import replace
 
-from ovirt_enforcer.notifications.courier import Notice, Receipt
-from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.notifications.courier import Notice
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import Snapshot
@@ -29,6 +28,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import CLUSTER
+from tests.kit.notices import KeptNotices
 from tests.scenarios.stage import START, configured, daemon_of, simulated_time
 
 SETTINGS: dict[str, Any] = {
@@ -66,18 +66,6 @@ class Killer:
             raise Killed(what)
 
 
-class Notified(Notifications):
-    """Keeps what would be reported."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.notices: list[Notice] = []
-
-    def send(self, notice: Notice) -> Receipt:
-        self.notices.append(notice)
-        return super().send(notice)
-
-
 class Stage:
     """A cluster, and the enforcers that come and go."""
 
@@ -94,7 +82,7 @@ class Stage:
         #: Hard rules that were violated in some state, and how many hosts were not up at once.
         self.violated: set[tuple[str, ...]] = set()
         self.most_away = 0
-        self.notified = Notified()
+        self.notified = KeptNotices()
 
     @property
     def notices(self) -> list[Notice]:

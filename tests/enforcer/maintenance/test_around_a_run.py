@@ -28,7 +28,7 @@ from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.enforcer.gates.judging import intent
-from tests.enforcer.maintenance.stage import Notified
+from tests.kit.notices import KeptNotices
 from tests.scenarios.stage import START
 
 PATIENCE = 60.0
@@ -83,7 +83,7 @@ LOOKS = st.lists(
 @example([Look(20, True, "a"), Look(60, True, "a"), Look(60, True, "a")])
 def test_a_host_is_reported_whose_vms_stay_the_same_for_long(looks: list[Look]) -> None:
     """Not an empty one, and once for the same VMs."""
-    notified, now = Notified(), 0.0
+    notified, now = KeptNotices(), 0.0
     watch = DrainWatch(notified, lambda: now, PATIENCE)
     expected: list[str] = []
     same, same_since, said = "nothing yet", 0.0, ""

@@ -15,25 +15,14 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_service.errors import UserError
 from tests.enforcer.notifications.receiver import Receiver, receiving
+from tests.kit.notices import KeepingChannel
 from tests.proxy.running import eventually
-
-
-class Channel:
-    """Keeps what is sent."""
-
-    name = "ears"
-
-    def __init__(self) -> None:
-        self.heard: list[Notice] = []
-
-    def send(self, notice: Notice) -> None:
-        self.heard.append(notice)
 
 
 class Bench:
     """A channel with two notices an hour, by a clock that a test sets."""
 
-    def __init__(self, channel: Channel | Webhook, most_waiting: int = 100) -> None:
+    def __init__(self, channel: KeepingChannel | Webhook, most_waiting: int = 100) -> None:
         self.now = 0.0
         self.counts: Counter[str] = Counter()
         self.receipts: list[Receipt] = []
@@ -64,7 +53,7 @@ def test_the_stock_fills_up_with_the_time_and_no_further() -> None:
 
 
 def test_beyond_the_limit_they_wait_and_come_as_one_that_counts_them() -> None:
-    channel = Channel()
+    channel = KeepingChannel()
     bench = Bench(channel)
     for number in range(5):
         bench.report(NoticeKind.MIGRATION_FAILED, str(number))
@@ -87,7 +76,7 @@ def test_beyond_the_limit_they_wait_and_come_as_one_that_counts_them() -> None:
 
 
 def test_what_waits_is_bounded_and_what_is_dropped_is_counted() -> None:
-    channel = Channel()
+    channel = KeepingChannel()
     bench = Bench(channel, most_waiting=3)
     for number in range(2 + 3):
         bench.report(NoticeKind.LEADER_CHANGED, str(number))
@@ -107,7 +96,7 @@ def test_what_waits_is_bounded_and_what_is_dropped_is_counted() -> None:
 def test_nothing_critical_is_ever_held_back() -> None:
     assert all(ABOUT[kind].severity not in (Severity.ERROR, Severity.ALERT) for kind in LIMITED)
     assert not [kind for kind in LIMITED if kind.value.startswith(("ha_", "engine_", "breaker"))]
-    channel = Channel()
+    channel = KeepingChannel()
     bench = Bench(channel, most_waiting=10 * len(NoticeKind))
     critical = [kind for kind in NoticeKind if kind not in LIMITED]
     for _ in range(10):

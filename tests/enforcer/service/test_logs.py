@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ovirt_enforcer.cli.main import main
-from ovirt_enforcer.notifications.courier import Notice, Receipt
 from ovirt_enforcer.notifications.kinds import NoticeKind
-from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.recording import SettingsLog
 from ovirt_enforcer.settings import EnforcerSettings, HaWatchSettings, MaintenanceSettings, Mode
 from ovirt_enforcer.watchers.engine_watch import UnitWatch
@@ -23,8 +21,10 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
+from tests.clock import Clock
 from tests.configuration import write_configuration
 from tests.enforcer.service.test_process import running
+from tests.kit.notices import KeptNotices
 from tests.placement.cli.documents import parsed
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
@@ -221,33 +221,14 @@ def test_they_are_written_down_once_in_each_epoch(tmp_path: Path) -> None:
     store.close()
 
 
-class Kept(Notifications):
-    """Keeps what is reported."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.notices: list[tuple[NoticeKind, Mapping[str, str]]] = []
-
-    def send(self, notice: Notice) -> Receipt:
-        self.notices.append((notice.kind, notice.facts))
-        return super().send(notice)
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
 
 
 @pytest.fixture
-def kept() -> Kept:
-    return Kept()
+def kept() -> KeptNotices:
+    return KeptNotices()
 
 
 def state(*disabled: str) -> Snapshot:
@@ -255,7 +236,7 @@ def state(*disabled: str) -> Snapshot:
     return snapshot(cluster("c1", name="blue", scheduling_policy=policy), cluster("c2", name="red"))
 
 
-def test_a_start_is_no_news(kept: Kept, clock: Clock) -> None:
+def test_a_start_is_no_news(kept: KeptNotices, clock: Clock) -> None:
     watch = UnitWatch(kept, clock)
     for now, disabled in ((0, "A"), (120, "A"), (130, ""), (200, "A"), (340, "A")):
         clock.now = now
@@ -263,20 +244,21 @@ def test_a_start_is_no_news(kept: Kept, clock: Clock) -> None:
     assert kept.notices == []
 
 
-def test_it_begins_once_a_day_and_ends_once(kept: Kept, clock: Clock) -> None:
+def test_it_begins_once_a_day_and_ends_once(kept: KeptNotices, clock: Clock) -> None:
     watch = UnitWatch(kept, clock)
     for now in (0, 149, 151, 1000, 80_000):
         clock.now = now
         watch.look(state("A", "B"))
-    assert kept.notices == [(NoticeKind.UNITS_DISABLED, {"cluster": "blue", "units": "A, B"})]
+    (notice,) = kept.notices
+    assert (notice.kind, notice.facts) == (NoticeKind.UNITS_DISABLED, {"cluster": "blue", "units": "A, B"})
     clock.now = 151 + 24 * 3600
     watch.look(state("A", "B"))
     watch.look(state())
     watch.look(state())
-    assert [kind for kind, _ in kept.notices[1:]] == [NoticeKind.UNITS_DISABLED, NoticeKind.UNITS_ENABLED]
+    assert kept.kinds[1:] == [NoticeKind.UNITS_DISABLED, NoticeKind.UNITS_ENABLED]
 
 
-def test_a_cluster_that_is_gone_is_forgotten(kept: Kept, clock: Clock) -> None:
+def test_a_cluster_that_is_gone_is_forgotten(kept: KeptNotices, clock: Clock) -> None:
     watch = UnitWatch(kept, clock)
     watch.look(state("A"))
     clock.now = 100

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.log import AUDIT_LOG, audit
-from ovirt_enforcer.notifications.courier import Notice, Receipt
-from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind
-from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.recording import News, Recorder
 from ovirt_placement.inventory import NoSnapshot
@@ -24,6 +22,7 @@ from ovirt_placement.store.history import HistoryStore, RuleAfterwards
 from ovirt_placement.store.intents import Intent, Store
 from ovirt_service.errors import UserError
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, group, host, rule, snapshot, vm
+from tests.kit.notices import KeptNotices
 from tests.stored import prepared
 
 
@@ -238,32 +237,13 @@ def test_an_audit_log_that_is_rotated_goes_on_in_a_new_file(tmp_path: Path) -> N
     assert json.loads(file.read_text())["sentence"] == "second"
 
 
-class Reported(Notifications):
-    """Keeps what is reported."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.notices: list[Notice] = []
-
-    def send(self, notice: Notice) -> Receipt:
-        # Every sentence can be made of what is known.
-        assert self.sentence(notice.kind, notice.facts)
-        assert ABOUT[notice.kind].facts <= notice.facts.keys() | {"engine"}
-        self.notices.append(notice)
-        return super().send(notice)
-
-    @property
-    def kinds(self) -> list[NoticeKind]:
-        return [notice.kind for notice in self.notices]
+@pytest.fixture
+def reported() -> KeptNotices:
+    return KeptNotices()
 
 
 @pytest.fixture
-def reported() -> Reported:
-    return Reported()
-
-
-@pytest.fixture
-def news(reported: Reported) -> News:
+def news(reported: KeptNotices) -> News:
     return News(reported)
 
 
@@ -281,7 +261,7 @@ def look(news: News, place_of_b: str) -> None:
 
 
 def test_a_hard_rule_is_reported_when_it_breaks_and_when_it_is_repaired(
-    reported: Reported, news: News
+    reported: KeptNotices, news: News
 ) -> None:
     for place in ("h1", "h2", "h2", "h1", "h1", "h2"):
         look(news, place)
@@ -290,7 +270,7 @@ def test_a_hard_rule_is_reported_when_it_breaks_and_when_it_is_repaired(
 
 
 def test_a_hard_placement_rule_is_reported_by_its_name_and_a_soft_one_is_not(
-    reported: Reported, news: News
+    reported: KeptNotices, news: News
 ) -> None:
     rules = (
         rule("few", "at_most_per_host", "a b", most=1),
@@ -306,7 +286,7 @@ def test_a_hard_placement_rule_is_reported_by_its_name_and_a_soft_one_is_not(
 
 
 def test_an_engine_that_is_away_is_reported_with_the_second_failure_in_a_row(
-    reported: Reported, news: News
+    reported: KeptNotices, news: News
 ) -> None:
     away = NoSnapshot("no answer")
     news.failed(away)
@@ -322,7 +302,7 @@ def test_an_engine_that_is_away_is_reported_with_the_second_failure_in_a_row(
 
 
 def test_a_breaker_is_reported_once_until_it_has_let_something_through(
-    reported: Reported, news: News
+    reported: KeptNotices, news: News
 ) -> None:
     for left in (900, 800):
         news.held("c1", "blue", [("window", "not now"), ("breaker", f"the next is tried in {left} s")])
@@ -332,7 +312,7 @@ def test_a_breaker_is_reported_once_until_it_has_let_something_through(
     assert reported.kinds == [NoticeKind.BREAKER_OPEN] * 2
 
 
-def test_the_recorder_reports_leaders_approvals_and_failures(reported: Reported, tmp_path: Path) -> None:
+def test_the_recorder_reports_leaders_approvals_and_failures(reported: KeptNotices, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     store, history = (part(url, engine="default", patience_seconds=5) for part in (Store, HistoryStore))
     assert isinstance(store, Store)
@@ -353,7 +333,9 @@ def test_the_recorder_reports_leaders_approvals_and_failures(reported: Reported,
     history.close()
 
 
-def test_rules_that_change_together_are_one_message_that_carries_each(reported: Reported, news: News) -> None:
+def test_rules_that_change_together_are_one_message_that_carries_each(
+    reported: KeptNotices, news: News
+) -> None:
     names = [f"pair{number}" for number in range(1, 9)]
 
     def look_at(place: str) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.notifications.courier import Courier, Notice, NumberTaken, Rejected
+from ovirt_enforcer.notifications.courier import Courier, NumberTaken, Rejected
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import HaMetrics
@@ -29,6 +29,7 @@ from ovirt_simulator.http.server import Server, serve
 from tests.builders import cluster, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.service.test_process import Enforcer, running
+from tests.kit.notices import KeepingChannel
 from tests.pages import page_named_in, samples
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
@@ -47,32 +48,13 @@ UNSAFE = replace(STATE, hosts=STATE.hosts[:2])
 NO_DOMAINS = HaSettings()
 
 
-class Ears:
-    """A channel that keeps what it gets, and can be made to say no."""
-
-    name = "ears"
-
-    def __init__(self) -> None:
-        self.heard: list[Notice] = []
-        self.refusals: list[Exception] = []
-
-    def send(self, notice: Notice) -> None:
-        if self.refusals:
-            raise self.refusals.pop()
-        self.heard.append(notice)
-
-    @property
-    def kinds(self) -> list[NoticeKind]:
-        return [notice.kind for notice in self.heard]
-
-
 class Bench:
     """A watch by a simulated clock, in an epoch, with statistics of an age."""
 
     def __init__(self, url: str) -> None:
         self.now, self.epoch = 0.0, 1
         self.statistics_age: float | None = 0.0
-        self.ears = Ears()
+        self.ears = KeepingChannel()
         self.store = HaAnnouncementStore(url, engine="default", patience_seconds=5)
         self._reported = Notifications([Courier(self.ears, NoticeKind)], "default")
         self.restart()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.notifications.courier import Courier, Notice
+from ovirt_enforcer.notifications.courier import Courier
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.watchers.ha_watch import Announced, Ledger, due
@@ -28,6 +28,7 @@ from tests.enforcer.launching import At
 from tests.enforcer.watchers.test_ha_watch import STATE
 from tests.enforcer.watchers.test_ha_watch import reported as events_of
 from tests.examples import some
+from tests.kit.notices import KeepingChannel
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
@@ -259,23 +260,11 @@ FACTS = {"cluster": "blue", "losses": "host h1", "missing_mb": "1", "vms_without
 VERDICT = ReservationVerdict(cluster="c1", name="blue", state=ReservationState.UNSAFE, facts=FACTS)
 
 
-class Ears:
-    """A channel that keeps what it gets."""
-
-    name = "ears"
-
-    def __init__(self) -> None:
-        self.heard: list[Notice] = []
-
-    def send(self, notice: Notice) -> None:
-        self.heard.append(notice)
-
-
 class Process:
     """One enforcer's ledger, in the epoch in which it led, or believes that it leads."""
 
     def __init__(self, url: str, epoch: int) -> None:
-        self.ears = Ears()
+        self.ears = KeepingChannel()
         self.store = HaAnnouncementStore(url, engine="default", patience_seconds=30, epoch=lambda: epoch)
         reported = Notifications([Courier(self.ears, NoticeKind)], "default")
         self.ledger = Ledger(self.store, reported, lambda: 0.0, lambda: epoch)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final, Literal
 
-from ovirt_placement.answers.document import ChangeDocument, Document, find
+from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, find
 from ovirt_placement.answers.groups.listing import DescribedGroup
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, host_name, vm_name
@@ -173,7 +173,7 @@ def change_text(answer: GroupChangeDocument) -> str:
     """In a line what was done."""
     done = "left as it is:" if answer.outcome == "unchanged" else answer.outcome
     identity = f" ({answer.group.id})" if answer.group.id else ""
-    tried = "\nNothing was written: this was a dry run." if answer.dry_run and answer.changed else ""
+    tried = f"\n{DRY_RUN}" if answer.dry_run and answer.changed else ""
     return f"{done} affinity group {answer.group.name}{identity}{tried}"
 
 
@@ -188,7 +188,7 @@ def change_lines(answer: GroupsChangeDocument) -> Iterator[str]:
     if not answer.changed:
         yield "Nothing to change."
     elif answer.dry_run:
-        yield "Nothing was written: this was a dry run."
+        yield DRY_RUN
 
 
 # -- What VMs were members of before they changed their cluster: as data, as a row, and in a sentence.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement import inventory
-from ovirt_placement.answers.document import ChangeDocument, find
+from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, find
 from ovirt_placement.answers.keys.key import (
     KeyRecord,
     key_record,
@@ -310,4 +310,4 @@ def key_change_lines(answer: KeysChangeDocument) -> Iterator[str]:
     yield from (f"unset {key.sentence}" for key in answer.unset)
     yield from (f"forgot VM {vm}" for vm in answer.forgotten)
     if answer.dry_run and answer.changed:
-        yield "Nothing was written: this was a dry run."
+        yield DRY_RUN
