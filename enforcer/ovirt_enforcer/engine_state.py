@@ -62,7 +62,7 @@ def read_engine_state(config: Config, patience_seconds: float) -> Asked:
 def _why_not_now(gates: Gates, snapshot: Snapshot, plan: Plan) -> str | None:
     """What holds back the first step of a plan, and so all that waits for it."""
     first = next((step for step in plan.steps if not step.after), None)
-    closed = None if first is None else gates.why_closed(snapshot, plan.cluster, first, plan)
+    closed = None if first is None else gates.blocked_reason(snapshot, plan.cluster, first, plan)
     return None if closed is None else str(closed)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_enforcer.notifications.courier import Notice, Receipt
+from ovirt_enforcer.notifications.delivery import Notice, Receipt
 from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 

@@ -199,18 +199,18 @@ class Gates:
         step may not be taken.
         """
         with self._lock:
-            closed = self.why_closed(snapshot, cluster, step, plan)
+            closed = self.blocked_reason(snapshot, cluster, step, plan)
             if closed is not None:
                 raise closed
             self._open += tuple(_as_intent(cluster, step, at) for at in range(len(step.vms)))
         return Admitted(cluster, step, _KEY)
 
-    def why_closed(
+    def blocked_reason(
         self, snapshot: Snapshot, cluster: str, step: Step, plan: Plan | None = None
     ) -> Closed | None:
         """The first gate that does not let a step pass, with its reason; None if all do."""
         facts = self._facts(snapshot, plan or Plan(cluster=cluster, strategy="", steps=(step,)))
-        reasons = ((gate.name, gate.why_closed(facts, cluster, step)) for gate in GATES)
+        reasons = ((gate.name, gate.blocked_reason(facts, cluster, step)) for gate in GATES)
         return next((Closed(name, reason) for name, reason in reasons if reason is not None), None)
 
     def admit_action(self, snapshot: Snapshot, cluster: str, action: HostAction) -> AdmittedAction:
@@ -221,7 +221,7 @@ class Gates:
         with self._lock:
             facts = self._facts(snapshot, None)
             for gate in GATES:
-                reason = gate.why_action_closed(facts, cluster, action)
+                reason = gate.action_blocked_reason(facts, cluster, action)
                 if reason is not None:
                     raise Closed(gate.name, reason)
         return AdmittedAction(cluster, action, _KEY)
@@ -232,8 +232,8 @@ class Gates:
             return False
         facts, mode, approval = self._facts(snapshot, plan), ModeGate(), ApprovalGate()
         return any(
-            mode.why_closed(facts, plan.cluster, step) is None
-            and approval.why_closed(facts, plan.cluster, step) is not None
+            mode.blocked_reason(facts, plan.cluster, step) is None
+            and approval.blocked_reason(facts, plan.cluster, step) is not None
             for step in plan.steps
         )
 

@@ -205,10 +205,10 @@ class Gate(ABC):
     name: str
 
     @abstractmethod
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         """Why the step must not be taken in this cluster now; None if this gate lets it pass."""
 
-    def why_action_closed(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
+    def action_blocked_reason(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
         """Why an action on a host must not be begun in this cluster now; None if this gate lets it pass."""
         return None
 
@@ -240,16 +240,16 @@ class ClusterGate(Gate):
     at_any_time: Collection[IntentKind] = ()
 
     @abstractmethod
-    def why_cluster_closed(self, facts: Facts, cluster: str) -> str | None:
+    def cluster_blocked_reason(self, facts: Facts, cluster: str) -> str | None:
         """Why nothing is to be done in the cluster now; None if something may be."""
 
     @final
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        return self.why_cluster_closed(facts, cluster)
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        return self.cluster_blocked_reason(facts, cluster)
 
     @final
-    def why_action_closed(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
-        return None if action.kind in self.at_any_time else self.why_cluster_closed(facts, cluster)
+    def action_blocked_reason(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
+        return None if action.kind in self.at_any_time else self.cluster_blocked_reason(facts, cluster)
 
 
 class VmGate(Gate):
@@ -259,7 +259,7 @@ class VmGate(Gate):
     def held(self, facts: Facts) -> Mapping[str, Held]: ...
 
     @final
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         held = self.held(facts)
         return next((held[vm].reason for vm in step.vms if vm in held), None)
 

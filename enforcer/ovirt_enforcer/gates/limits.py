@@ -42,7 +42,7 @@ class AtOnceGate(Gate):
     name: str
     counted_by: Mapping[str, Callable[[Facts, str, Step], _Counts]]
 
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         for setting, count_all in self.counted_by.items():
             for place, count, more in count_all(facts, cluster, step):
                 if not fits(count, more, getattr(facts.settings, setting)):
@@ -59,7 +59,7 @@ class PeriodGate(Gate):
     period: str
     period_seconds: Callable[[EnforcerSettings], float]
 
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         count = begun_within(facts.begun_in(cluster), self.period_seconds(facts.settings))
         if fits(count, len(step.vms), getattr(facts.settings, self.setting)):
             return None
@@ -230,7 +230,7 @@ class BreakerGate(Gate):
 
     name = "breaker"
 
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         return self.why_open(facts, cluster)
 
     def why_open(self, facts: Facts, cluster: str) -> str | None:

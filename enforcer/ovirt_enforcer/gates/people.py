@@ -95,12 +95,12 @@ class ModeGate(Gate):
 
     name = "mode"
 
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         if facts.settings.mode is Mode.OBSERVE:
             return _OBSERVES
         return why_as_strict(facts, cluster, step, Mode.OBSERVE)
 
-    def why_action_closed(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
+    def action_blocked_reason(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
         if facts.settings.mode is Mode.OBSERVE:
             return _OBSERVES
         return why_cluster_as_strict(facts, cluster, Mode.OBSERVE)
@@ -122,7 +122,7 @@ class PauseGate(ClusterGate):
 
     name = "pause"
 
-    def why_cluster_closed(self, facts: Facts, cluster: str) -> str | None:
+    def cluster_blocked_reason(self, facts: Facts, cluster: str) -> str | None:
         # What was set while the engine was away may have the cluster's name in place of its id.
         here = (ALL_CLUSTERS, cluster, facts.snapshot.cluster_by_id[cluster].name)
         pauses = (pause for pause in facts.remembered.pauses if pause.cluster in here)
@@ -134,7 +134,7 @@ class ExclusionGate(Gate):
 
     name = "exclusion"
 
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         vms = (vm for vm in map(facts.snapshot.vm_by_id.get, step.vms) if vm is not None)
         hosts = (host for host in map(facts.snapshot.host_by_id.get, (*step.sources, step.target)) if host)
         reasons = chain((_why_vm(facts, vm) for vm in vms), (_why_host(facts, host) for host in hosts))
@@ -142,7 +142,7 @@ class ExclusionGate(Gate):
             return reason
         return why_for_nothing(step, facts.plan, lambda group: _why_group(facts, group))
 
-    def why_action_closed(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
+    def action_blocked_reason(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
         vm = facts.snapshot.vm_by_id.get(action.vm)
         host = facts.snapshot.host_by_id.get(action.host)
         return (vm and _why_vm(facts, vm)) or (host and _why_host(facts, host)) or None
@@ -208,7 +208,7 @@ class ApprovalGate(Gate):
 
     name = "approval"
 
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         strict = why_as_strict(facts, cluster, step, Mode.APPROVE)
         if strict is None or empties(step, facts):
             return None
@@ -264,7 +264,7 @@ class HoldGate(Gate):
 
     name = "hold"
 
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         if facts.settings.hold_cycles == 1:
             return None
         cycles = _cycles_of_groups(facts.remembered.violated_cycles)
@@ -308,7 +308,7 @@ class TimeWindowsGate(ClusterGate):
     # A host that is out of service is brought back at any time.
     at_any_time = (IntentKind.ACTIVATE_HOST, IntentKind.START_VM)
 
-    def why_cluster_closed(self, facts: Facts, cluster: str) -> str | None:
+    def cluster_blocked_reason(self, facts: Facts, cluster: str) -> str | None:
         here = facts.snapshot.cluster_by_id[cluster]
         for blackout in _windows_of(here, facts.settings.blackouts):
             if blackout.contains(facts.now):

@@ -31,7 +31,7 @@ class ClusterUpgradeGate(ClusterGate):
     # What brings back what is out of service does not disturb the upgrade.
     at_any_time = (IntentKind.UPGRADE_HOST, IntentKind.ACTIVATE_HOST, IntentKind.START_VM)
 
-    def why_cluster_closed(self, facts: Facts, cluster: str) -> str | None:
+    def cluster_blocked_reason(self, facts: Facts, cluster: str) -> str | None:
         known = facts.snapshot.cluster_by_id[cluster]
         own = known.upgrade_correlation_id in facts.remembered.own_upgrades
         return upgrade_text(known) if known.upgrade_mode and not own else None
@@ -45,7 +45,7 @@ class HostMaintenanceGate(Gate):
 
     name = "host_maintenance"
 
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         frozen = self.frozen_hosts(facts)
         return next((frozen[host] for host in (*step.sources, step.target) if host in frozen), None)
 
@@ -69,10 +69,10 @@ class HostEmptyGate(Gate):
 
     name = "host_empty"
 
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         return None
 
-    def why_action_closed(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
+    def action_blocked_reason(self, facts: Facts, cluster: str, action: HostAction) -> str | None:
         if action.kind is not IntentKind.DEACTIVATE_HOST:
             return None
         there = {vm.id for vm in facts.snapshot.vms_of_host.get(action.host, ())}
@@ -94,7 +94,7 @@ class MovementGate(Gate):
 
     name = "movement"
 
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         return next(_reasons(facts, step), None)
 
 
@@ -167,7 +167,7 @@ class LegalityGate(Gate):
 
     name = "legality"
 
-    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         if legal(facts.snapshot, step):
             return None
         return "the rules or the room on the target no longer allow it"

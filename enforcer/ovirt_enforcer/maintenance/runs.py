@@ -199,7 +199,7 @@ class MaintenanceRuns:
             down=down(snapshot, host.stopped),
             open=open_actions,
             failed=self._failed(host),
-            closed=_why_closed(seen, run.cluster, host.host),
+            closed=_blocked_reason(seen, run.cluster, host.host),
             blocked_by=self.commands.status(CommandKind.BLOCKED_BY, run, host),
             command=self.commands.status(CommandKind.WORK, run, host),
             lost=lost(run, snapshot),
@@ -328,7 +328,7 @@ class MaintenanceRuns:
         )
 
 
-def _why_closed(seen: Observation, cluster: str, host: str) -> str | None:
+def _blocked_reason(seen: Observation, cluster: str, host: str) -> str | None:
     try:
         seen.gates.admit_action(seen.snapshot, cluster, HostAction(IntentKind.MIGRATE_VM, host))
     except Closed as why:

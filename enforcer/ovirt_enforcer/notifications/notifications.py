@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from ovirt_enforcer.notifications.courier import (
-    Courier,
+from ovirt_enforcer.notifications.delivery import (
+    Delivery,
     NotDelivered,
     Notice,
     NumberTaken,
@@ -84,12 +84,12 @@ class Notifications:
 
     def __init__(
         self,
-        couriers: Sequence[Courier] = (),
+        deliveries: Sequence[Delivery] = (),
         engine: str = "",
         settings: NotificationSettings = NotificationSettings(),  # noqa: B008 - it is frozen
     ) -> None:
         """`engine` is the engine's configured name; of the settings the sentences count."""
-        self._couriers = tuple(couriers)
+        self._deliveries = tuple(deliveries)
         self._settings = settings
         self._engine = engine
 
@@ -105,10 +105,10 @@ class Notifications:
     def send(self, notice: Notice) -> Receipt:
         """Report it, and learn later whether all channels have it."""
         notice = self._completed(notice)
-        wanting = [courier for courier in self._couriers if notice.kind in courier.kinds]
+        wanting = [delivery for delivery in self._deliveries if notice.kind in delivery.kinds]
         receipt = Receipt(len(wanting))
-        for courier in wanting:
-            courier.take(notice, receipt)
+        for delivery in wanting:
+            delivery.take(notice, receipt)
         return receipt
 
     def sentence(self, kind: NoticeKind, facts: Mapping[str, str]) -> str:
@@ -130,16 +130,16 @@ def notifications_of(
 
     Raises `UserError` if the engine or a file that is named cannot be used.
     """
-    couriers = []
+    deliveries = []
     if settings.engine.kinds:
         limit = RateLimit(settings.engine.most_per_hour)
         events = EngineEvents(engine, settings.sentence)
-        couriers.append(Courier(events, settings.engine.kinds, count, limit=limit))
+        deliveries.append(Delivery(events, settings.engine.kinds, count, limit=limit))
     if settings.webhook.url:
         limit = RateLimit(settings.webhook.most_per_hour)
         webhook = Webhook(settings.webhook, settings.sentence)
-        couriers.append(Courier(webhook, settings.webhook.kinds, count, limit=limit))
-    return Notifications(couriers, engine.name, settings)
+        deliveries.append(Delivery(webhook, settings.webhook.kinds, count, limit=limit))
+    return Notifications(deliveries, engine.name, settings)
 
 
 #: What is said of an alert that ends as another thing is reported, which has a sentence of its own.

@@ -31,8 +31,8 @@ from ovirt_enforcer.service.reading import CycleLog, Orders, Parts
 from ovirt_enforcer.service.recording import Recorder, SettingsLog, log_user_actions
 from ovirt_enforcer.service.triggers import Changes, StateReading
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_enforcer.watchers.engine_watch import DrainWatch, MembershipKeeper, NameWatch, UnitWatch
-from ovirt_enforcer.watchers.ha_watch import HaMonitor, Ledger, WatchLimits
+from ovirt_enforcer.watchers.engine_watch import DrainWatch, MembershipRecorder, NameWatch, UnitWatch
+from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor, WatchLimits
 from ovirt_enforcer.watchers.key_recorder import KeyRecorder
 from ovirt_enforcer.watchers.verdict import ReservationVerdict
 from ovirt_placement.answers.configured import configured_names
@@ -156,7 +156,9 @@ class Service:
             self._reading.suffices,
             lambda: self._daemon.epoch,
         )
-        members = MembershipKeeper(self._stores.memberships, partial(add_event, connection), clock, interval)
+        members = MembershipRecorder(
+            self._stores.memberships, partial(add_event, connection), clock, interval
+        )
         ha_metrics = HaMetrics(metrics)
 
         def judged(verdicts: Collection[ReservationVerdict]) -> None:
@@ -164,7 +166,7 @@ class Service:
             sampler.judged(verdicts)
 
         self._ha_watch = HaMonitor(
-            Ledger(self._stores.ha_announcements, notifications, clock, lambda: self._daemon.epoch),
+            Announcements(self._stores.ha_announcements, notifications, clock, lambda: self._daemon.epoch),
             config.ha,
             WatchLimits(
                 hold=self.settings.ha.hold_seconds,

@@ -11,7 +11,7 @@ from ovirt_enforcer.actions.plan_progress import violated_groups
 from ovirt_enforcer.gates.gate import refused
 from ovirt_enforcer.gates.limits import BreakerGate
 from ovirt_enforcer.log import audit
-from ovirt_enforcer.notifications.courier import Notice
+from ovirt_enforcer.notifications.delivery import Notice
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_away

@@ -188,7 +188,7 @@ class AddEvent(Protocol):
     ) -> bool: ...
 
 
-class MembershipKeeper:
+class MembershipRecorder:
     """Follows memberships through whole readings of the engine."""
 
     def __init__(

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from ovirt_enforcer.log import RetryState, audit
-from ovirt_enforcer.notifications.courier import Notice, Receipt, draw_number
+from ovirt_enforcer.notifications.delivery import Notice, Receipt, draw_number
 from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, Severity
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.processes import Call, CallFailed, with_snapshot
@@ -100,7 +100,7 @@ class _Known:
     again: dict[int, float] = field(default_factory=dict)
 
 
-class Ledger:
+class Announcements:
     """What was said, in the store, and whether it was heard; for one thread.
 
     Every method raises what stores raise.
@@ -247,7 +247,7 @@ class HaMonitor:
 
     def __init__(
         self,
-        ledger: Ledger,
+        announced: Announcements,
         settings: HaSettings,
         limits: WatchLimits,
         *,
@@ -260,7 +260,7 @@ class HaMonitor:
 
         `judged` is given the verdicts of each check.
         """
-        self._ledger = ledger
+        self._announced = announced
         self._settings = settings
         self._limits = limits
         self._clock = clock
@@ -344,7 +344,7 @@ class HaMonitor:
             self._standing, self._stood_in = {}, reading.epoch
         found = {verdict.cluster: verdict for verdict in verdicts}
         judged = tuple(found.values())
-        for cluster, name in self._ledger.open_clusters().items():
+        for cluster, name in self._announced.open_clusters().items():
             found.setdefault(cluster, off(cluster, name))
         self._standing = {cluster: self._stands(verdict) for cluster, verdict in found.items()}
         self._report(judged)
@@ -360,7 +360,7 @@ class HaMonitor:
         if self._stood_in == self._epoch():
             for cluster, one in self._standing.items():
                 held = self._clock() - one.since
-                kind = due(self._ledger.said(cluster), one.verdict.state, held, self._limits.hold)
+                kind = due(self._announced.said(cluster), one.verdict.state, held, self._limits.hold)
                 if kind is not None:
-                    self._ledger.write(kind, one.verdict)
-        self._ledger.deliver(self._clusters)
+                    self._announced.write(kind, one.verdict)
+        self._announced.deliver(self._clusters)

@@ -20,7 +20,7 @@ import msgspec
 import pytest
 import yaml
 
-from ovirt_enforcer.notifications.courier import NotDelivered, Notice
+from ovirt_enforcer.notifications.delivery import NotDelivered, Notice
 from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings
 from ovirt_enforcer.notifications.notifications import Webhook, alerts_of
 from ovirt_placement.engine.connection.exchanges import Trust, post

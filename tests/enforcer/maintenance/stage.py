@@ -16,7 +16,7 @@ import ovirtsdk4
 import sqlalchemy
 from msgspec.structs import replace
 
-from ovirt_enforcer.notifications.courier import Notice
+from ovirt_enforcer.notifications.delivery import Notice
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import Snapshot

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.notifications import notifications
-from ovirt_enforcer.notifications.courier import NotDelivered, Notice, NumberTaken, Rejected
+from ovirt_enforcer.notifications.delivery import NotDelivered, Notice, NumberTaken, Rejected
 from ovirt_enforcer.notifications.kinds import NoticeKind, NotificationSettings
 from ovirt_enforcer.notifications.notifications import EngineEvents
 from ovirt_placement.config import EngineSettings

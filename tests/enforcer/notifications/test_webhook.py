@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import trustme
 
-from ovirt_enforcer.notifications.courier import Courier, NotDelivered, Notice, Receipt, Rejected
+from ovirt_enforcer.notifications.delivery import Delivery, NotDelivered, Notice, Receipt, Rejected
 from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSettings, WebhookSettings
 from ovirt_enforcer.notifications.notifications import Notifications, Webhook
 from ovirt_service.errors import UserError
@@ -198,10 +198,10 @@ def test_a_receiver_that_is_busy_gets_all_in_order_once_it_is_not(receiver: Rece
     busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
     receiver.answers = itertools.chain([[busy], [busy]], itertools.repeat([TAKEN]))
     counted = Counter[tuple[str, str]]()
-    courier = Courier(
+    delivery = Delivery(
         webhook(receiver.url), NoticeKind, lambda name, result: counted.update([(name, result)])
     )
-    reported = Notifications([courier], "default")
+    reported = Notifications([delivery], "default")
     reported.report(NoticeKind.RULE_VIOLATED, cluster="blue", rule="affinity group near")
     reported.report(NoticeKind.LEADER_CHANGED, leader="me", epoch="7")
     eventually(lambda: counted["webhook", "delivered"] == 2)
@@ -226,8 +226,8 @@ class Stuck:
 def test_a_channel_that_hangs_delays_nobody_and_queues_no_more_than_allowed() -> None:
     counted = Counter[str]()
     channel = Stuck()
-    courier = Courier(channel, NoticeKind, lambda name, result: counted.update([result]), most_waiting=5)
-    reported = Notifications([courier], "default")
+    delivery = Delivery(channel, NoticeKind, lambda name, result: counted.update([result]), most_waiting=5)
+    reported = Notifications([delivery], "default")
     receipts = [reported.send(notice(NoticeKind.ENGINE_BACK)) for _ in range(50)]
     assert counted["dropped"] in (44, 45)  # one may be on its way
     assert [receipt.over for receipt in receipts].count(False) in (5, 6)
@@ -242,7 +242,7 @@ def test_what_no_channel_wants_is_delivered() -> None:
 
 
 def test_a_channel_gets_the_kinds_that_it_is_to_get(receiver: Receiver) -> None:
-    reported = Notifications([Courier(webhook(receiver.url), [NoticeKind.HA_ALERT])], "default")
+    reported = Notifications([Delivery(webhook(receiver.url), [NoticeKind.HA_ALERT])], "default")
     assert reported.send(notice(NoticeKind.HA_ALL_CLEAR)).delivered
     alert = reported.send(notice(NoticeKind.HA_ALERT))
     eventually(lambda: alert.delivered)

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.notifications.courier import Courier, NumberTaken, Rejected
+from ovirt_enforcer.notifications.delivery import Delivery, NumberTaken, Rejected
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import HaMetrics
-from ovirt_enforcer.watchers.ha_watch import HaMonitor, Ledger, WatchLimits
+from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor, WatchLimits
 from ovirt_enforcer.watchers.verdict import ReservationState, judge, verdict_of
 from ovirt_placement.config import DomainSettings, HaSettings
 from ovirt_placement.model import Snapshot
@@ -56,15 +56,15 @@ class Bench:
         self.statistics_age: float | None = 0.0
         self.ears = KeepingChannel()
         self.store = HaAnnouncementStore(url, engine="default", patience_seconds=5)
-        self._reported = Notifications([Courier(self.ears, NoticeKind)], "default")
+        self._reported = Notifications([Delivery(self.ears, NoticeKind)], "default")
         self.restart()
 
     def restart(self, settings: HaSettings = NO_DOMAINS) -> None:
         """A new process: it knows what the store holds, and nothing else."""
         self.metrics = Instruments("ovirt_placement_enforcer")
-        ledger = Ledger(self.store, self._reported, lambda: self.now, lambda: self.epoch)
+        announced = Announcements(self.store, self._reported, lambda: self.now, lambda: self.epoch)
         self.watch = HaMonitor(
-            ledger,
+            announced,
             settings,
             WatchLimits(hold=60.0, statistics=120.0, pause=60.0),
             clock=lambda: self.now,

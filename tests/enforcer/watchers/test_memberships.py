@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ovirtsdk4 import types
 
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_enforcer.watchers.engine_watch import MembershipKeeper
+from ovirt_enforcer.watchers.engine_watch import MembershipRecorder
 from ovirt_placement.answers.groups.change import losses
 from ovirt_placement.config import Config, EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -67,7 +67,7 @@ class Bench:
         self.parts.close()
         self.store = MembershipStore(self.url, engine="default", patience_seconds=5)
         self.parts.callback(self.store.close)
-        keeper = MembershipKeeper(
+        keeper = MembershipRecorder(
             self.store, partial(add_event, self.connection), self.clock, SETTINGS.interval_seconds
         )
         sections = {"engine": {"url": self.server.api_url}, "store": {"url": self.url}}

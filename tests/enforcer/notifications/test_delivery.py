@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.notifications.courier import Courier, Notice, RateLimit, Receipt
+from ovirt_enforcer.notifications.delivery import Delivery, Notice, RateLimit, Receipt
 from ovirt_enforcer.notifications.kinds import ABOUT, LIMITED, NoticeKind, Severity, WebhookSettings
 from ovirt_enforcer.notifications.notifications import Notifications, Webhook
 from ovirt_enforcer.settings import EnforcerSettings
@@ -27,8 +27,8 @@ class Bench:
         self.counts: Counter[str] = Counter()
         self.receipts: list[Receipt] = []
         limit = RateLimit(2, lambda: self.now)
-        courier = Courier(channel, NoticeKind, self._count, limit=limit, most_waiting=most_waiting)
-        self._notifications = Notifications([courier], "default")
+        delivery = Delivery(channel, NoticeKind, self._count, limit=limit, most_waiting=most_waiting)
+        self._notifications = Notifications([delivery], "default")
 
     def report(self, kind: NoticeKind, name: str = "") -> None:
         facts = {fact: f"{fact} {name}" for fact in ABOUT[kind].facts}

@@ -1,4 +1,4 @@
-"""Carries notices to one channel from a thread, so that a receiver that hangs holds up nobody."""
+"""Sends notices to one channel from a background thread: a receiver that hangs delays nothing else."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class _Addressed(NamedTuple):
     receipt: Receipt
 
 
-class Courier:
+class Delivery:
     """The queue before a channel; for any thread."""
 
     def __init__(

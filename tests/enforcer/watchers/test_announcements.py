@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.notifications.courier import Courier
+from ovirt_enforcer.notifications.delivery import Delivery
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_enforcer.watchers.ha_watch import Announced, Ledger, due
+from ovirt_enforcer.watchers.ha_watch import Announced, Announcements, due
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.ha_announcements import HaAnnouncementStore
@@ -261,13 +261,13 @@ VERDICT = ReservationVerdict(cluster="c1", name="blue", state=ReservationState.U
 
 
 class Process:
-    """One enforcer's ledger, in the epoch in which it led, or believes that it leads."""
+    """One enforcer's announced, in the epoch in which it led, or believes that it leads."""
 
     def __init__(self, url: str, epoch: int) -> None:
         self.ears = KeepingChannel()
         self.store = HaAnnouncementStore(url, engine="default", patience_seconds=30, epoch=lambda: epoch)
-        reported = Notifications([Courier(self.ears, NoticeKind)], "default")
-        self.ledger = Ledger(self.store, reported, lambda: 0.0, lambda: epoch)
+        reported = Notifications([Delivery(self.ears, NoticeKind)], "default")
+        self.announced = Announcements(self.store, reported, lambda: 0.0, lambda: epoch)
 
 
 @pytest.fixture
@@ -297,10 +297,10 @@ def test_what_the_next_one_has_written_is_not_sent_by_the_one_before(
     assert leases.take("second", 600.0) == 2
     leases.close()
     first, second = process(1), process(2)
-    second.ledger.write(NoticeKind.HA_ALERT, VERDICT)
+    second.announced.write(NoticeKind.HA_ALERT, VERDICT)
     with pytest.raises(LeaseLost):
-        first.ledger.deliver({"c1"})
-    second.ledger.deliver({"c1"})
+        first.announced.deliver({"c1"})
+    second.announced.deliver({"c1"})
     eventually(lambda: bool(second.ears.heard))
     assert first.ears.heard == []
     assert [notice.kind for notice in second.ears.heard] == [NoticeKind.HA_ALERT]
