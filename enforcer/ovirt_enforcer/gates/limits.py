@@ -40,10 +40,11 @@ class AtOnceGate(Gate):
     """Closed while as many migrations are under way as settings allow."""
 
     name: str
-    counted_by: Mapping[str, Callable[[Facts, str, Step], _Counts]]
+    #: Settings, each with what counts for it.
+    limits: tuple[tuple[str, Callable[[Facts, str, Step], _Counts]], ...]
 
     def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        for setting, count_all in self.counted_by.items():
+        for setting, count_all in self.limits:
             for place, count, more in count_all(facts, cluster, step):
                 if not fits(count, more, getattr(facts.settings, setting)):
                     return f"migrations under way {place}: {count}, and {setting} lets no more join"
@@ -96,9 +97,9 @@ def _to_host(facts: Facts, cluster: str, step: Step) -> _Counts:
 
 
 LIMITS: Final[tuple[Gate, ...]] = (
-    AtOnceGate("engine_at_once", {"migrations_at_once": _in_engine}),
-    AtOnceGate("cluster_at_once", {"cluster_migrations_at_once": _in_cluster}),
-    AtOnceGate("host_at_once", {"host_migrations_out": _from_hosts, "host_migrations_in": _to_host}),
+    AtOnceGate("engine_at_once", (("migrations_at_once", _in_engine),)),
+    AtOnceGate("cluster_at_once", (("cluster_migrations_at_once", _in_cluster),)),
+    AtOnceGate("host_at_once", (("host_migrations_out", _from_hosts), ("host_migrations_in", _to_host))),
     # As many as this, then the enforcer reads again whether they help.
     PeriodGate(
         "cluster_cycle_limit",
