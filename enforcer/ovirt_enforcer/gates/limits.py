@@ -33,6 +33,7 @@ from ovirt_service.back_off import BackOff
 
 #: Of each place that a limit is for: what it is called, how many migrations count there, how many would join.
 _Counts = Iterable[tuple[str, int, int]]
+_Setting = Callable[[EnforcerSettings], int]
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,13 @@ class AtOnceGate(Gate):
     """Closed while as many migrations are under way as settings allow."""
 
     name: str
-    #: Settings, each with what counts for it.
-    limits: tuple[tuple[str, Callable[[Facts, str, Step], _Counts]], ...]
+    #: Settings, by name and with their value, each with what counts for it.
+    limits: tuple[tuple[str, _Setting, Callable[[Facts, str, Step], _Counts]], ...]
 
     def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        for setting, count_all in self.limits:
+        for setting, most, count_all in self.limits:
             for place, count, more in count_all(facts, cluster, step):
-                if not fits(count, more, getattr(facts.settings, setting)):
+                if not fits(count, more, most(facts.settings)):
                     return f"migrations under way {place}: {count}, and {setting} lets no more join"
         return None
 
@@ -57,17 +58,18 @@ class PeriodGate(Gate):
 
     name: str
     setting: str
+    most: _Setting
     period: str
     period_seconds: Callable[[EnforcerSettings], float]
 
     def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
         count = begun_within(facts.begun_in(cluster), self.period_seconds(facts.settings))
-        if fits(count, len(step.vms), getattr(facts.settings, self.setting)):
+        if fits(count, len(step.vms), self.most(facts.settings)):
             return None
         return f"migrations {self.period}: {count}, and {self.setting} lets no more follow"
 
     def seconds_left(self, facts: Facts, cluster: str) -> float:
-        period_seconds, limit = self.period_seconds(facts.settings), getattr(facts.settings, self.setting)
+        period_seconds, limit = self.period_seconds(facts.settings), self.most(facts.settings)
         return seconds_until_fewer(facts.begun_in(cluster), period_seconds, limit)
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
@@ -97,19 +99,33 @@ def _to_host(facts: Facts, cluster: str, step: Step) -> _Counts:
 
 
 LIMITS: Final[tuple[Gate, ...]] = (
-    AtOnceGate("engine_at_once", (("migrations_at_once", _in_engine),)),
-    AtOnceGate("cluster_at_once", (("cluster_migrations_at_once", _in_cluster),)),
-    AtOnceGate("host_at_once", (("host_migrations_out", _from_hosts), ("host_migrations_in", _to_host))),
+    AtOnceGate("engine_at_once", (("migrations_at_once", lambda own: own.migrations_at_once, _in_engine),)),
+    AtOnceGate(
+        "cluster_at_once",
+        (("cluster_migrations_at_once", lambda own: own.cluster_migrations_at_once, _in_cluster),),
+    ),
+    AtOnceGate(
+        "host_at_once",
+        (
+            ("host_migrations_out", lambda own: own.host_migrations_out, _from_hosts),
+            ("host_migrations_in", lambda own: own.host_migrations_in, _to_host),
+        ),
+    ),
     # As many as this, then the enforcer reads again whether they help.
     PeriodGate(
         "cluster_cycle_limit",
         "cluster_migrations_per_cycle",
+        lambda own: own.cluster_migrations_per_cycle,
         "within this cycle",
-        lambda settings: settings.interval_seconds,
+        lambda own: own.interval_seconds,
     ),
     # A net below the repair of a cluster, should it ever go round in circles.
     PeriodGate(
-        "cluster_limit", "cluster_migrations_per_hour", "in the last hour", lambda settings: HOUR_SECONDS
+        "cluster_limit",
+        "cluster_migrations_per_hour",
+        lambda own: own.cluster_migrations_per_hour,
+        "in the last hour",
+        lambda own: HOUR_SECONDS,
     ),
 )
 
