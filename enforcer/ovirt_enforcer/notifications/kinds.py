@@ -79,7 +79,7 @@ def _about(
     return About(severity, sentence, facts, begins, lasts, tuple(ends.split()), tuple(by.split()))
 
 
-_NORMAL, _WARNING, _ERROR, _ALERT = Severity
+_NORMAL, _WARNING, _ERROR, _ALERT = Severity.NORMAL, Severity.WARNING, Severity.ERROR, Severity.ALERT
 
 ABOUT: Final[Mapping[NoticeKind, About]] = {
     NoticeKind.RULE_VIOLATED: _about(
