@@ -18,6 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ovirt_placement.engine.reading.rights import Rights
+from ovirt_placement_web import sessions
 from ovirt_placement_web.log_in import counted_address, onward
 from ovirt_placement_web.sessions import Sessions
 from ovirt_placement_web.settings import WebSettings, listening
@@ -128,6 +129,19 @@ def test_12_a_stream_ends_with_its_session(tmp_path: Path) -> None:
         page.server.tokens.revoke_all()
         for stream in streams:
             assert "event: end" in stream.content.decode()  # read to its end
+
+
+def test_12_who_logs_in_again_and_again_logs_nobody_else_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "_MOST_SESSIONS", 10)
+    now = 0.0
+    found = Sessions(60.0, lambda: now)
+    person, _ = found.begin(Rights("person", "person", administrator=True), "token")
+    cookies = []
+    for _ in range(30):
+        now += 1.0
+        cookies.append(found.begin(Rights("reader", "reader", administrator=True), "token")[0])
+    assert found.find(person) is not None
+    assert [one for one in cookies if found.find(one) is not None] == cookies[-9:]
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 30, 31, 60, 61]), st.booleans()), min_size=3, max_size=12))

@@ -8,13 +8,15 @@ import hmac
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ovirt_placement.engine.reading.rights import Rights
 
-#: Of more sessions the one that was idle longest ends: memory is bounded, however often users log in.
+#: Of more sessions one ends of the user who has most, the one that was idle longest: memory is bounded,
+#: however often users log in, and none of them logs another out.
 _MOST_SESSIONS = 10_000
 Clock = Callable[[], float]
 
@@ -70,8 +72,12 @@ class Sessions:
         with self._lock:
             self._sweep(now)
             while len(self._sessions) >= _MOST_SESSIONS:
-                oldest = min(self._sessions, key=lambda one: self._sessions[one].used_at)
-                self._sessions.pop(oldest).ended = True
+                users = Counter(one.rights.user_id for one in self._sessions.values())
+                ((most, _),) = users.most_common(1)
+                of_user = {key: one for key, one in self._sessions.items() if one.rights.user_id == most}
+                oldest = self._sessions.pop(min(of_user, key=lambda key: of_user[key].used_at))
+                oldest.ended = True
+                oldest.wake()
             self._sessions[_digest(cookie)] = session
         return cookie, session
 
