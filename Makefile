@@ -85,12 +85,13 @@ test-pythons: ## the quick tests, under each of the other Pythons that it runs w
 	    $(MAKE) PYTHON="$$python" VENV=.work/venv-$$version test || exit 1; \
 	done
 
-lint: $(READY) ## style, types, who may import whom, and what nobody calls
+lint: $(READY) ## style, types, who may import whom, what nobody calls, and the rules for files and names
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=service:placement:proxy:enforcer:web:simulator $(BIN)/lint-imports
 	$(BIN)/vulture
+	$(BIN)/python -m tools.house_rules
 
 test-engine: $(RUNS) ## try this release on an engine (URL=..., USER=..., ARGS="..."; docs/acceptance.md)
 	@test -n "$(URL)" || { echo "Name the engine: make test-engine URL=https://ENGINE/ovirt-engine/api USER=admin@internal" >&2; exit 2; }

@@ -317,7 +317,7 @@ def _is_known_in(rule: Rule, cluster: Cluster) -> bool:
 def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
     """Measure what is wanted; raises what `EngineConnection.get` raises."""
     # The SDK takes long to load and is not needed where somebody publishes.
-    from ovirt_placement.engine.reading.statistics import measured_hosts, measured_vms
+    from ovirt_placement.engine.reading.topology import measured_hosts, measured_vms
 
     hosts = measured_hosts(connection, tags=wanted.tags) if wanted.hosts else ()
     vms = measured_vms(connection) if wanted.vms else ()

@@ -12,7 +12,7 @@ from ovirt_placement.answers.setup.default_keys import DEFAULT_WEIGHTS, weighing
 from ovirt_placement.answers.setup.units import ADMISSION_UNITS, MANDATORY, twins
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
-from ovirt_placement.engine.parsing import options
+from ovirt_placement.engine.parsing.clusters import option_values
 from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
 from ovirt_placement.model import Cluster, Snapshot
@@ -258,7 +258,7 @@ def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) 
     Raises what `EngineConnection.get` raises; engines before 4.3 do not report it.
     """
     try:
-        declared = options.by_version(connection.get(f"/options/{_OPTION}"))
+        declared = option_values(connection.get(f"/options/{_OPTION}"))
     except EngineFault as fault:
         if fault.code == 404:
             return

@@ -66,3 +66,13 @@ def _cluster(element: xml.Element, fields: xml.Children) -> Cluster:
 def _overcommit(memory_policy: xml.Element | None) -> int:
     over_commit = xml.children(memory_policy, "over_commit").get("over_commit")
     return xml.number(xml.children(over_commit, "percent").get("percent"), 100)
+
+
+def option_values(content: bytes) -> dict[str, str]:
+    """Read `/options/NAME` of `engine-config`: the option's value for each compatibility version."""
+    values = xml.children(xml.root(content), "values").get("values")
+    found = {}
+    for entry in () if values is None else values.iterchildren("system_option_value"):
+        fields = xml.children(entry, "version", "value")
+        found[xml.text(fields.get("version"))] = xml.text(fields.get("value"))
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from http import HTTPStatus
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, EngineSetupError
@@ -11,7 +12,7 @@ from ovirt_placement.engine.reading import fallback
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.owners import ALL_DETAILS
 from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
-from ovirt_placement.engine.reading.requests import get_collection, whole_answers
+from ovirt_placement.engine.reading.requests import MEASURED, get_collection, paged_vms, whole_answers
 from ovirt_placement.engine.reading.vm_details import detailed
 from ovirt_placement.model import AffinityGroup, AffinityLabel, DataCenter, Host, Snapshot, Vm
 from ovirt_placement.rules.memory import believed
@@ -113,6 +114,17 @@ def read_vms(connection: EngineConnection, *, statistics: bool = False) -> tuple
     follow = _STATISTICS if statistics else ()
     content = get_collection(connection, "/vms", *follow)
     return tuple(found.vm for found in fallback.found_vms(connection, content, follow))
+
+
+def measured_hosts(connection: EngineConnection, *, tags: bool = False) -> tuple[Host, ...]:
+    """Read all hosts with their statistics, and perhaps tags; raises what `EngineConnection.get` raises."""
+    with whole_answers(connection):
+        return read_hosts(connection, statistics=True, devices=tags)
+
+
+def measured_vms(connection: EngineConnection) -> Iterator[Vm]:
+    """Read VMs with their statistics, page by page, as `paged_vms` does."""
+    return (found.vm for found in paged_vms(connection, ("statistics",), MEASURED))
 
 
 def _data_centers(connection: EngineConnection) -> tuple[DataCenter, ...]:

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.statistics import measured_hosts, measured_vms
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.reading.topology import measured_hosts, measured_vms, read_snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve, serve_recording
@@ -22,7 +21,7 @@ from tests.placement.engine_server import RECORDING
 @pytest.fixture(params=[0, 1, 99, 100, 101, 203])
 def connection(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineConnection]:
     """An engine with this many VMs, and pages of a hundred."""
-    monkeypatch.setattr("ovirt_placement.engine.reading.statistics.MEASURED", 100)
+    monkeypatch.setattr("ovirt_placement.engine.reading.topology.MEASURED", 100)
     vms = (build.vm(f"vm{number:04}", "h") for number in range(request.param))
     state = build.snapshot(build.host("h", free_mb=1 << 29, memory_mb=1 << 30), *vms)
     server = serve(Engine.from_snapshot(state, clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT))
