@@ -213,7 +213,7 @@ def _summary(record: PlanRecord) -> str:
     needed = f"at least {document.get('at_least')} are needed"
     said.append(f"proven {fewest_text(True)}" if document.get("proven") else needed)
     if seconds := document.get("seconds"):
-        said.append(f"thought to take {seconds:.0f} s")
+        said.append(f"estimated to take {seconds:.0f} s")
     return ", ".join(said)
 
 
@@ -396,5 +396,5 @@ def _left(violation: Violation, plan: PlanRecord) -> Iterator[str]:
     for rule in remaining(plan):
         if any(group["id"] in violation.groups for group in rule["groups"]):
             hardness = "hard" if violation.hard else "soft"
-            because = rule.get("because") or (f"nobody asked for the repair of {hardness} rules",)
+            because = rule.get("because") or (f"repair of {hardness} rules is not enabled",)
             yield from (f"plan {plan.id}: {reason}" for reason in because)

@@ -173,7 +173,7 @@ def _decided(asked: Asked, meant: Meant, engine: Snapshot, keys: tuple[Placement
 
 
 def _readable(change: KeyChange) -> KeyChange:
-    """Raise `UserError` for a key whose name nobody could read."""
+    """Raise `UserError` for a key whose name is not legible."""
     for key in change.put:
         check_text(key)
     return change

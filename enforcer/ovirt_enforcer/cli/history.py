@@ -57,7 +57,7 @@ class MeasuredMigration(RecordedMigration, frozen=True, kw_only=True):
 
 
 class UserActionDone(UserAction, frozen=True, kw_only=True):
-    """What somebody did by a command. Moments are seconds since the epoch."""
+    """What a user did by a command. Moments are seconds since the epoch."""
 
     #: Who did what, where, and what came of it.
     sentence_: str = msgspec.field(name="sentence")
@@ -208,7 +208,7 @@ def _plan_data(plan: PlanRecord) -> PlanDecided:
     return PlanDecided(**{**msgspec.structs.asdict(plan), "migrations": migrations})
 
 
-#: Nobody said how far back: a week by the day, and a month drawn.
+#: Unless the command says how far back: a week by the day, and a month drawn.
 _DAYS_SECONDS = 7 * _DAY_SECONDS
 _TREND_SECONDS = 30 * _DAY_SECONDS
 _Answer = TypeVar("_Answer", bound=Document)
@@ -259,7 +259,7 @@ def _cluster(args: argparse.Namespace, samples: tuple[Sample, ...]) -> Named | N
     return Named(found.id, found.name)
 
 
-#: How far back, where nobody says.
+#: How far back by default.
 _ACTIONS_SECONDS: Final = 7 * 24 * 3600.0
 #: Below the days stand this many, the last ones.
 _LATEST: Final = 10
@@ -271,7 +271,7 @@ def _show_actions(args: argparse.Namespace) -> int:
     if args.json:
         show_json([*_action_data(found)])
     else:
-        print("\n".join(map(_action_text, found)) or "nobody did anything")
+        print("\n".join(map(_action_text, found)) or "no actions")
     return 0
 
 

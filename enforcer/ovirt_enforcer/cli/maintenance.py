@@ -57,7 +57,7 @@ from ovirt_service.errors import UserError
 
 #: The exit status where some host gets no round, besides 0, and 2 for a mistake.
 SOME_ARE_LEFT = 4
-#: How long planning may take, in seconds, where nobody says.
+#: How long planning may take, in seconds, by default.
 _PLAN_SECONDS: Final = 27.0
 
 DESCRIPTION = """\

@@ -30,7 +30,7 @@ from ovirt_service.errors import UserError
 #: Exit statuses, besides 0 where nothing is violated and 2 for a mistake.
 REPAIRS_ALL = 3
 REMAINS_VIOLATED = 4
-#: How long planning may take, in seconds, where nobody says: a little less than what is promised.
+#: How long planning may take, in seconds, by default: a little less than what is promised.
 _SECONDS = {StrategyName.OPTIMAL: 27.0, StrategyName.GREEDY: 5.0, StrategyName.RANDOM: 5.0}
 PLAN = """\
 Show the migrations that would repair violated rules, in order, and why; migrate nothing.

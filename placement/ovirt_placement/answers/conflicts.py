@@ -97,7 +97,7 @@ def judge_rules(snapshot: Snapshot, cluster: str) -> RulesJudged:
 
 
 def _standing(snapshot: Snapshot) -> Snapshot:
-    """The state without what changes while nobody changes anything."""
+    """The state without what changes by itself."""
     hosts = tuple(
         Host(
             id=one.id, name=one.name, cluster=one.cluster, tags=one.tags, status="up",

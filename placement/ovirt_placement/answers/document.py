@@ -53,7 +53,7 @@ class ChangeDocument(Document, frozen=True, kw_only=True):
     dry_run: bool
 
 
-# -- How long something is thought to take, in words that are no more exact than the estimate.
+# -- How long something is estimated to take, in words that are no more exact than the estimate.
 
 
 _A_MINUTE = 60

@@ -109,7 +109,7 @@ def _hosts(word: str, domain: str, snapshot: Snapshot) -> list[str]:
 # -- Whether highly available VMs would be started again if hosts failed.
 
 
-#: How much work a check does by each measure, where nobody says.
+#: How much work a check does by each measure, by default.
 DEFAULT_STEPS = DEFAULT_BUDGET
 
 #: Of this many failures of a cluster it is reported why VMs cannot restart,

@@ -57,7 +57,7 @@ def spreading(processes: int | None, scheduler: str | None) -> Iterator[Spread |
 def examine_lump(encoded: bytes, tasks: Sequence[ExaminationTask]) -> list[Examined]:
     """Examine failures one by one: what a worker does.
 
-    It ends where nobody will ask any more, since the steps of the whole question are taken.
+    It ends where nothing is asked any more, since the steps of the whole question are taken.
     """
     question, measure = _understood(encoded)
     found: list[Examined] = []
@@ -108,7 +108,7 @@ def _in_processes(processes: int) -> _Pool:
                 if losses > _MOST_LOSSES:
                     raise UserError("processes end by themselves again and again: is memory short?") from None
             finally:
-                with warnings.catch_warnings(action="ignore"):  # that nobody wants the rest is no news
+                with warnings.catch_warnings(action="ignore"):  # that the rest is not wanted is no news
                     results.close()
 
     return pool

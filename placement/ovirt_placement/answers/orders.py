@@ -20,7 +20,7 @@ from ovirt_placement.store.maintenance_run import (
 from ovirt_placement.store.pauses import Pause
 
 
-# -- Which plans the enforcer was given somebody's word for.
+# -- Which plans were approved.
 class ApprovedPlan(Record, frozen=True, omit_defaults=False):
     """The plan that was approved of last in a cluster, given by its id."""
 
@@ -123,7 +123,7 @@ class MaintenanceHost(Record, frozen=True, kw_only=True, omit_defaults=False):
     phase_seconds: float
     #: What it waits for, or how it ended; empty if there is nothing to say.
     message: str
-    #: Whether nobody sends VMs there.
+    #: Whether no VMs are placed there.
     draining: bool
     #: How many VMs ran there when it was marked, and ids of those that were stopped for it.
     vms: int

@@ -1,4 +1,4 @@
-"""Whether placement rules may be changed as somebody means to: for commands, and for the page."""
+"""Whether placement rules may be changed as a user means to: for commands, and for the page."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def strength(rule: PlacementRule) -> str:
 
 # -- The placement rules, who changed each last, and whether it is satisfied.
 class ListedRule(Record, frozen=True, omit_defaults=False):
-    """A rule, and who changed it last and when (seconds since the epoch); null where nobody knows."""
+    """A rule, and who changed it last and when (seconds since the epoch); null where it is not known."""
 
     record: RuleRecord
     changed_by: str | None
@@ -290,7 +290,7 @@ class RulesCheckDocument(Document, frozen=True, kw_only=True, tag="rules_check")
 
     rules: int
     problems: tuple[RuleProblem, ...]
-    #: Rules of which nobody knows yet who they are about, in a sentence each.
+    #: Rules whose VMs are not known yet, in a sentence each.
     not_known_yet: tuple[str, ...] = ()
     #: Hard rules that cannot be satisfied together, a placement rule among them.
     contradictions: tuple[ContradictionFound, ...] = ()

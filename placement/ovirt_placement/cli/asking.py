@@ -31,7 +31,7 @@ from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot, state_file
 from ovirt_service import tables
 
-#: How long a command waits for the engine, in seconds, where nobody says: ten thousand VMs take a while.
+#: How long a command waits for the engine, in seconds, by default: ten thousand VMs take a while.
 PATIENCE_SECONDS = 120.0
 
 #: Reads what a question is about: its first argument, and the state in which words name something.
@@ -203,7 +203,7 @@ def read_state(
     """The state file named, else what the inventory publishes, else the engine itself.
 
     With `max_age`, at most this many seconds old; else as old as the configuration allows. With `--stale`, as
-    old as it may be where nothing newer is to be had. What nobody needs `measured` may be lacking.
+    old as it may be where nothing newer is to be had. What `measured` does not ask for may be lacking.
     """
     if args.state is not None:
         return state_file.load(args.state)

@@ -85,7 +85,7 @@ def recorded(
 ) -> Iterator[None]:
     """Record an act that the block is, as begun, and then as done or failed.
 
-    A store that is away, or that this machine has none of, keeps nobody from the act: a line on standard
+    A store that is away, or that this machine has none of, does not prevent the act: a line on standard
     error says that it is not recorded.
     """
     # SQLAlchemy takes long to load: not for `--help`.

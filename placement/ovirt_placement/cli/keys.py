@@ -165,7 +165,7 @@ def import_keys(args: argparse.Namespace) -> int:
 def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapshot], KeyChange]) -> int:
     """Make the change that is decided on the engine's objects and the keys that are set, and report it.
 
-    While it is decided nobody else can write to the store: what may take time was read before. Raises
+    While it is decided no other client can write to the store: what may take time was read before. Raises
     `UserError` with all that speaks against the change; then nothing is changed.
     """
     standing: list[PlacementKey] = []

@@ -150,7 +150,7 @@ def read_rules(args: argparse.Namespace) -> StateWithRules:
 
 
 def stored_rules(args: argparse.Namespace) -> tuple[SetRule, ...]:
-    """What a store knows; one that nobody has written to holds nothing."""
+    """What a store knows; an empty one holds nothing."""
     return stored(RuleStore, args, RuleStore.all_rules, ())
 
 

@@ -58,7 +58,7 @@ def planned_keys(
 ) -> KeyPlan:
     """Plan by what stands; `users` are all clusters of the engine.
 
-    Raises `UserError` if keys are to be given, and the store does not answer. That keeps nobody from undoing
+    Raises `UserError` if keys are to be given, and the store does not answer. That does not prevent undoing
     the rest: a line on standard error says that they stay.
     """
     from ovirt_placement.answers.setup.default_keys import changes, notes
@@ -301,7 +301,7 @@ def _check(task: SetupTask) -> None:
     if left:
         raise UserError(
             f"the engine accepted all requests, but not all took effect: {'; '.join(r.what for r in left)}."
-            " Does somebody else change the policy? Run setup again"
+            " Does another user change the policy? Run setup again"
         )
 
 

@@ -68,7 +68,7 @@ def _from_engine(args: argparse.Namespace) -> Snapshot:
 
 
 def _with_stored_keys(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
-    """Add the keys; without them the state may still be what somebody wants to see."""
+    """Add the keys; without them the state may still be of use."""
     try:
         with opened_store(args, create=False) as store:
             records, _ = read_records(store)

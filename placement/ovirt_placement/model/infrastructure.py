@@ -55,17 +55,17 @@ class Host(Struct, frozen=True):
     memory_mb: int
     #: What the scheduler may still hand out; memory of pending VMs is already deducted.
     free_mb: int
-    #: Used, 0 to 100; None where there are no statistics, or where nobody has read them.
+    #: Used, 0 to 100; None where there are no statistics, or where they were not read.
     cpu_percent: float | None
     cores: int
     threads: int | None = None
     sockets: int = 1
-    #: Physically free, and free in swap; None where nobody says.
+    #: Physically free, and free in swap; None where it is not known.
     memory_free_mb: int | None = None
     swap_free_mb: int | None = None
     #: Huge pages that are free, by their size in KiB.
     free_huge_pages: dict[int, int] = {}
-    #: How many processes ran or waited for a CPU, on average over 5 minutes; None where nobody says.
+    #: How many processes ran or waited for a CPU, on average over 5 minutes; None where it is not known.
     load_average_5m: float | None = None
     #: Whether it manages the storage of its data center, or is about to: the engine counts that as some load.
     spm: bool = False

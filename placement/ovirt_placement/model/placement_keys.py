@@ -41,7 +41,7 @@ LEVELS = (
     "nic",
 )
 
-#: Where somebody may set a key; sticky copies are made by starts alone.
+#: Where users may set a key; sticky copies are made by starts alone.
 SETTABLE = (*(level for level in LEVELS if level != STICKY), NODE)
 
 SYSTEM = "system"
@@ -68,7 +68,7 @@ def level_of(word: str) -> str:
 
 
 def check_level(level: str, path: str = "") -> None:
-    """Raise `UserError`, with the nearest level or all of them, if nobody may set keys on it."""
+    """Raise `UserError`, with the nearest level or all of them, if keys cannot be set on it."""
     if level not in SETTABLE:
         hint = nearest(level_of(level), SETTABLE) or f"; levels: {', '.join(SETTABLE)}"
         raise UserError(f'{path}unknown level "{level}"{hint}')
@@ -111,7 +111,7 @@ class StickyCopy(Struct, frozen=True):
 
 
 def check_text(key: PlacementKey) -> None:
-    """Raise `UserError` if nobody could read the key's name, or its value is endless."""
+    """Raise `UserError` if the key's name is not legible, or its value is endless."""
     for kind, text in (("name", key.name), ("value", key.value)):
         if isinstance(text, str) and len(text) > MOST_CHARACTERS:
             raise UserError(f"{kind}: {len(text):,} characters are too many: at most {MOST_CHARACTERS}")

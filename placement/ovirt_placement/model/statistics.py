@@ -11,13 +11,13 @@ from ovirt_placement.model.vm import Vm
 
 
 class HostStatistics(NamedTuple):
-    """Fields of a host; None is what nobody has measured."""
+    """Fields of a host; None is what was not measured."""
 
     cpu_percent: float | None = None
     memory_free_mb: int | None = None
     load_average_5m: float | None = None
     swap_free_mb: int | None = None
-    #: By their size in KiB; none where nobody has measured.
+    #: By their size in KiB; none where it was not measured.
     free_huge_pages: dict[int, int] = {}
     #: Whether it was tried.
     measured: bool = False
@@ -44,7 +44,7 @@ def set_up(host: Host) -> Host:
 
 
 class VmStatistics(NamedTuple):
-    """Fields of a VM; None is what nobody has measured."""
+    """Fields of a VM; None is what was not measured."""
 
     usage_mem_percent: float | None = None
     usage_cpu_percent: float | None = None

@@ -41,7 +41,7 @@ class Vm(Struct, frozen=True):
     crashed: bool = False
     #: The target of a migration under way, where it is known.
     migrating_to: str | None = None
-    #: When its present run began, in seconds since the epoch; None where nobody says, and when it is down.
+    #: When its present run began, in seconds since the epoch; None where not known, and when it is down.
     running_since: float | None = None
     pinned_hosts: tuple[str, ...] = ()
     threads_per_core: int = 1

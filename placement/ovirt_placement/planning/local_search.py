@@ -113,7 +113,7 @@ class Bringing:
         return sorted(sorted(hosts), key=rank)
 
     def _bring(self, vm: str, host: str, settled: frozenset[str], closed: frozenset[str], depth: int) -> bool:
-        """Nobody who makes room goes to a host that is `closed`: room is being made there."""
+        """No VM that makes room goes to a host that is `closed`: room is being made there."""
         walk = self._walk
         if walk.placement.where(vm) == host:
             return True

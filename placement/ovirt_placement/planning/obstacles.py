@@ -49,7 +49,7 @@ class ObstacleKind(StrEnum):
     #: `hosts` lack memory for `vms`: `needed` MiB, of which `available` are free.
     NO_MEMORY = "no_memory"
     NO_MEMORY_TOGETHER = "no_memory_together"
-    #: Somebody else than the planner holds the repair, or `vms`, back; in their `words`.
+    #: Another than the planner holds the repair, or `vms`, back; in their `words`.
     HELD = "held"
     #: The cluster of a plan, a VM or a host is gone.
     CLUSTER_GONE = "cluster_gone"

@@ -44,7 +44,7 @@ class Step(Struct, frozen=True):
     repairs: tuple[str, ...]
     #: Places in the plan, from 0, of the steps that must have ended before this one begins.
     after: tuple[int, ...] = ()
-    #: How long the migration is thought to take.
+    #: How long the migration is estimated to take.
     seconds: float = 0.0
     purpose: StepPurpose = StepPurpose.ROOM
     #: Whether it is taken for the HA reservation.
@@ -68,7 +68,7 @@ class Remaining(Struct, frozen=True):
     hard: bool
     #: VMs that stand wrong or share the rule.
     vms: tuple[str, ...]
-    #: What stands in the way; nothing where nobody asked for its repair.
+    #: What stands in the way; nothing where its repair was not asked for.
     obstacles: tuple[Obstacle, ...]
 
 
@@ -125,12 +125,12 @@ class Plan(Struct, frozen=True, dict=True):
     #: Migrations that any plan has that leaves no more violated than this one: hard rules first, then what is
     #: taken of headroom, then soft rules by priority. Never too many; equal to `migrations` if `proven`.
     at_least: int = 0
-    #: How long it is thought to take, in seconds, with two migrations from and to each host at once.
+    #: How long it is estimated to take, in seconds, with two migrations from and to each host at once.
     seconds: float = 0.0
-    #: The HA reservation of the cluster; None where nobody asked for it, or there is none.
+    #: The HA reservation of the cluster; None where it was not asked for, or there is none.
     reservation: Reservation | None = None
     #: What would go round in circles with rules, balance and enforcer against each other, in lines; empty
-    #: where nothing would, and where nobody looked.
+    #: where nothing would, and where it was not looked for.
     loop: str = ""
 
     @property

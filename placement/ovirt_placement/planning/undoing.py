@@ -64,7 +64,7 @@ def plan_back(
     """The moves that bring VMs back to where they were, each of which the rules let pass.
 
     No hard rule is violated at the end that holds now: the VMs that would violate it stay. VMs in `frozen`
-    do, too, with that as the reason, and those that somebody else has moved since.
+    do, too, with that as the reason, and those that were moved since.
     """
     kept = {one.vm: why for one in moved if (why := _why_kept(snapshot, cluster, one, frozen)) is not None}
     homes = {one.vm: one.source for one in moved if one.vm not in kept and not _is_home(snapshot, one)}

@@ -105,7 +105,7 @@ class End:
 
 
 def remains(end: End, deadline: Deadline, *, explained: bool = True) -> tuple[Remaining, ...]:
-    """Every violation; nobody explains what nobody was asked to repair, or anything if not `explained`."""
+    """Every violation; what was not to be repaired is not explained, nor anything if not `explained`."""
     violated = [goal for goal in end.problem.goals if not goal.satisfied]
     reported = [goal for goal in violated if goal.wanted][:_MOST_EXPLAINED] if explained else []
     return tuple(_remaining(end, goal, deadline, explained=goal in reported) for goal in violated)

@@ -124,7 +124,7 @@ def step_seconds(vms: Iterable[Vm], pace: Pace, dirty_mb_per_second: float = 0.0
 
 
 def _in_use_mb(vm: Vm) -> float:
-    """All of it, where nobody knows."""
+    """All of it, where it is not known."""
     percent = 100.0 if vm.usage_mem_percent is None else vm.usage_mem_percent
     return vm.memory_mb * percent / 100.0
 

@@ -27,7 +27,7 @@ class ApprovedMove(NamedTuple):
 
 
 class WaitingPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of a cluster that is not carried out before somebody approves of it."""
+    """The plan of a cluster that is not carried out before a user approves of it."""
 
     cluster: str
     #: Its digest.
@@ -40,7 +40,7 @@ class WaitingPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody's word that a plan may be carried out: this one, and no other."""
+    """A user's word that a plan may be carried out: this one, and no other."""
 
     cluster: str
     plan: str
@@ -65,7 +65,7 @@ class ApprovalStore(StoreAccess):
     ) -> bool:
         """Let a plan wait in place of the one that waited in its cluster; whether it is another one.
 
-        One that somebody has refused within `refusal_seconds` does not wait, and neither does any other.
+        One that a user has refused within `refusal_seconds` does not wait, and neither does any other.
         As `withdraw` it is the leader's: raises `LeaseLost` if it leads no more.
         """
         with self._leading() as rows:
@@ -170,7 +170,7 @@ def _record(
     subject: str = "",
     details: tuple[str, ...] = (),
 ) -> None:
-    """Record what somebody decided on a plan; the plan has the name of its cluster."""
+    """Record what a user decided on a plan; the plan has the name of its cluster."""
     document = rows.execute(rows.select(plans, plans.c.document).where(plans.c.id == plan)).scalar() or {}
     name = document.get("cluster", {}).get("name", cluster)
     record(

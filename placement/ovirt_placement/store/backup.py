@@ -170,7 +170,7 @@ def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) ->
 
 
 def _hold(connection: Connection) -> None:
-    """See the store as it is at one moment, and let nobody else write meanwhile."""
+    """See the store as it is at one moment, and let no other client write meanwhile."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
@@ -183,7 +183,7 @@ def _rows(connection: Connection, table: Table) -> Iterator[Any]:
 
 
 def _holds(connection: Connection, table: Table) -> bool:
-    """Whether it has rows that somebody would miss; that a store was made again is none."""
+    """Whether it has rows that a user would miss; that a store was made again is none."""
     if table is key_revision:
         return False
     query = select(func.count()).select_from(table)

@@ -14,7 +14,7 @@ class Cause(StrEnum):
     TARGET_REFUSED = "target_refused"
     #: The engine refused to migrate the VM, whatever the target.
     VM_REFUSED = "vm_refused"
-    #: Nobody answered, and neither events nor the VM show anything of it.
+    #: There was no answer, and neither events nor the VM show anything of it.
     NO_TRACE = "no_trace"
     #: A command of the administrator was ended before its time.
     INTERRUPTED = "interrupted"

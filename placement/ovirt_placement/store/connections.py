@@ -155,7 +155,7 @@ def _execute_many(cursor: Any, statement: str, parameters: Any, context: Any) ->
 
 
 def let_readers_and_a_writer_coexist(engine: Engine) -> None:
-    """Switch to the write-ahead log; the switch waits for nobody, so another process may win."""
+    """Switch to the write-ahead log; the switch does not wait, so another process may win."""
     with (
         contextlib.suppress(exc.OperationalError),
         engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,

@@ -1,6 +1,6 @@
 """Remembers the special keys that setup gave clusters, so that it takes back these and nothing else.
 
-The keys themselves stand with all others. One that somebody has changed or removed is theirs from then on.
+The keys themselves stand with all others. One that a user has changed or removed is theirs from then on.
 """
 
 from __future__ import annotations

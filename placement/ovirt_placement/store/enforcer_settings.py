@@ -1,6 +1,6 @@
 """Remembers the settings with which the enforcer leads; where they have changed, that is an action as well.
 
-They are in a file that anybody may edit, and count once the process starts again: nobody else records them.
+They are in a file, and count once the process starts again: nothing else records its changes.
 """
 
 from __future__ import annotations

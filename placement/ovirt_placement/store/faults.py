@@ -38,8 +38,8 @@ def is_damage(reason: str) -> bool:
 def of_server(url: URL, code: str, reason: str) -> Fault | None:
     """What keeps this user from a database of PostgreSQL, by its code and words; None if that is not known.
 
-    Where it lets nobody in, and where there is none, libpq has words alone. Source of the codes: PostgreSQL's
-    manual, appendix A.
+    Where it lets no client in, and where there is none, libpq has words alone. Source of the codes:
+    PostgreSQL's manual, appendix A.
     """
     user, name = url.username or getpass.getuser(), url.database or url.username or getpass.getuser()
     known = (

@@ -17,7 +17,7 @@ class LeaseLost(UserError):
 def fence(rows: EngineRows, epoch: int) -> None:
     """Let a transaction pass only if this epoch lasts until its end; else raise `LeaseLost`.
 
-    It must be the first statement. It locks the lease, so nobody takes it before what follows is written.
+    It must be the first statement. It locks the lease, so no other takes it before what follows is written.
     """
     locked = rows.execute(rows.update(leases).where(*lasts(epoch)).values(epoch=epoch))
     if locked.rowcount != 1:
@@ -27,7 +27,7 @@ def fence(rows: EngineRows, epoch: int) -> None:
 def hold_back_writers(rows: EngineRows) -> None:
     """Wait for what is being written under the lease, and let nothing more be until this transaction ends.
 
-    It must be the first statement. Without a lease nobody writes under one.
+    It must be the first statement. Without a lease nothing is written under one.
     """
     rows.execute(rows.update(leases).values(epoch=leases.c.epoch))
 

@@ -105,7 +105,7 @@ class IntendedMigration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Intent(IntendedMigration, frozen=True, kw_only=True):
-    """One migration of a VM, or another action, that somebody means to do, is doing, or did."""
+    """One migration of a VM, or another action, that a client means to do, is doing, or did."""
 
     id: int
     state: IntentState
@@ -275,7 +275,7 @@ def _inserted(rows: EngineRows, result: CursorResult[Any]) -> Intent:
 
 
 def _read(rows: EngineRows, intent_id: int) -> Intent:
-    """Read an intent that this transaction has written, which nobody else changes before its end."""
+    """Read an intent that this transaction has written, which no other client changes before its end."""
     return _intent(rows.execute(rows.select(intents, *_COLUMNS).where(intents.c.id == intent_id)).one())
 
 

@@ -18,7 +18,7 @@ _REVISE = text(
 
 
 def revision(rows: EngineRows) -> int:
-    """Return the revision of an engine's keys and rules: 0 as long as nobody has written any."""
+    """Return the revision of an engine's keys and rules: 0 as long as none were written."""
     found = rows.execute(rows.select(key_revision, key_revision.c.revision)).scalar_one_or_none()
     return int(found or 0)
 

@@ -135,9 +135,9 @@ class KeyStore(StoreAccess):
     ) -> KeyChange:
         """Make the change that is decided on the keys as they stand, and return it.
 
-        From the decision until it is written nobody else changes a key: who decides that all hosts of a
+        From the decision until it is written no other client changes a key: who decides that all hosts of a
         cluster have one is right about that afterwards. What the decision raises is passed on, and nothing is
-        changed then. Raises `UserError` for a key whose name nobody could read. A key that is put takes the
+        changed then. Raises `UserError` for a key whose name is not legible. A key that is put takes the
         place of one that stands there. One that says the same already stays, with who set it. `title` names
         a key in the record of who did it.
         """

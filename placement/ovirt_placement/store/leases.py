@@ -38,7 +38,7 @@ class LeaseStore(StoreAccess):
     """The lease of one engine, in a database."""
 
     def read(self) -> Lease | None:
-        """Return who holds the lease; None if nobody ever did."""
+        """Return who holds the lease; None if no process ever did."""
         left = (leases.c.expires - now()).label("left_seconds")
         with self._reading() as rows:
             query = rows.select(leases, leases.c.owner, leases.c.epoch, left, leases.c.seconds)
@@ -49,7 +49,7 @@ class LeaseStore(StoreAccess):
         return Lease(owner=row.owner, epoch=row.epoch, left_seconds=row.left_seconds if believable else 0.0)
 
     def leader(self) -> Lease | None:
-        """Return the lease of who leads now; None if nobody does."""
+        """Return the lease of who leads now; None if no process does."""
         lease = self.read()
         return lease if lease is not None and lease.left_seconds > 0 else None
 
@@ -68,13 +68,13 @@ class LeaseStore(StoreAccess):
             return int(rows.execute(rows.select(leases, leases.c.epoch)).scalar_one())
 
     def renew(self, epoch: int, seconds: float) -> bool:
-        """Hold the lease for so long from now on; False if the epoch is over, even if nobody followed."""
+        """Hold the lease for so long from now on; False if the epoch is over, even if no other followed."""
         with self._transaction() as rows:
             lasting = rows.update(leases).where(*lasts(epoch))
             return rows.execute(lasting.values(seconds=seconds, expires=now() + seconds)).rowcount == 1
 
     def release(self, epoch: int) -> None:
-        """Let the next one take the lease at once, unless somebody has taken it already."""
+        """Let the next one take the lease at once, unless another has taken it already."""
         with self._transaction() as rows:
             rows.execute(rows.update(leases).where(leases.c.epoch == epoch).values(expires=0.0))
 
@@ -82,8 +82,8 @@ class LeaseStore(StoreAccess):
 def last_owner(path: Path, engine: str) -> str | None:
     """Return who held the lease of an engine when SQLite last put all into the one file of a store.
 
-    Reads without the files that SQLite makes for a reader, where no room is left for them. None if nobody is
-    known to have held it.
+    Reads without the files that SQLite makes for a reader, where no room is left for them. None if no
+    process is known to have held it.
     """
     query = select(leases.c.owner).where(leases.c.engine == engine)
     words = str(query.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}))

@@ -22,9 +22,9 @@ class RunState(StrEnum):
     """How a run stands."""
 
     RUNNING = "running"
-    #: Nothing new begins until somebody resumes it.
+    #: No further step begins until a user resumes it.
     PAUSED = "paused"
-    #: Somebody wants it to end: what is under way ends, and nothing new begins.
+    #: A user wants it to end: what is under way ends, and nothing new begins.
     STOPPING = "stopping"
     STOPPED = "stopped"
     DONE = "done"
@@ -39,7 +39,7 @@ class HostPhase(StrEnum):
     """How far a host is."""
 
     WAITING = "waiting"
-    #: Its VMs are migrated away, and nobody sends others there.
+    #: Its VMs are migrated away, and no others are placed there.
     DRAINING = "draining"
     #: It is empty, and the engine takes it into maintenance.
     DEACTIVATING = "deactivating"
@@ -68,7 +68,7 @@ class Work(StrEnum):
 
 
 class MaintenanceRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody asks for."""
+    """What a user asks for."""
 
     work: Work = Work.UPGRADE
     #: Ids of VMs that may be stopped where they cannot migrate; they are started again on their host.
@@ -92,7 +92,7 @@ class HostProgress(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     #: What it waits for, or how it ended.
     message: str = ""
-    #: Whether it is marked: nobody sends VMs there.
+    #: Whether it is marked: no VMs are placed there.
     draining: bool = False
     #: The VMs that ran there when it was marked.
     vms: tuple[str, ...] = ()

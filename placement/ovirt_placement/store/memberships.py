@@ -112,7 +112,7 @@ class MembershipStore(StoreAccess):
             )
 
     def forget_lost(self, vm: str) -> None:
-        """Drop what a VM has lost: somebody knows of it and wants no more of it."""
+        """Drop what a VM has lost: a user has dismissed it."""
         with self._transaction() as rows:
             rows.delete_of_vms(lost_memberships, [vm])
 

@@ -1,4 +1,4 @@
-"""Remembers when nothing may be migrated: somebody said so, for one cluster or all, and may take it back."""
+"""Remembers when nothing may be migrated: a user said so, for one cluster or all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL_CLUSTERS = ""
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing is migrated in a cluster, or in any, until it ends by itself or somebody has it end."""
+    """Nothing is migrated in a cluster, or in any, until it ends by itself or a user ends it."""
 
     #: The id of the cluster, or `ALL_CLUSTERS`.
     cluster: str
@@ -43,7 +43,7 @@ class Pause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Paused(UserError):
-    """Somebody has migrations paused where one was to begin."""
+    """Migrations are paused where one was to begin."""
 
 
 class PauseStore(StoreAccess):

@@ -47,9 +47,9 @@ class RuleStore(StoreAccess):
     ) -> RuleChange:
         """Make the change that is decided on the rules as they stand, and return it.
 
-        From the decision until it is written nobody else changes a rule. What the decision raises is passed
-        on, and nothing is changed then. A rule that is put takes the place of the one of its name; one that
-        says the same stays, with who changed it.
+        From the decision until it is written no other client changes a rule. What the decision raises is
+        passed on, and nothing is changed then. A rule that is put takes the place of the one of its name; one
+        that says the same stays, with who changed it.
         """
         with self._transaction() as rows:
             revise(rows)

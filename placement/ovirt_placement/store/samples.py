@@ -40,7 +40,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     plans: int = 0
     done: int = 0
     failed: int = 0
-    #: The most hard and soft rules that were violated at once; None where nobody looked.
+    #: The most hard and soft rules that were violated at once; None where it was not observed.
     hard: int | None = None
     soft: int | None = None
     #: How many hosts may fail by the HA reservation, how many of them were survived at the worst, and the

@@ -54,7 +54,7 @@ sticky_copies = Table(
 )
 
 #: The special keys that setup gave clusters, with their weights then, and the policy that it was about: what
-#: stands here and is no placement key any more, somebody has removed.
+#: stands here and is no placement key any more, a user has removed.
 default_keys = Table(
     "default_keys",
     metadata,
@@ -148,7 +148,7 @@ held_steps = Table(
     Column("updated", Float(53), nullable=False),
 )
 
-#: The plan of each cluster that is not carried out before somebody approves of it.
+#: The plan of each cluster that is not carried out before a user approves of it.
 waiting_plans = Table(
     "waiting_plans",
     metadata,
@@ -161,7 +161,7 @@ waiting_plans = Table(
     sqlite_with_rowid=False,
 )
 
-#: The plan of each cluster that somebody approved of last.
+#: The plan of each cluster that a user approved of last.
 approvals = Table(
     "approvals",
     metadata,
@@ -188,7 +188,7 @@ pauses = Table(
     sqlite_with_rowid=False,
 )
 
-#: When somebody last had migrations resumed in a cluster: failures before that count no more.
+#: When a user last had migrations resumed in a cluster: failures before that count no more.
 resumptions = Table(
     "resumptions",
     metadata,
@@ -346,7 +346,7 @@ user_actions = Table(
 
 #: What an hour was like in a cluster: the most rules that were violated at once, and of its HA reservation
 #: how many hosts may fail, how many of them it survived at worst, and how many VMs would not have been
-#: restarted; null where nobody looked. `hour` counts from the epoch. Plans and migrations are counted here
+#: restarted; null where not observed. `hour` counts from the epoch. Plans and migrations are counted here
 #: once they are forgotten as such.
 samples = Table(
     "samples",

@@ -52,7 +52,7 @@ class UserActionKind(StrEnum):
 
 
 class UserActionState(StrEnum):
-    BEGUN = "begun"  # an engine is being asked, or nobody lived to record the end
+    BEGUN = "begun"  # an engine is being asked, or the client ended before the record
     DONE = "done"
     FAILED = "failed"
 
@@ -83,7 +83,7 @@ _OF_ALL_CLUSTERS: Final = (UserActionKind.PAUSE, UserActionKind.RESUME)
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that somebody does."""
+    """What a user does."""
 
     kind: UserActionKind
     #: Of the user who does it.
@@ -102,7 +102,7 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UserAction(Act, frozen=True, kw_only=True):
-    """What somebody did. Moments are seconds since the epoch, by the database's clock."""
+    """What a user did. Moments are seconds since the epoch, by the database's clock."""
 
     id: int
     #: Where the command ran.

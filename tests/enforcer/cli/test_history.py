@@ -235,7 +235,7 @@ def test_why_a_vm_is_not_moved_that_cannot_be(bench: Bench) -> None:
     assert "no enforcer runs" in found["because"]
     hard, soft = found["rules"]
     assert (hard["hard"], hard["offends"], soft["hard"], soft["offends"]) == (True, True, False, True)
-    assert soft["because"] == [f"plan {bench.plan.id}: nobody asked for the repair of soft rules"]
+    assert soft["because"] == [f"plan {bench.plan.id}: repair of soft rules is not enabled"]
     assert len(hard["because"]) >= 1
     assert all(reason.startswith(f"plan {bench.plan.id}: ") for reason in hard["because"])
 

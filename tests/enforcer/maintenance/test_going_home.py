@@ -96,7 +96,7 @@ def test_what_somebody_moves_meanwhile_stays_there(tmp_path: Path) -> None:
         played.play(LONG)
         assert played.run.state is RunState.DONE
         assert where(played)[name] == other
-        assert f"{name} (somebody else moved it since" in played.run.message
+        assert f"{name} (it was moved meanwhile" in played.run.message
 
 
 @pytest.mark.system

@@ -182,7 +182,7 @@ def test_a_step_that_a_rule_refuses_is_logged_once_and_dropped_and_the_others_go
 
 
 def test_what_ended_long_ago_is_forgotten_in_time(bench: Bench) -> None:
-    """After a month nobody asks for it, and the store must not grow for ever."""
+    """After a month it is not asked for, and the store must not grow for ever."""
     for _ in range(6):
         bench.cycle()
     assert len(bench.store.history(within_seconds=2 * MONTH)) == 2

@@ -86,7 +86,7 @@ def test_who_was_moved_since_or_cannot_move_or_is_held_stays() -> None:
     )
     assert moves(undoing) == []
     assert kept(undoing, state) == {
-        "elsewhere": "somebody else moved it since: it is on h3",
+        "elsewhere": "it was moved meanwhile: it is on h3",
         "pinned": "it may not be migrated automatically (pinned, or only its user may)",
         "held": "it cools down",
         "unplaced": "its former host h4 is not up",

@@ -229,7 +229,7 @@ def decisions_at(
     after: _Found | None = None
     for found in _attempts(about(vm.id, record)):
         if found.time <= moment.seconds:
-            # By their times, not their order: somebody may have set the clock.
+            # By their times, not their order: the clock may have been set.
             before = found if before is None or found.time >= before.time else before
         elif after is None or found.time < after.time:
             after = found

@@ -129,7 +129,7 @@ class _Rows:
                 self._add(decision.vm, decision.time, reasons, decision)
         for rows in self.by_vm.values():
             for row in rows:
-                row.times.sort()  # somebody may have set the clock
+                row.times.sort()  # the clock may have been set
         return began
 
     def add_event(self, event: EngineEvent, vm: str) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ovirt_placement.store.default_keys import DefaultKeys
 
 
-# -- What can be wrong on this machine: the inventory that nobody publishes, the store that nobody reaches.
+# -- What can be wrong on this machine: no inventory is published, the store cannot be reached.
 
 
 #: What is published and older is stale, or older than three times the interval of reading.
@@ -230,8 +230,8 @@ def examine_record(engine: str) -> Iterator[Finding]:
     if not exists(record):
         yield Finding(
             kind="no_record",
-            what=f"the proxy's record of decisions is not there: {record}: nobody can say later why a VM did"
-            " not start",
+            what=f"the proxy's record of decisions is not there: {record}: it cannot be explained later"
+            " why a VM did not start",
             remedy="restart the proxy, which makes it; if it cannot, its log says why (may its user write"
             f" to {record.parent}?)",
         )
@@ -249,6 +249,6 @@ def unrecorded(engine: str) -> Iterator[str]:
     """Say so where the proxy of this machine is not to record."""
     if not records(engine):
         yield (
-            "the proxy records no decisions, so that nobody can say later why a VM did not start"
+            "the proxy records no decisions, so that it cannot be explained later why a VM did not start"
             f" (record in section [decisions] of {configuration_of(engine)})"
         )

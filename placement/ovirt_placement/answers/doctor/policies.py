@@ -139,7 +139,7 @@ def examine_properties(user: PolicyUser, policy: InUse) -> Iterator[Finding]:
 
 
 def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Finding]:
-    """Look for rules of a cluster that nobody regards: its policy lacks the unit, or has it with factor 0."""
+    """Look for rules of a cluster that have no effect: its policy lacks the unit, or has it with factor 0."""
     for rule in UNITS.values():
         asking = _asking(rule, snapshot, cluster)
         if asking is None or _takes_effect(rule, policy):
@@ -283,7 +283,7 @@ def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) 
 def without_special_keys(
     snapshot: Snapshot, policy_of: Mapping[str, InUse], there: DefaultKeys
 ) -> Iterator[str]:
-    """Clusters whose policies weigh keys, and which nobody has given special keys; policies by cluster."""
+    """Clusters whose policies weigh keys, and which have no special keys; policies by cluster."""
     settled = weighing(there)
     for cluster in snapshot.clusters:
         policy = policy_of.get(cluster.id)
@@ -385,7 +385,7 @@ def unused_units(snapshot: Snapshot, policy_of: Mapping[str, InUse]) -> Iterator
 def idle_enforcer(found: EnforcementRecord, unit: str) -> Iterator[str]:
     """An enforcer that does not run, or not as it is configured, or migrates nothing; `unit` is systemd's.
 
-    A store that does not answer, or that nobody can write, is reported elsewhere.
+    A store that does not answer, or cannot be written, is reported elsewhere.
     """
     if found.error is not None or (found.leader is None and found.unwritable is not None):
         return

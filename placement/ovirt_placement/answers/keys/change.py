@@ -63,7 +63,7 @@ class StateWithKeys(NamedTuple):
 
 
 def read_records(store: KeyStore) -> tuple[KeyRecords, tuple[SetKey, ...]]:
-    """What a store knows; one that nobody has written to holds nothing."""
+    """What a store knows; an empty one holds nothing."""
     try:
         return store.records(), store.all_keys()
     except StoreUnmade:

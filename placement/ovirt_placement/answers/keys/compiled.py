@@ -253,7 +253,7 @@ class KeyOfLevel(Record, frozen=True, omit_defaults=False):
     state: KeyState
     by: KeyRecord | None
     because: str
-    #: Whether somebody has set it; else a property of the VM has it, or it is the copy of a sticky key.
+    #: Whether a user has set it; else a property of the VM has it, or it is the copy of a sticky key.
     is_set: bool
 
 
@@ -268,7 +268,7 @@ class KeyLevel(Record, frozen=True, omit_defaults=False):
 def key_levels(snapshot: Snapshot, vm: Vm) -> tuple[KeyLevel, ...]:
     """All levels on which something stands for this VM, the weakest first; a later one wins."""
     states = _states(snapshot, vm)
-    # Copies of sticky keys stand where nobody sets keys.
+    # Copies of sticky keys stand where users set no keys.
     every = [*resources(snapshot, vm), *((key.level, key.resource) for key in keys_of(snapshot, vm))]
     places = sorted(dict.fromkeys(every), key=lambda place: strength(place[0]) or 0)
     return tuple(

@@ -94,7 +94,7 @@ class EvacuationRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     moves: tuple[ForeseenMove, ...]
     #: Whether fewer migrations surely do not take as many VMs off these hosts.
     proven: bool
-    #: How long the migrations are thought to take.
+    #: How long the migrations are estimated to take.
     seconds: float
     #: VMs that the engine itself moves, with the host where each is expected.
     moved_by_engine: tuple[MovedByEngine, ...]
@@ -175,7 +175,7 @@ class MaintenanceRound(Record, frozen=True, omit_defaults=False):
     #: VMs that are stopped before, and started again on their hosts afterwards.
     stopped: tuple[Named, ...]
     moved_by_engine: tuple[MovedByEngine, ...]
-    #: How long the migrations are thought to take, and then the maintenance.
+    #: How long the migrations are estimated to take, and then the maintenance.
     migrating_seconds: float
     maintenance_seconds: float
 
@@ -195,7 +195,7 @@ class RelaxedObstacle(Record, frozen=True, omit_defaults=False):
 
     obstacle: NamedObstacle
     hosts: tuple[Named, ...]
-    #: Whether its VMs are held back by somebody, perhaps for a while only: after a migration, say.
+    #: Whether its VMs are held back, perhaps for a while only: after a migration, say.
     held: bool
 
 
@@ -220,10 +220,10 @@ class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False)
     migrations_at_least: int
     #: Whether no plan has fewer rounds, and none with as few fewer migrations.
     proven: bool
-    #: How long all of it is thought to take.
+    #: How long all of it is estimated to take.
     seconds: float
     without_round: tuple[HostWithoutRound, ...]
-    #: Migrations after the last round that bring VMs back, and how long they are thought to take.
+    #: Migrations after the last round that bring VMs back, and how long they are estimated to take.
     back: tuple[ForeseenMove, ...]
     back_seconds: float
     not_back: tuple[VmThatStays, ...]

@@ -84,10 +84,10 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
 _OF_ONE_VM: Final[Mapping[ObstacleKind, str]] = {
     _KIND.STAYS: "{why}",
     _KIND.REFUSED: "{why}",
-    _KIND.ELSEWHERE: "somebody else moved it since: it is {there}",
+    _KIND.ELSEWHERE: "it was moved meanwhile: it is {there}",
     _KIND.NO_SEQUENCE: "no legal way leads there",
 }
-#: What is said where there is neither a reason nor somebody's words.
+#: What is said where there is neither a reason nor words of another.
 _NO_REASON: Final = {_KIND.STAYS: "no host lets it in", _KIND.REFUSED: "the rules refuse it"}
 
 
@@ -221,7 +221,7 @@ class PlannedStep(Record, frozen=True, omit_defaults=False):
     reason: str
     #: Places in `steps`, from 0, of the steps that must have ended before this one begins.
     after: tuple[int, ...]
-    #: How long the migration is thought to take.
+    #: How long the migration is estimated to take.
     seconds: float
     #: Whether the engine is asked to move all VMs of the positive group with the first one.
     closure: bool
@@ -244,7 +244,7 @@ class RemainingRule(Record, frozen=True, omit_defaults=False):
     asks: str
     hard: bool
     vms: tuple[Named, ...]
-    #: What stands in the way; nothing where nobody asked for its repair.
+    #: What stands in the way; nothing where its repair was not asked for.
     obstacles: tuple[NamedObstacle, ...]
     #: The same as sentences.
     because: tuple[str, ...]
@@ -293,14 +293,14 @@ class ClusterPlan(Record, frozen=True, omit_defaults=False):
     proven: bool
     #: Migrations that any plan has that leaves no more violated than this one.
     at_least: int
-    #: How long it is thought to take.
+    #: How long it is estimated to take.
     seconds: float
     steps: tuple[PlannedStep, ...]
-    #: Every rule that is not repaired, also one that nobody asked to repair.
+    #: Every rule that is not repaired, also one whose repair was not asked for.
     remaining: tuple[RemainingRule, ...]
     #: Hosts whose headroom is given up, for a hard rule.
     crowded: tuple[Named, ...]
-    #: Null where nobody asked for it, or there is none.
+    #: Null where it was not asked for, or there is none.
     reservation: PlannedReservation | None
     refused: tuple[DroppedStep, ...]
     #: What holds its first steps back now, as a sentence: a mode, a pause, a window, an upgrade; null where

@@ -1,7 +1,7 @@
 """Which special keys setup gives the clusters whose policy places by keys, and which of them it takes back.
 
 Flexiant's document gives every cluster the special keys, and no weights: ours let an idle host score 100. A
-cluster on which somebody weighs any of them stays as it is, and so does one from which they were removed.
+cluster on which a user weighs any of them stays as it is, and so does one from which they were removed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def given(policy: str, clusters: Iterable[str], there: DefaultKeys) -> DefaultKe
 
 
 def taken(policy: str, there: DefaultKeys) -> DefaultKeyChange:
-    """What goes of the keys that clusters were given for the policy; what somebody changed stays."""
+    """What goes of the keys that clusters were given for the policy; what a user changed stays."""
     standing = {_place(key): key for key in there.keys}
     as_given = {one for one in there.given if standing.get(_place(one.key)) == one.key}
     own = [one for one in there.given if one.policy == policy]
@@ -64,7 +64,7 @@ def taken(policy: str, there: DefaultKeys) -> DefaultKeyChange:
 
 
 def weighing(there: DefaultKeys) -> set[str]:
-    """The clusters on which somebody weighs special keys, or that were given them once."""
+    """The clusters on which a user weighs special keys, or that were given them once."""
     keys = (key for key in there.keys if key.level == CLUSTER and key.name in SPECIAL_NAMES)
     return {*(key.resource for key in keys), *(one.cluster for one in there.given)}
 
@@ -86,7 +86,7 @@ def changes(change: DefaultKeyChange, clusters: Iterable[PolicyUser]) -> Iterato
 
 
 def notes(change: DefaultKeyChange, there: DefaultKeys, clusters: Iterable[PolicyUser]) -> Iterator[str]:
-    """Name the keys that stay although setup gave them: somebody has changed them since."""
+    """Name the keys that stay although setup gave them: they were changed since."""
     names = {cluster.id: cluster.name for cluster in clusters}
     standing = {_place(key) for key in there.keys}
     for one in change.leave:

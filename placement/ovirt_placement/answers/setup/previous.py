@@ -78,7 +78,7 @@ def origin_of(description: str) -> str | None:
 
 
 def remembered(description: str) -> Former:
-    """What a description remembers; nothing, if somebody has made it unreadable."""
+    """What a description remembers; nothing, if it was made unreadable."""
     _, opening, text = description.rpartition(_OPENING)
     if not opening:
         return NOTHING

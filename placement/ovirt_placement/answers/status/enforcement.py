@@ -72,7 +72,7 @@ class BreakerRecord(Record, frozen=True, omit_defaults=False):
 
 
 class RefusalRecord(Record, frozen=True, omit_defaults=False):
-    """A VM that is not migrated to a host for now: the engine refused it, or somebody undid it."""
+    """A VM that is not migrated to a host for now: the engine refused it, or a user undid it."""
 
     vm: Named
     #: Null where it is not migrated at all.
@@ -110,7 +110,7 @@ class EnforcementRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     last_failure: str | None = None
     #: Why the store does not answer.
     error: str | None = None
-    #: Why nobody can write the store, and so lead, though it can be read; null where that is not so.
+    #: Why the store cannot be written, so that no enforcer leads, though it can be read; else null.
     unwritable: str | None = None
     #: Of the process that led last, where it runs on this machine still.
     running_process: int | None = None

@@ -22,7 +22,7 @@ from ovirt_placement.model import NO_STATE, Cluster, Snapshot, Struct, state_fil
 from ovirt_placement.model.amounts import be, counted
 
 
-# -- Health in one word, with the reasons: what needs somebody now, and what needs a look.
+# -- Health in one word, with the reasons: what is grave, and what is less.
 class Health(StrEnum):
     """The worse of all that is known."""
 

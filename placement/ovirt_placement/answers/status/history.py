@@ -16,7 +16,7 @@ from ovirt_placement.store.samples import HOUR_SECONDS, Sample
 
 # -- What happened in a span of time, made of the samples of its hours: what histories and trends consist of.
 class Activity(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Counts of a span of time, and the worst that was seen in it; null where nobody looked."""
+    """Counts of a span of time, and the worst that was seen in it; null where it was not observed."""
 
     #: Plans that were made for the first time.
     plans: int

@@ -64,7 +64,7 @@ def _show_losses(args: argparse.Namespace, answer: GroupsLostDocument) -> None:
 
 
 def _lost_entries(store: MembershipStore) -> tuple[LostMembership, ...]:
-    """A store that nobody has written to holds nothing."""
+    """An empty store holds nothing."""
     try:
         return tuple(store.lost())
     except StoreUnmade:

@@ -97,7 +97,7 @@ class StrategyName(StrEnum):
 #: Whether the extra `planner` is installed.
 OPTIMAL_IS_THERE = find_spec("ortools") is not None
 
-#: What is taken where nobody asks for another.
+#: The default.
 DEFAULT = StrategyName.OPTIMAL if OPTIMAL_IS_THERE else StrategyName.GREEDY
 
 

@@ -62,7 +62,7 @@ class Moves:
                 admits |= self._no_worse(look, goal, vm, host)
             legal &= admits
             if goal.gathers and len(goal.vms) > 1:
-                legal &= look.violated(goal)  # from a group that stands together nobody leaves alone
+                legal &= look.violated(goal)  # from a group that stands together no VM leaves alone
         return legal
 
     def _admits(self, look: Look, goal: Goal, vm: str, host: str, along: tuple[str, ...] = ()) -> Flags:

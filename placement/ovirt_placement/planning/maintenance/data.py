@@ -50,7 +50,7 @@ class Round(Struct, frozen=True):
     #: VMs that the engine itself moves when a host is deactivated, each with the host where the plan expects
     #: it: the hosted engine.
     by_engine: tuple[tuple[str, str], ...] = ()
-    #: How long the migrations are thought to take, and then the maintenance of the hosts.
+    #: How long the migrations are estimated to take, and then the maintenance of the hosts.
     migrating_seconds: float = 0.0
     maintenance_seconds: float = 0.0
 
@@ -108,7 +108,7 @@ class MaintenancePlan(Struct, frozen=True):
 
     @property
     def seconds(self) -> float:
-        """How long all of it is thought to take."""
+        """How long all of it is estimated to take."""
         rounds = sum(one.migrating_seconds + one.maintenance_seconds for one in self.rounds)
         return rounds + self.back_seconds
 

@@ -159,7 +159,7 @@ def relaxations(
     planner: Planner,
     deadline: Deadline,
 ) -> Iterator[Relaxation]:
-    """Of obstacles that somebody may relax, what each frees; as far as there is time to plan."""
+    """Of obstacles that a user may relax, what each frees; as far as there is time to plan."""
     quick = with_fields(options, explained=False, back=Return.NONE)
     known = frozenset(plan.hosts)
     for obstacle in list(_relaxable(plan))[:_MOST_TRIED]:

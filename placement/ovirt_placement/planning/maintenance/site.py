@@ -33,7 +33,7 @@ class Reserve:
     def worse(self, state: Snapshot) -> Failing | None:
         """What is lost in a state, if it is more than at the beginning: failures, or VMs in sum over all.
 
-        What nobody can report for lack of steps counts as lost, unless it was so at the beginning.
+        What is not known for lack of steps counts as lost, unless it was so at the beginning.
         """
         if self.start is None:
             return None

@@ -96,7 +96,7 @@ class WayBack(NamedTuple):
 
 
 def way_back(site: Site, reserve: Reserve, end: Snapshot, deadline: Deadline) -> WayBack:
-    """As the options ask: nobody, those of rules that were satisfied and are not any more, or all."""
+    """As the options ask: none, those of rules that were satisfied and are not any more, or all."""
     match site.options.back:
         case Return.NONE:
             return WayBack()
@@ -140,7 +140,7 @@ def plan_home(
 
 
 def _moved(site: Site, end: Snapshot) -> Iterator[Moved]:
-    """VMs that are elsewhere than at the start; nobody but the engine moves the hosted engine."""
+    """VMs that are elsewhere than at the start; only the engine moves the hosted engine."""
     for vm in site.snapshot.vms:
         now = end.vm_by_id[vm.id].host
         if vm.cluster == site.cluster and vm.host and now and now != vm.host and not vm.hosted_engine:

@@ -2,7 +2,7 @@
 
 Every interleaving that keeps to the waits is legal, with any number of migrations running. Until a migration
 has ended it holds memory on both hosts, counts on both for VMs that must be apart, and counts where it goes
-for VMs that must be together, but nobody relies on it there.
+for VMs that must be together, but nothing relies on it there.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _cost(stay: _Stay, at: int, waiting: Waiting) -> tuple[bool, int, bool]:
 
 @dataclass(slots=True)
 class _Share:
-    """What a move leaves behind on a host once it has ended, in MiB that nobody has claimed yet."""
+    """What a move leaves behind on a host once it has ended, in MiB that no VM has claimed yet."""
 
     left_by: int
     free_mb: int
@@ -304,7 +304,7 @@ def _own(travelling: Sequence[tuple[Trip, ...]]) -> Iterator[tuple[int, int]]:
 
 
 def _closed(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterator[tuple[int, int]]:
-    """The engine takes all along that run on the host that a closure leaves: nobody comes or goes then."""
+    """The engine takes all along that run on the host that a closure leaves: no VM comes or goes then."""
     goals = {goal.number: goal for its in travelling for goal in _gathering(problem, its)}
     for number in sorted(goals):
         members = frozenset(goals[number].vms)

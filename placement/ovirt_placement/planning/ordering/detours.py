@@ -96,7 +96,7 @@ class OrderingScope:
 
     vms: tuple[str, ...]
     hosts: Mapping[str, tuple[str, ...]]
-    #: Hosts that VMs may have to leave for others to come; elsewhere they are in nobody's way at first.
+    #: Hosts that VMs may have to leave for others to come; elsewhere they are in no VM's way at first.
     leave: frozenset[str]
     #: Nothing that could be moved was left out.
     complete: bool

@@ -134,7 +134,7 @@ class Problem:
     size_cpu: Mapping[str, float]
     #: What runs there now, in percent of one core; hosts without statistics are not in it.
     used_cpu: Mapping[str, float]
-    #: What each VM takes on a host: MiB, and percent of one core (0 where nobody says).
+    #: What each VM takes on a host: MiB, and percent of one core (0 where it is not known).
     memory_mb: Mapping[str, int]
     cpu: Mapping[str, float]
     #: The host that each VM runs on or is about to start on. Members of other clusters are among them.
@@ -183,7 +183,7 @@ class Problem:
         return self._sums.get(host, ())
 
     def start_count(self, goal: Goal) -> Count | None:
-        """The members of a goal where they are at the start, to be changed by nobody."""
+        """The members of a goal where they are at the start, which nothing changes."""
         if goal.number not in self._counts:
             placed = [(vm, self.where[vm]) for vm in goal.vms]
             self._counts[goal.number] = count(goal.form, placed)

@@ -1,4 +1,4 @@
-"""How long a migration is thought to take."""
+"""How long a migration is estimated to take."""
 
 from __future__ import annotations
 

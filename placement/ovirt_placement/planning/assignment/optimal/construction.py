@@ -109,7 +109,7 @@ class Construction:
         return tuple(counts)
 
     def _untouchable(self, parted: frozenset[int] | set[int] = frozenset()) -> Value:
-        """What is violated where nobody can move, as far as a model knows."""
+        """What is violated where no VM can move, as far as a model knows."""
         violated = (
             goal
             for goal in self._start.violated_goals()
@@ -337,7 +337,7 @@ def _limit(model: Model, host: str, offer: _Offer, busy: Collection[str]) -> Non
     model.detours.extend(leaves)
     model.most_detours += len(leaves)
     limit = model.cp.add(sum(taken) <= room)
-    if room < 0:  # overfull already: nobody need leave as long as nobody comes
+    if room < 0:  # overfull already: no VM need leave as long as none comes
         comes = model.cp.new_bool_var("")
         for vm in coming:
             model.cp.add_implication(model.at[vm, host], comes)

@@ -50,7 +50,7 @@ class Model:
         self.detours: list[Term] = []
         self.most_detours = 0
         for goal in goals_of(self.problem, scope.domains):
-            # A sum on hosts that nobody leaves or comes to stays what it is.
+            # A sum on hosts that no VM leaves or comes to stays what it is.
             if goal.sum is None or not goal.sum.hosts.isdisjoint(self.on):
                 self._add(goal)
 

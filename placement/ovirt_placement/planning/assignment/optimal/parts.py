@@ -32,7 +32,7 @@ class Part:
 
 
 def parts_of(problem: Problem, candidates: CandidateHosts) -> list[Part]:
-    """All parts in which something is to be repaired and somebody can move."""
+    """All parts in which something is to be repaired and a VM can move."""
     seen: set[str] = set()
     found: list[Part] = []
     for goal in problem.goals:
@@ -116,7 +116,7 @@ def gathered(
 
 
 def _spare_cpu(placement: ProblemPlacement, host: str, unknown: float) -> float:
-    """What is left of a host's CPU above its headroom; `unknown` where nobody knows."""
+    """What is left of a host's CPU above its headroom; `unknown` where it is not known."""
     problem = placement.problem
     if host not in problem.spare_cpu:
         return unknown

@@ -59,7 +59,7 @@ class RoomModel:
                 continue
             limit = self._model.cp.add(self._taken(host, self._problem.memory_mb) <= room)
             if room < 0 and host not in self._fixed_targets:
-                # Overfull already: nobody need leave as long as nobody comes.
+                # Overfull already: no VM need leave as long as none comes.
                 limit.only_enforce_if(self._arrives(host))
 
     def headroom_deficit(self) -> tuple[Term, int]:
