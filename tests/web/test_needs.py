@@ -11,7 +11,7 @@ from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.model import Cluster, SchedulingPolicy
 from ovirt_placement_web.needs import Standing, what_next
 from ovirt_placement_web.pages import condition
-from ovirt_placement_web.site import error_text
+from ovirt_placement_web.site import error_text, page_words
 from tests.builders import cluster, host, snapshot
 
 ENFORCER = SimpleNamespace(error=None, acts=True, leader="here", mode="enforce", breakers=())
@@ -85,3 +85,10 @@ def test_an_error_is_said_without_what_the_page_says_itself() -> None:
     assert error_text(said) == "https://e: the engine does not answer: refused"
     assert error_text("no snapshot: nothing was read yet") == "Nothing was read yet."
     assert error_text(None) == ""
+
+
+def test_the_page_names_no_commands() -> None:
+    said = "  - while it is out, vm-2 would not restart (1 of 2; see ovirt-placement ha-check)"
+    assert page_words(said) == "While it is out, vm-2 would not restart (1 of 2)"
+    assert page_words("cluster c1: db-2 is down (ovirt-placement why db-2)") == "Cluster c1: db-2 is down"
+    assert page_words("With --stop vm-1 there is a round") == "With vm-1 stopped there is a round"

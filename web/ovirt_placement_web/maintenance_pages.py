@@ -17,7 +17,7 @@ from ovirt_placement.store.maintenance_run import ACTIVE, MaintenanceRun, RunSta
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.pages import Shown, cluster_frame, found, viewed
-from ovirt_placement_web.site import Site
+from ovirt_placement_web.site import Site, page_words
 from ovirt_placement_web.stored import stored
 from ovirt_service.errors import UserError
 
@@ -80,12 +80,12 @@ def _planned(plan: ClusterMaintenance) -> dict[str, Any]:
     """The rounds with their moves in words; hosts in the order in which they are taken."""
     return {
         "plan": plan,
-        "summary": summary_text(plan),
+        "summary": page_words(summary_text(plan)),
         "rounds": [
             (one, [move_text(move) for move in one.moves], duration_text(one.migrating_seconds))
             for one in plan.rounds
         ],
-        "rest": list(rest_text(plan)),
+        "rest": list(map(page_words, rest_text(plan))),
         "order": [host.id for one in plan.rounds for host in one.hosts],
     }
 

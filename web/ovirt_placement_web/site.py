@@ -135,6 +135,13 @@ def error_text(error: str | None) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
+def page_words(line: str) -> str:
+    """A line of a command as the page says it: a sentence without marks of lists, commands and options."""
+    text = re.sub(r"; see ovirt-[a-z -]+| \(ovirt-[^)]*\)", "", line.strip().removeprefix("- "))
+    text = re.sub(r"--stop (\S+)", r"\1 stopped", text)
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def site_of(request: Request) -> Site:
     site: Site = request.app.state.site
     return site
@@ -190,9 +197,14 @@ def environment() -> jinja2.Environment:
         instant=instant, when=when, mib=mib, plural=plural, family=lambda name: FAMILIES.get(name, name)
     )
     found.filters.update(
-        decision_lines=decision_lines, decision_headers=decision_headers, decision_rows=decision_rows
+        decision_lines=decision_lines,
+        decision_headers=decision_headers,
+        decision_rows=decision_rows,
+        page_words=page_words,
+        safe_word=safe_word,
+        fewest_text=fewest_text,
+        duration=duration_text,
     )
-    found.filters.update(safe_word=safe_word, fewest_text=fewest_text, duration=duration_text)
     return found
 
 
