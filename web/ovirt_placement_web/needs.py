@@ -168,10 +168,10 @@ def what_next(view: View, numbers: ClusterStatus, known: Standing) -> str:
 def _held(numbers: ClusterStatus, known: Standing) -> str:
     """What keeps migrations from beginning; empty if nothing does."""
     if away := [one for one in numbers.lost if one.host_status not in (None, "up")]:
-        them = "it" if len(away) == 1 else "them"
+        whose = "its" if len(away) == 1 else "their"
         return (
-            f"The engine restarts {counted(len(away), 'highly available VM')} once it has fenced the host of"
-            f" {them}, or that is confirmed to have been rebooted."
+            f"The engine restarts {counted(len(away), 'highly available VM')} once {whose} host is fenced, or"
+            " confirmed to have been rebooted."
         )
     if known.pause is not None:
         return "Nothing, until the pause ends or migrations are resumed."
