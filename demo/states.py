@@ -26,7 +26,7 @@ from ovirt_simulator.core.vm_memory import required_mb
 from ovirt_simulator.generate import Sizes, generate
 
 _SMALL = Sizes(hosts=12, vms=120, groups=12, broken=0.0)
-_BROKEN = Sizes(hosts=12, vms=120, groups=12, broken=0.25)
+_VIOLATED = Sizes(hosts=12, vms=120, groups=12, broken=0.25)
 _LARGE = Sizes(hosts=500, vms=10_000, groups=500, broken=0.0)
 _HEIGHT = 900
 _PATIENCE_MS = 60_000
@@ -274,8 +274,8 @@ _TINY = Sizes(hosts=3, vms=18, groups=3, broken=0.4, down=0.2)
 _STATES: dict[str, State] = {
     "crashed-host": State(_crashed, _down_of, time_scale=0.01),
     "unknown-vms": State(_unknown, _down_of, time_scale=0.01),
-    "waiting-plan": State(_small(_BROKEN, 6), _plan_of),
-    "refused-plan": State(_small(_BROKEN, 7), _plan_of, then=_refuse),
+    "waiting-plan": State(_small(_VIOLATED, 6), _plan_of),
+    "refused-plan": State(_small(_VIOLATED, 7), _plan_of, then=_refuse),
     "full-cluster": State(_full, _down_of, mode="enforce"),
     "violated-groups": State(
         _small(Sizes(hosts=12, vms=120, groups=12, broken=0.3, soft=0.5), 8), _overview_of, mode="observe"
@@ -288,9 +288,9 @@ _STATES: dict[str, State] = {
         time_scale=1,
     ),
     "paused": State(
-        _small(_BROKEN, 10), _overview_of, mode="enforce", then=_command(*_PAUSE), time_scale=0.01
+        _small(_VIOLATED, 10), _overview_of, mode="enforce", then=_command(*_PAUSE), time_scale=0.01
     ),
-    "engine-away": State(_small(_BROKEN, 11), _overview_of, then=_lose_engine),
+    "engine-away": State(_small(_VIOLATED, 11), _overview_of, then=_lose_engine),
     "healthy": State(_small(_LARGE, 12), _overview_of, mode="enforce", sign=".heat, .hosts"),
     "three-hosts": State(_small(_TINY, 13), _overview_of),
     "large": State(_small(replace(_LARGE, broken=0.02), 14), _overview_of, sign=".heat, .hosts"),
