@@ -38,7 +38,7 @@ def test_a_map_has_each_running_vm_in_its_place(state: Snapshot) -> None:
             assert {drawn.groups[at].id for at in vm.groups} == own
 
 
-def test_hosts_of_a_failure_domain_are_drawn_beside_each_other() -> None:
+def test_hosts_of_a_failure_domain_are_drawn_next_to_each_other() -> None:
     hosts = (builders.host(name, cluster="c1") for name in ("h1", "h2", "h3", "h4"))
     state = builders.snapshot(builders.cluster("c1"), *hosts)
     domains = {"h1": "rack-b", "h2": "rack-a", "h3": "rack-b", "h4": "rack-a"}

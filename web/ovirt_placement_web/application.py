@@ -179,13 +179,13 @@ def routes(site: Site) -> list[BaseRoute]:
         Route("/portal", log_in.show_portal),
         Route("/log-out", log_in.log_out, methods=["POST"]),
         Route("/events", EventStream(site)),
-        # A map of 10,000 VMs has a MiB; no answer has a secret that its length could tell.
+        # A map of 10,000 VMs has a MiB; no answer has a secret that its length could show.
         Mount(
             "/api/v1",
             routes=api.routes(),
             middleware=[Middleware(GZipMiddleware, minimum_size=_LARGE, compresslevel=6)],
         ),
-        # Compressed, as nothing in it is secret; views are not, as they have secrets beside what others name.
+        # Compressed, as nothing in it is secret; views are not: they have secrets next to what others name.
         Mount("/static", GZipMiddleware(StaticFiles(directory=str(files("ovirt_placement_web") / "static")))),
     ]
 

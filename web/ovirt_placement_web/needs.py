@@ -234,10 +234,10 @@ def status_text(host: Host) -> str:
     return "does not respond" if host.status == "non_responsive" else f"is {host.status.replace('_', ' ')}"
 
 
-def _fate(homeless: list[str], count: int) -> str:
+def _fate(without_host: list[str], count: int) -> str:
     """What becomes of highly available VMs of a host that does not answer."""
-    if homeless:
-        return f"No host takes {_some(homeless)}."
+    if without_host:
+        return f"No host takes {_some(without_host)}."
     them = "it" if count == 1 else "them"
     return (
         f"Other hosts have room for {them}: the engine restarts {them} once it has fenced the host, or an"

@@ -36,7 +36,7 @@ _OPENS = {
     "host_empty": "It opens once no VM is left on the host.",
     "movement": "It opens once what else moves the VM, its host or its group has ended.",
     "backup": "It opens once the backup of the VM has ended.",
-    "legality": "It opens once the step violates no rule: the enforcer plans anew with each change.",
+    "legality": "It opens once the step violates no rule: the enforcer plans again after each change.",
     "engine_at_once": _SOON,
     "cluster_at_once": _SOON,
     "host_at_once": _SOON,

@@ -213,7 +213,7 @@ def _restarts(vm: Vm, accepted: int, hosts: int) -> str:
             "It is highly available: the engine restarts it once it knows that it does not run, as when its"
             f" host is fenced or confirmed to have been rebooted; {could}."
         )
-    return f"It is not highly available: whoever needs it starts it once the engine reports it down; {could}."
+    return f"It is not highly available: it can be started once the engine reports it down; {could}."
 
 
 def _open(accepted: int, hosts: int) -> str:
