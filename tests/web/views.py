@@ -8,6 +8,15 @@ VIEWS = [
     *("/", "/cluster/c1", "/map/c1", "/map/c1/table", "/ha/c1", "/ha/c1?host=h1", "/vm/a", "/host/h1"),
     "/plan/c1",
     *ASKED,
-    *("/group/g1", "/group/g1/edit", "/cluster/c1/new-group", "/history", "/keys", "/health", "/search?q=db"),
+    *(
+        "/group/g1",
+        "/group/g1/edit",
+        "/cluster/c1/new-group",
+        "/cluster/c1/rule",
+        "/history",
+        "/keys",
+        "/health",
+        "/search?q=db",
+    ),
     *("/vms", "/hosts", "/rules", "/cluster/c1/rules", "/cluster/c1/hosts", "/cluster/c1/history"),
 ]

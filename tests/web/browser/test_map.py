@@ -52,7 +52,7 @@ def test_a_map_is_found_through_by_keyboard(chromium: Browser, served: Page) -> 
         one.page.keyboard.press("ArrowRight")
         expect(one.page.locator("#said")).to_have_text("Host alpha, up, 2 VMs, 2 misplaced")
         one.page.keyboard.press("Enter")
-        expect(one.page.locator("#chosen")).to_contain_text("db-1 in databases")
+        expect(one.page.locator("#chosen")).to_contain_text("1 CPU, in databases")
         one.page.keyboard.press("ArrowRight")
         expect(one.page.locator("#said")).to_have_text("Host beta, up, 0 VMs")
         one.page.fill("#word", "db-2")

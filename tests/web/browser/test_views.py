@@ -37,6 +37,7 @@ VIEWS = [
     "/group/g1/edit",
     "/group/g2/edit",
     "/cluster/c1/new-group",
+    "/cluster/c1/rule",
     "/history",
     "/keys",
     "/keys/set?level=node&on=h3&name=SSD",

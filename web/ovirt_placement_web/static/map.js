@@ -238,7 +238,7 @@ function list() {
     const line = document.createElement("li");
     const groups = (vm.groups ?? []).map((group) => shown(scene.map.groups[group].name)).join(", ");
     const to = vm.to === undefined ? "" : `, migrating to ${shown(scene.map.hosts[vm.to].name)}`;
-    line.append(link("vm", vm), `${sizeOf(vm)}${groups ? ` in ${groups}` : ""}${vm.wrong ? `, violates a ${vm.wrong} rule` : ""}${to}`);
+    line.append(link("vm", vm), `${sizeOf(vm)}${groups ? `, in ${groups}` : ""}${vm.wrong ? `, violates a ${vm.wrong} rule` : ""}${to}`);
     vms.append(line);
   }
   field.chosen.replaceChildren(head, fail, vms);
