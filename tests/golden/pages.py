@@ -36,6 +36,7 @@ VIEWS = (
         "/group/g1",
         "/group/g1/edit",
         "/cluster/c1/new-group",
+        "/cluster/c1/rule",
         "/history",
         "/keys",
         "/keys/set",
