@@ -153,7 +153,8 @@ def what_next(view: View, numbers: ClusterStatus, known: Standing) -> str:
     if not enforcer.leader:
         return "Nothing: no enforcer runs."
     if known.run is not None:
-        return f"The maintenance goes on. {_progress(known.run)}"
+        waiting = [one.name for one in known.run.hosts if one.phase is HostPhase.WAITING]
+        return f"The maintenance goes on: {f'{waiting[0]} has its turn next' if waiting else 'then it ends'}."
     if plan is not None and plan.runs:
         ahead = sum(not one.begun for _, _, one in plan.steps)
         after = (

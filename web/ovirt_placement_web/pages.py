@@ -235,7 +235,7 @@ HEALTH_TONES = {Health.HEALTHY: "success", Health.DEGRADED: "warning", Health.UN
 def condition(one: ClusterStatus) -> tuple[str, str]:
     """The state of a cluster in a few words, and how it is coloured."""
     if one.lost:
-        return (f"{counted(len(one.lost), 'HA VM')} down", "danger")
+        return (f"{counted(len(one.lost), 'HA VM')} not running", "danger")
     if one.ha_reservation and one.ha_safe is False:
         return (safe_word(one.ha_safe).capitalize(), "danger")
     if number := one.hard_violations:
