@@ -84,7 +84,7 @@ def test_a_host_without_a_round_is_named_with_what_would_help_and_not_begun(page
     path = "/maintenance/c2?host=h4"
     text = seen(page, path)
     assert "No round for lonely" in text
-    assert "With --stop pinned, there is a round for lonely as well" in text
+    assert "With pinned stopped, there is a round for lonely as well" in text
     assert "Begin this run" not in text
     with closing(lead(page)):
         answer = begin(page, page.session(), path)
