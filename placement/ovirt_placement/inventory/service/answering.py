@@ -11,11 +11,11 @@ import struct
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotInTime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -45,6 +45,8 @@ from ovirt_placement.inventory.service.publisher import Publisher, Version
 from ovirt_placement.inventory.stored import IntentOverlay
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
+
+_Answer = TypeVar("_Answer")
 
 _log = logging.getLogger(__name__)
 
@@ -107,6 +109,22 @@ async def _send(
     writer.write(framed(answer))
     async with asyncio.timeout(_TAKING_SECONDS):
         await writer.drain()
+
+
+async def _while_there(reader: asyncio.StreamReader, answering: Coroutine[Any, Any, _Answer]) -> _Answer:
+    """Wait for an answer that may come late, until the one who asks has left, which raises `EOFError`.
+
+    A connection whose other end is gone would take the place of another until something is published.
+    """
+    answer, gone = asyncio.ensure_future(answering), asyncio.ensure_future(reader.read(1))
+    try:
+        await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise EOFError
+        return answer.result()
+    finally:
+        answer.cancel()
+        gone.cancel()
 
 
 def _shares(most: int) -> defaultdict[int, asyncio.Semaphore]:
@@ -208,7 +226,7 @@ class Readers:
                 self._metrics.questions.labels(type(question).__name__.lower()).inc()
                 heard = asyncio.get_running_loop().call_later(_HEARD_SECONDS, writer.write, HEARD)
                 try:
-                    await self._answer(question, user, writer, heard)
+                    await self._answer(question, user, reader, writer, heard)
                 finally:
                     heard.cancel()
                 quiet, seconds = self._idle, _KEPT_SECONDS
@@ -223,13 +241,19 @@ class Readers:
             writer.close()
 
     async def _answer(
-        self, question: Question, user: int, writer: asyncio.StreamWriter, heard: asyncio.TimerHandle
+        self,
+        question: Question,
+        user: int,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        heard: asyncio.TimerHandle,
     ) -> None:
         loop = asyncio.get_running_loop()
         if isinstance(question, Wake):
-            await _send(writer, await self._woken(question.version), heard)
+            await _send(writer, await _while_there(reader, self._woken(question.version)), heard)
         elif isinstance(question, Refresh):
-            error = await self.fresh(question)
+            held = self.holds(question)
+            error = None if held else await _while_there(reader, self.fresh(question))
             async with self._sending[user]:
                 await _send(writer, await self._state_of(question, error), heard)
         else:

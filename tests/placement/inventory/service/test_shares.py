@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import socket
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from msgspec.structs import replace
@@ -220,3 +222,19 @@ def test_a_fork_asks_by_no_connection_of_another_process(monkeypatch: pytest.Mon
         monkeypatch.setattr(os, "getpid", lambda: 1)
         assert kept.take(Path("/run")) is None
         assert theirs.recv(1) == b"", "the fork's copy is closed"
+
+
+@pytest.mark.parametrize("question", ["wake", "refresh"])
+def test_who_waits_and_leaves_takes_no_place(
+    users: Users, served: ServedInventory, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    """As those who watch a cluster in which nothing changes: they ask again each second or two."""
+    version = users.state().version
+    monkeypatch.setattr(answering, "_MOST_OF_ONE_USER", 3)
+    asked = Wake(version) if question == "wake" else Refresh(math.inf, whole=True)
+    for _ in range(12):
+        users.connect(asked).close()
+        ends = monotonic() + _SECONDS
+        while served._readers._connected.total() and monotonic() < ends:
+            threading.Event().wait(0.001)
+    assert served._readers._connected.total() == 0
