@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ovirt_placement.answers.conflicts import conflicts
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.deadline import Deadline
@@ -35,6 +36,13 @@ def test_as_many_vms_apart_as_hosts_are_repaired_and_what_that_costs_is_said(
     conflict = ask("ovirt-placement conflicts", "ha-apart-on-two-hosts")
     assert conflict.status == 1
     assert "cannot be satisfied together with the HA reservation: its VMs need 2 hosts" in conflict.text
+
+
+def test_where_no_host_would_be_left_no_rule_is_to_blame() -> None:
+    apart = rule("r", "at_most_per_host", "a", most=1)
+    state = snapshot(cluster(ha_reservation=True), host("h1"), vm("a", "h1", ha=True), apart)
+    (found,) = conflicts(state, state.clusters).clusters
+    assert found.unreserved == ()
 
 
 @EACH

@@ -345,7 +345,8 @@ def _unreserved(snapshot: Snapshot, cluster: Cluster) -> Iterator[Unreserved]:
         if not rule.hard or not isinstance(form, AtMost) or form.place_of or not form.most:
             continue
         needed = -(-len(form.sets(vms)) // form.most)
-        short = hosts - cluster.ha_failures < needed <= hosts
+        # Where not even one host is left, it is for no rule.
+        short = max(1, hosts - cluster.ha_failures) < needed <= hosts
         if short and any(snapshot.vm_by_id[vm].ha for vm in vms):
             yield Unreserved(
                 named_groups(rule.groups, snapshot),
