@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
@@ -12,6 +13,7 @@ import msgspec
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import Measured
+from ovirt_placement.inventory.protocol import SOCKET_NAME
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import Named, NamedGroup, choices, named_group, named_host, named_vm
 from ovirt_placement.model.record import Record
@@ -224,6 +226,8 @@ def find(word: str, wanted: str, items: Iterable[Item], snapshot: Snapshot | Non
 
 #: Long enough for an inventory of this machine to hand over the state of a large engine, in seconds.
 _A_MOMENT = 2.0
+#: So long is waited for an engine that hangs, where something older is known.
+_FRESH_SECONDS = 5.0
 
 _Answer = TypeVar("_Answer", bound=Document)
 
@@ -248,17 +252,25 @@ def known_state(
 ) -> KnownState:
     """What is known no older than `max_age` seconds, or than the configuration allows.
 
-    With `stale`, what the inventory published last, however old, where nothing newer is to be had until the
-    `deadline` (seconds). Raises `NoSnapshot` if there is nothing.
+    With `stale`, what the inventory published last, however old, where nothing newer is to be had within a
+    few seconds. Raises `NoSnapshot` if there is nothing until the `deadline` (seconds).
     """
-    try:
+
+    def read(seconds: float) -> KnownState:
         return KnownState(
-            inventory.known(config=config, max_age=max_age, deadline=deadline, measured=measured)
+            inventory.known(config=config, max_age=max_age, deadline=seconds, measured=measured)
         )
+
+    if not stale or not _is_served(config):
+        return read(deadline)
+    try:
+        return read(min(deadline, _FRESH_SECONDS))
     except inventory.NoSnapshot as error:
-        if not stale:
+        if (last := _last_known(config, str(error))) is not None:
+            return last
+        if deadline <= _FRESH_SECONDS:
             raise
-        return _last_known(config, error)
+    return read(deadline - _FRESH_SECONDS)
 
 
 def dated(answer: _Answer, age_seconds: float | None) -> _Answer:
@@ -271,11 +283,18 @@ def dated(answer: _Answer, age_seconds: float | None) -> _Answer:
     )
 
 
-def _last_known(config: Config, error: inventory.NoSnapshot) -> KnownState:
-    """What the inventory published last; raises the error if there is nothing."""
+def _is_served(config: Config) -> bool:
+    """Whether an inventory service has been here; not that it answers."""
+    with suppress(OSError):
+        return (config.inventory.directory / SOCKET_NAME).exists()
+    return False
+
+
+def _last_known(config: Config, error: str) -> KnownState | None:
+    """What the inventory published last, and why there is nothing newer; None if there is nothing."""
     try:
         found = inventory.known(config=config, max_age=math.inf, deadline=_A_MOMENT)
     except inventory.NoSnapshot:
-        raise error from None
+        return None
     age = None if found.publication is None else found.publication.age_seconds
-    return KnownState(found, age, str(error))
+    return KnownState(found, age, error)

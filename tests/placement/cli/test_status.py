@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ovirt_placement.answers import document
+from ovirt_placement.cli.asking import PATIENCE_SECONDS
 from ovirt_placement.cli.main import main
 from ovirt_placement.inventory.publication import Moments, now
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy, state_file
@@ -189,6 +191,21 @@ def test_it_answers_when_the_engine_is_away_by_what_was_known(
     found = plain(capsys.readouterr().out)
     assert (found["clusters"], found["source"]["kind"]) == ([IN_NUMBERS], "inventory")
     assert "the engine does not answer" in found["source"]["error"]
+
+
+def test_an_engine_that_hangs_is_not_waited_for_where_something_is_known(
+    away: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OVIRT_PASSWORD", "secret")
+    monkeypatch.setattr(document, "_FRESH_SECONDS", 0.05)
+    then = now() - 60.0
+    ServedInventory(Path(away)).publish(STATE, Moments(then, store_asked_at=then, keys_at=then))
+    began = now()
+    assert main(["status", "--config", away, "--json"]) == 1
+    assert now() - began < PATIENCE_SECONDS / 4
+    found = plain(capsys.readouterr().out)
+    assert (found["clusters"], found["source"]["kind"]) == ([IN_NUMBERS], "inventory")
+    assert found["source"]["error"]
 
 
 def test_it_answers_where_nothing_is_known(away: str, capsys: pytest.CaptureFixture[str]) -> None:
