@@ -96,8 +96,8 @@ class Decisions:
         self.accepted = Accepted(settings.expected_seconds)
         self._source = source
         self._settings = settings
-        #: Of which moment, and until when, a fresher state is not waited for.
-        self._late: tuple[float | None, float] = (None, 0.0)
+        #: Of which moment, until when, and why a fresher state is not waited for.
+        self._late: tuple[float | None, float, str] = (None, 0.0, "")
 
     def about(
         self, asked: str | None = None, *, missing: bool = False, patient: bool, first_seconds: float
@@ -113,9 +113,11 @@ class Decisions:
         began, as_of = time.monotonic(), self._source.as_of()
         patience = first_seconds if as_of is None else self._settings.engine_wait_ms / _MS
         unknown = asked if missing else None
-        late = self._late_base()
-        if late is not None and (unknown is None or unknown in late.snapshot.vm_by_id):
-            return Decision(self._checked(late, None), self.accepted, asked)
+        late_of, until, why = self._late
+        if late_of == as_of and began < until:
+            last = self._source.last()
+            if last is None or unknown is None or unknown in last.snapshot.vm_by_id:
+                return Decision(self._checked(last, NoSnapshot(why)), self.accepted, asked)
         try:
             base = self._source.base(
                 self._settings.max_age_seconds, began + patience, unknown, patient=patient
@@ -123,20 +125,12 @@ class Decisions:
         except Awaited as error:
             return Decision(self._checked(self._source.last(), error), self.accepted, asked, awaited=True)
         except NoSnapshot as error:
+            self._late = as_of, time.monotonic() + _LATE_SECONDS, str(error)
             base = self._checked(self._source.last(), error)
-            self._late = as_of, time.monotonic() + _LATE_SECONDS
         return Decision(base, self.accepted, asked)
 
-    def _late_base(self) -> Base | None:
-        """What was known last, if something fresher was waited for without success a moment ago."""
-        as_of, until = self._late
-        return self._source.last() if as_of == self._source.as_of() and time.monotonic() < until else None
-
-    def _checked(self, last: Base | None, error: NoSnapshot | None) -> Base:
-        """Raises `NoSnapshot` if there is no last state, or if that is too old."""
-        if last is None:
-            raise error or NoSnapshot("nothing is known of the engine yet")
-        age = now() - last.as_of
-        if age > self._settings.longest_age_seconds:
-            raise error or NoSnapshot(f"what is known of the engine is {age:.0f} s old")
+    def _checked(self, last: Base | None, error: NoSnapshot) -> Base:
+        """Raises the error if there is no last state, or if that is too old."""
+        if last is None or now() - last.as_of > self._settings.longest_age_seconds:
+            raise error
         return last

@@ -70,6 +70,18 @@ def test_after_a_wait_in_vain_the_engine_is_not_waited_for() -> None:
     assert 0.2 < wait <= 0.3
 
 
+def test_where_nothing_is_known_a_wait_in_vain_is_not_followed_by_another() -> None:
+    """Each would hold a thread of the engine, which has none left then to be read by."""
+    source = Source()
+    asked = decisions(source)
+    for _ in range(10):
+        with pytest.raises(NoSnapshot):
+            about(asked)
+    assert len(source.waits) == 1
+    source.known = Base(STATE, now())
+    assert about(asked).confirmed is STATE
+
+
 def test_a_reading_is_awaited_longer_where_there_is_only_what_was_saved() -> None:
     source = Source(STATE, seconds_ago=20)
     source.known = Base(STATE, now() - 20, saved=True)

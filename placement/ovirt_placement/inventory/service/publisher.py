@@ -130,6 +130,7 @@ class Publisher:
                 await in_thread(partial(self._names.publish, self.version.snapshot))
             if not self.has_read:
                 self.has_read = True
+                await in_thread(self.save)  # it may be killed before the next time
                 self._ready()
 
     async def keep_saved(self) -> None:
