@@ -298,25 +298,25 @@ class Backoff:
         """Hosts that VMs are not to be sent to, with the reason, by VM and host id."""
         return {pair: one.reason for pair, one in self._targets.items()}
 
-    @cached_property
+    @property
     def frozen(self) -> Mapping[str, str]:
-        """VMs that are not to be moved at all, with the reason, by VM id: plans are made around them.
+        """VMs that are not to be moved at all, with the reason, by VM id: plans are made around them."""
+        return {
+            vm: why for cluster in self.snapshot.clusters for vm, why in self.frozen_in(cluster.id).items()
+        }
+
+    def frozen_in(self, cluster: str) -> dict[str, str]:
+        """Those of one cluster: where the rules of another cannot be judged, that is none of its business.
 
         Of those that others move to and fro these are the ones that no hard rule needs elsewhere.
         """
-        clusters = {self.snapshot.vm_by_id[vm].cluster for vm in self.restless}
-        needed = {
-            location.vm
-            for cluster in clusters
-            for violation in find_violations(self.snapshot, cluster)
-            if violation.hard
-            for location in violation.locations
-        }
-        restless = {vm: one.reason(self.snapshot) for vm, one in self.restless.items() if vm not in needed}
+        restless, known = self.restless_in(cluster), self.snapshot.vm_by_id
+        violations = find_violations(self.snapshot, cluster) if restless else ()
+        needed = {location.vm for one in violations if one.hard for location in one.locations}
+        held = {**self.undone, **self.refused_vms}
         return {
-            **restless,
-            **{vm: one.reason for vm, one in self.undone.items()},
-            **{vm: one.reason for vm, one in self.refused_vms.items()},
+            **{vm: one.reason(self.snapshot) for vm, one in restless.items() if vm not in needed},
+            **{vm: one.reason for vm, one in held.items() if vm in known and known[vm].cluster == cluster},
         }
 
     def restless_in(self, cluster: str) -> dict[str, Restless]:

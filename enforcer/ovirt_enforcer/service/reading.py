@@ -138,9 +138,9 @@ class Reading(Observation):
         """What the history holds back."""
         return Backoff(self._settings, self.snapshot, self.history, self.parts.origins, self.restless)
 
-    def frozen(self, plan: Plan | None) -> dict[str, str]:
-        """VMs that are to be left alone, with the reason; `plan` is the one under way, if any."""
-        return {**self.backoff.frozen, **self.gates.frozen(self.snapshot, plan)}
+    def frozen(self, plan: Plan) -> dict[str, str]:
+        """VMs that the plan under way is to leave alone, with the reason."""
+        return {**self.backoff.frozen_in(plan.cluster), **self.gates.frozen(self.snapshot, plan)}
 
     def seconds_left(self, cluster: str) -> float:
         """How long until time alone lets something be done in a cluster that waits now; infinite if not."""
@@ -173,7 +173,7 @@ class Reading(Observation):
         return PlanQuestion(
             cluster=cluster,
             holding=Holding(
-                frozen={**self.backoff.frozen, **{vm: one.reason for vm, one in held.items()}},
+                frozen={**self.backoff.frozen_in(cluster), **{vm: one.reason for vm, one in held.items()}},
                 left_out=self.backoff.left_out_of(cluster),
                 spared=spared,
                 waits=self.backoff.waits(held, cluster),

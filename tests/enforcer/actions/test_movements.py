@@ -6,12 +6,25 @@ from typing import Any
 
 import pytest
 
+from ovirt_enforcer.actions import recent_moves
 from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.actions.recent_moves import Backoff, Movements, Restless
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.violations import Violation
 from ovirt_placement.store.intents import Intent, IntentState
-from tests.builders import APART, CLUSTER, SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
+from tests.builders import (
+    APART,
+    CLUSTER,
+    SOFT_APART,
+    SOFT_TOGETHER,
+    TOGETHER,
+    cluster,
+    group,
+    host,
+    snapshot,
+    vm,
+)
 
 SECONDS = 900.0
 #: It is asked about migrations of ours that others undid: there are none.
@@ -131,3 +144,17 @@ def test_a_hard_rule_that_it_breaks_is_repaired() -> None:
     hard = group("firm", TOGETHER, "v w")
     state = snapshot(host("h1"), host("h2"), vm("v", "h1"), vm("w", "h2"), hard)
     assert backoff(state).frozen == {}
+
+
+def test_a_cluster_whose_rules_cannot_be_judged_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = snapshot(cluster("one"), cluster("two"), host("h1", cluster="one"), vm("a", "h1", cluster="one"))
+    restless = {"a": Restless("a", ("h1", "h2", "h1"), 1.0, 1.0)}
+    held = Backoff(EnforcerSettings(), state, (), Origins(_NO_ENGINE), restless)
+
+    def broken(snapshot: Snapshot, cluster: str) -> list[Violation]:
+        raise ValueError(cluster)
+
+    monkeypatch.setattr(recent_moves, "find_violations", broken)
+    assert held.frozen_in("two") == {}
+    with pytest.raises(ValueError, match="one"):
+        held.frozen_in("one")
