@@ -27,6 +27,7 @@ from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler
+from ovirt_enforcer.service.process import Stores
 from ovirt_enforcer.service.reading import Orders, Parts
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
@@ -38,13 +39,6 @@ from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
 from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.searches import tagged_ids
 from ovirt_placement.model import Snapshot, state_file
-from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.ha_announcements import HaAnnouncementStore
-from ovirt_placement.store.history import HistoryStore
-from ovirt_placement.store.intents import Store
-from ovirt_placement.store.leases import LeaseStore
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.samples import SampleStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
@@ -185,29 +179,10 @@ def daemon_of(
 ) -> Iterator[Daemon]:
     """A daemon with all its parts, which plans at once, and for which time passes by `clock`."""
     settings = config.section("enforcer", EnforcerSettings)
-    stores = [
-        part(config.store.url, engine=config.engine.name, patience_seconds=5)
-        for part in (
-            Store,
-            HistoryStore,
-            LeaseStore,
-            ApprovalStore,
-            SampleStore,
-            MaintenanceStore,
-            HaAnnouncementStore,
-        )
-    ]
-    store, history, leases, approvals, samples, maintenance, announcements = stores
-    assert isinstance(store, Store)
-    assert isinstance(history, HistoryStore)
-    assert isinstance(leases, LeaseStore)
-    assert isinstance(approvals, ApprovalStore)
-    assert isinstance(samples, SampleStore)
-    assert isinstance(maintenance, MaintenanceStore)
-    assert isinstance(announcements, HaAnnouncementStore)
+    stores = Stores(config, lambda: leader.epoch)
     metrics = EnforcerMetrics(clock)
-    recorder = Recorder(history, metrics, sampler=Sampler(samples, clock, lambda: 1))
-    leader = Leader(leases, "the only one", LEASE_SECONDS, clock)
+    recorder = Recorder(stores.history, metrics, sampler=Sampler(stores.samples, clock, lambda: 1))
+    leader = Leader(stores.leases, "the only one", LEASE_SECONDS, clock)
     memory = Memory(
         config,
         patience_seconds=5,
@@ -216,7 +191,7 @@ def daemon_of(
     )
     executor = Executor(
         connection,
-        store,
+        stores.intents,
         settings,
         clock,
         leader.still_leads,
@@ -230,16 +205,16 @@ def daemon_of(
         executor,
         memory,
         recorder,
-        Orders(settings, approvals, history),
+        Orders(settings, stores.approvals, stores.history),
         clock,
         goes_on,
         Origins(connection),
         config.ha,
         MaintenanceRuns(
-            maintenance,
-            store,
+            stores.maintenance,
+            stores.intents,
             executor,
-            announcements,
+            stores.ha_announcements,
             settings,
             UpgradeFlags(connection),
             clock,
@@ -250,10 +225,10 @@ def daemon_of(
     try:
         drains = DrainWatch(Notifications(), clock, 2 * settings.interval_seconds)
         shown = (executor, recorder, drains, *watchers)
-        yield Daemon(read or whole, store, leader, parts, metrics, shown)
+        yield Daemon(read or whole, stores.intents, leader, parts, metrics, shown)
     finally:
-        for part in (memory, *stores):
-            part.close()
+        memory.close()
+        stores.close()
 
 
 @contextmanager
