@@ -151,10 +151,10 @@ def test_a_cluster_whose_rules_cannot_be_judged_holds_up_no_other(monkeypatch: p
     restless = {"a": Restless("a", ("h1", "h2", "h1"), 1.0, 1.0)}
     held = Backoff(EnforcerSettings(), state, (), Origins(_NO_ENGINE), restless)
 
-    def broken(snapshot: Snapshot, cluster: str) -> list[Violation]:
+    def fail(snapshot: Snapshot, cluster: str) -> list[Violation]:
         raise ValueError(cluster)
 
-    monkeypatch.setattr(recent_moves, "find_violations", broken)
+    monkeypatch.setattr(recent_moves, "find_violations", fail)
     assert held.frozen_in("two") == {}
     with pytest.raises(ValueError, match="one"):
         held.frozen_in("one")

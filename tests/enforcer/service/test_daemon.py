@@ -234,7 +234,7 @@ def test_a_plan_that_counted_on_a_migration_which_failed_does_not_report_every_r
     assert "every rule is satisfied" not in caplog.text
 
 
-class Broken:
+class FailingWatcher:
     """A watcher that fails at each reading."""
 
     def look(self, snapshot: Snapshot) -> None:
@@ -244,7 +244,7 @@ class Broken:
 def test_a_watcher_that_fails_keeps_no_cluster_from_being_repaired(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with built(tmp_path, watchers=[Broken()]) as bench:
+    with built(tmp_path, watchers=[FailingWatcher()]) as bench:
         for _ in range(3):
             bench.cycle()
         assert {vm.partition("-")[0] for vm in bench.migrated()} == {"one", "two"}
