@@ -125,6 +125,7 @@ async def _while_there(reader: asyncio.StreamReader, answering: Coroutine[Any, A
     finally:
         answer.cancel()
         gone.cancel()
+        await asyncio.wait({answer, gone})  # only then the next question can be read
 
 
 def _shares(most: int) -> defaultdict[int, asyncio.Semaphore]:

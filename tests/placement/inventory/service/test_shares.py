@@ -16,6 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.inventory.protocol import (
+    HEARD,
     LENGTH,
     Connections,
     Decide,
@@ -238,3 +239,14 @@ def test_who_waits_and_leaves_takes_no_place(
         while served._readers._connected.total() and monotonic() < ends:
             threading.Event().wait(0.001)
     assert served._readers._connected.total() == 0
+
+
+def test_who_was_answered_late_asks_again_by_the_same_connection(
+    users: Users, served: ServedInventory
+) -> None:
+    connection = users.connect(Wake(users.state().version))
+    for moment in (2.0, 3.0, 4.0):
+        served.publish(loaded(full_state()), Moments(*(moment for _ in Moments._fields)))
+        assert answered(connection)
+        connection.sendall(framed(Wake(users.state().version)))
+        assert connection.recv(LENGTH.size) == HEARD
