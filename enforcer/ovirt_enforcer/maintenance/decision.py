@@ -108,10 +108,22 @@ Decision = Wait | Enter | Ask | RunCommand | StopCommand | End
 def decide(scene: Scene) -> Decision:
     """What is next for the host that has its turn."""
     if scene.open and scene.host.phase not in (HostPhase.WORKING, HostPhase.ACTIVATING):
-        return Wait("the engine is at work")
+        return _under_way(scene)
     if scene.status is None:
         return _end(scene, "the engine has it no more")
     return _PHASES[scene.host.phase](scene)
+
+
+def _under_way(scene: Scene) -> Decision:
+    """Wait for what the engine was asked for, as long as the phase of the host may take."""
+    phase, late = scene.host.phase, scene.host.seconds > scene.settings.drain_seconds
+    if phase is HostPhase.DRAINING and late:
+        return Enter(HostPhase.FAILED, _half_drained(scene), draining=False)
+    if phase is HostPhase.DEACTIVATING and late:
+        return _end(scene, f"it does not arrive in maintenance{_because(scene)}")
+    if phase is HostPhase.CHECKING and scene.host.seconds > scene.settings.return_seconds:
+        return _end(scene, "it is up, but the engine does not finish what it was asked for")
+    return Wait("the engine is at work")
 
 
 def _waiting(scene: Scene) -> Decision:

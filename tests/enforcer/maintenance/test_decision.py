@@ -133,6 +133,34 @@ def test_a_host_that_does_not_become_empty_works_on_and_is_named() -> None:
     assert decide(late) == Enter(HostPhase.FAILED, "2 of 3 VMs have left: app stays: no room", draining=False)
 
 
+@pytest.mark.parametrize(
+    ("phase", "seconds", "late"),
+    [
+        (
+            HostPhase.DRAINING,
+            3600.0,
+            Enter(HostPhase.FAILED, "2 of 3 VMs have left: app is still there", draining=False),
+        ),
+        (
+            HostPhase.DEACTIVATING,
+            3600.0,
+            End(RunState.FAILED, "host h1: it does not arrive in maintenance: app is still there"),
+        ),
+        (
+            HostPhase.CHECKING,
+            1800.0,
+            End(RunState.FAILED, "host h1: it is up, but the engine does not finish what it was asked for"),
+        ),
+    ],
+)
+def test_what_the_engine_never_finishes_is_waited_for_no_longer_than_the_phase_may_take(
+    phase: HostPhase, seconds: float, late: Enter | End
+) -> None:
+    under_way: dict[str, Any] = {"open": (intent(IntentState.ACCEPTED, 5.0),), "vms": {"a": "app"}}
+    assert decide(scene(phase, seconds=seconds, **under_way)) == Wait("the engine is at work")
+    assert decide(scene(phase, seconds=seconds + 1.0, **under_way)) == late
+
+
 def test_a_run_that_is_to_end_leaves_no_host_out_of_service() -> None:
     stopping: dict[str, Any] = {"state": RunState.STOPPING}
     half = decide(scene(HostPhase.DRAINING, vms={"a": "app"}, **stopping))
