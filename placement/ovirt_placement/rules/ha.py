@@ -213,8 +213,9 @@ def _reason(figure: Fraction, measure: Measure) -> Reason:
     return Reason(HA_RESOURCES_HERE, number=round(float(100 * figure), 1))
 
 
-def _asks(snapshot: Snapshot, cluster: Cluster) -> bool:
-    return cluster.ha_reservation and any(vm.cluster == cluster.id and vm.ha for vm in snapshot.vms)
+def _asks(snapshot: Snapshot, cluster: Cluster) -> str:
+    asks = cluster.ha_reservation and any(vm.cluster == cluster.id and vm.ha for vm in snapshot.vms)
+    return "HA reservation means" if asks else ""
 
 
 HA_WEIGHT = Rule(
@@ -225,7 +226,6 @@ HA_WEIGHT = Rule(
     # It adds what starts at this moment; with the engine's own factor it would outvote soft affinity.
     usual_factor=1,
     asked_by_cluster=_asks,
-    cluster_asks="HA reservation means",
     weight=rank_hosts,
 )
 

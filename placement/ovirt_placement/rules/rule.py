@@ -74,11 +74,10 @@ class Rule:
     #: Whether it needs to know how busy hosts are, and how busy VMs are.
     reads_hosts: bool = False
     reads_vms: bool = False
-    #: Whether an affinity group asks for it, or a cluster as a whole.
+    #: Whether an affinity group asks for it.
     asked_by_group: Callable[[Snapshot, AffinityGroup], bool] | None = None
-    asked_by_cluster: Callable[[Snapshot, Cluster], bool] | None = None
-    #: What a cluster asks for, with its verb: "HA reservation means".
-    cluster_asks: str = ""
+    #: What of a cluster as a whole asks for it, with its verb ("HA reservation means"); empty for nothing.
+    asked_by_cluster: Callable[[Snapshot, Cluster], str] = lambda snapshot, cluster: ""
     #: What is to be said of a VM, by its id, wherever it runs.
     notes: Callable[[Snapshot, str], tuple[Reason, ...]] = lambda snapshot, vm: ()
     filter: Filter | None = None

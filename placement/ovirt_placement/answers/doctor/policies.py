@@ -168,8 +168,8 @@ def examine_admission(cluster: Cluster, policy: InUse) -> Iterator[Finding]:
 
 def _asking(rule: Rule, snapshot: Snapshot, cluster: Cluster) -> str | None:
     """What of a cluster asks for a rule, and that it means nothing."""
-    if rule.asked_by_cluster is not None and rule.asked_by_cluster(snapshot, cluster):
-        return f"{rule.cluster_asks} nothing"
+    if asking := rule.asked_by_cluster(snapshot, cluster):
+        return f"{asking} nothing"
     if rule.asked_by_group is None:
         return None
     groups = [

@@ -130,15 +130,14 @@ def _scope(snapshot: Snapshot, cluster_id: str) -> Scope:
     return Scope.HOST_AT_ONCE if next(hard_constraints(snapshot, cluster_id), None) is None else Scope.CLUSTER
 
 
-def _asks_hard(snapshot: Snapshot, cluster: Cluster) -> bool:
-    return next(hard_constraints(snapshot, cluster.id), None) is not None
+def _asks_hard(snapshot: Snapshot, cluster: Cluster) -> str:
+    return "hard placement rules mean" if any(hard_constraints(snapshot, cluster.id)) else ""
 
 
 RULE_FILTER = Rule(
     name="PlacementRuleFilter",
     kind=UnitKind.FILTER,
     asked_by_cluster=_asks_hard,
-    cluster_asks="hard placement rules mean",
     scope=_scope,
     only_narrows=_only_narrows,
     filter=filter_hosts,
@@ -188,8 +187,9 @@ def soft_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[PlacementC
     return (rule for rule in constraints_in(snapshot, cluster_id) if not rule.hard)
 
 
-def _asks_soft(snapshot: Snapshot, cluster: Cluster) -> bool:
-    return next(constraints_in(snapshot, cluster.id), None) is not None
+def _asks_soft(snapshot: Snapshot, cluster: Cluster) -> str:
+    asks = any(constraints_in(snapshot, cluster.id))
+    return "placement rules, soft or in a burst of starts, mean" if asks else ""
 
 
 RULE_WEIGHT = Rule(
@@ -197,7 +197,6 @@ RULE_WEIGHT = Rule(
     kind=UnitKind.WEIGHT,
     usual_factor=_USUAL_FACTOR,
     asked_by_cluster=_asks_soft,
-    cluster_asks="placement rules, soft or in a burst of starts, mean",
     weight=rank_hosts,
     constraints=soft_constraints,
 )
