@@ -71,7 +71,7 @@ def hard_link(scene: Scene, place: Path) -> None:
 
 
 def fifo(scene: Scene, place: Path) -> None:
-    """Whoever opens it waits for the other end, which never comes."""
+    """Who opens it waits for the other end, which never comes."""
     os.mkfifo(place, 0o666)
     os.chown(place, MEMBER, GROUP)
 
