@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -63,26 +63,20 @@ class _Changed(Exception):
         self.change = change
 
 
-async def set_key(request: Request) -> Response:
-    asked = await asked_by(request)
-    form = sent_key(asked.form)
-    return await _answered(request, asked, form, gone=False)
+def _form_of(
+    sent: Callable[[Mapping[str, str]], KeyForm | HostsForm], *, gone: bool
+) -> Callable[[Request], Awaitable[Response]]:
+    """What takes a form of keys, to set them or to have them `gone`."""
+
+    async def endpoint(request: Request) -> Response:
+        asked = await asked_by(request)
+        return await _answered(request, asked, sent(asked.form), gone=gone)
+
+    return endpoint
 
 
-async def unset_key(request: Request) -> Response:
-    asked = await asked_by(request)
-    form = sent_key(asked.form)
-    return await _answered(request, asked, form, gone=True)
-
-
-async def define(request: Request) -> Response:
-    asked = await asked_by(request)
-    return await _answered(request, asked, sent_hosts(asked.form), gone=False)
-
-
-async def unset_hosts(request: Request) -> Response:
-    asked = await asked_by(request)
-    return await _answered(request, asked, sent_hosts(asked.form), gone=True)
+set_key, unset_key = _form_of(sent_key, gone=False), _form_of(sent_key, gone=True)
+define, unset_hosts = _form_of(sent_hosts, gone=False), _form_of(sent_hosts, gone=True)
 
 
 async def _answered(request: Request, asked: Asked, form: KeyForm | HostsForm, *, gone: bool) -> Response:
