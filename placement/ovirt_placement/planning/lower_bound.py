@@ -63,7 +63,7 @@ def leavers(problem: Problem, violated: Iterable[Goal]) -> list[tuple[list[str],
 
 
 def _large_enough(vms: Iterable[str], amounts: Mapping[str, int], excess: int, number: int) -> list[str]:
-    """Those that with the largest of the others, so many in all, make up an excess."""
+    """Those of which a set with this number of VMs makes up an excess."""
     largest = sorted(vms, key=lambda vm: -amounts[vm])
     others = sum(amounts[vm] for vm in largest[: number - 1])
     least = amounts[largest[number - 1]] if number <= len(largest) else 0

@@ -43,6 +43,9 @@ class ObstacleKind(StrEnum):
     #: No sequence of legal migrations does it; or none was found, and not all could be tried.
     NO_SEQUENCE = "no_sequence"
     NOT_FOUND = "not_found"
+    #: What counts on its hosts is `needed` above the limit `available`, and of `count` such limits that were
+    #: exceeded before the plan this many (`repaired`) are not any more.
+    ABOVE = "above"
     #: `hosts` refuse `vms`, each by itself, for `reasons`; or all of them together.
     REFUSED = "refused"
     REFUSED_TOGETHER = "refused_together"
@@ -82,5 +85,6 @@ class Obstacle:
     needed: int = 0
     available: int = 0
     count: int = 0
+    repaired: int = 0
     reasons: tuple[Reason, ...] = ()
     words: str = ""

@@ -302,7 +302,7 @@ class _Asking(NamedTuple):
         dropped_any = problem.refused != self.refused
         proven = solution.proven and whole and not (problem.guessed or dropped_any)
         posed = pose(end, self.cluster, self.frozen, self.refused, self.options)
-        ended = End(end, posed, self.frozen, proven, left_out)
+        ended = End(end, posed, self.frozen, proven, left_out, problem)
         return Plan(
             cluster=self.cluster,
             strategy=self.strategy.name,

@@ -15,6 +15,7 @@ from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Remaining
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.reservation import Harm
+from ovirt_placement.rules.constraints import Sum
 from ovirt_placement.rules.listed import ENGINES_OWN
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.mobility import why_immovable
@@ -94,6 +95,8 @@ class End:
     frozen: Mapping[str, str] | Collection[str]
     proven: bool
     left_out: LeftOut = NOTHING_LEFT_OUT
+    #: What the plan began with; None where it is the same.
+    start: Problem | None = None
 
     def stays(self, vm: str) -> Obstacle | None:
         """Why a VM is not moved, wherever to; None if it may be."""
@@ -124,6 +127,8 @@ def _remaining(end: End, goal: Goal, deadline: Deadline, *, explained: bool) -> 
 
 
 def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
+    if goal.sum is not None:
+        yield _above(end, goal, goal.sum)
     blocking: tuple[Element, ...] | None = None
     if _too_many(end.problem, goal):
         blocking = ()
@@ -148,6 +153,18 @@ def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
         yield refused
         if deadline.over:
             break
+
+
+def _above(end: End, goal: Goal, total: Sum) -> Obstacle:
+    """By how much it remains exceeded, and how many others like it are repaired."""
+    before, after = (
+        sum(one.sum is not None and one.wanted and not one.satisfied for one in problem.goals)
+        for problem in (end.start or end.problem, end.problem)
+    )
+    excess = goal.constraint.excess(SnapshotPlacement(end.snapshot))
+    return Obstacle(
+        ObstacleKind.ABOVE, needed=excess, available=total.most, count=before, repaired=before - after
+    )
 
 
 def _harmful(harm: Harm, vms: tuple[str, ...]) -> Obstacle:

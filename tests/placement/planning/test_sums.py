@@ -12,6 +12,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.lower_bound import bound, leavers
+from ovirt_placement.planning.obstacles import ObstacleKind
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.verification import apply
@@ -93,6 +94,19 @@ def tight(hosts: int, over: int) -> Snapshot:
         parts.append(rule(f"ceiling-{name}", "capacity", hosts=name, most=most, counted="vcpus"))
         parts.extend(vm(f"{name}-{one:02}", name, vcpus=size) for one, size in enumerate(sizes))
     return snapshot(*parts)
+
+
+def test_what_a_plan_leaves_above_a_limit_is_counted() -> None:
+    names = ("h1", "h2", "h3")
+    limits = [rule(f"limit-{name}", "capacity", hosts=name, most=3, counted="vcpus") for name in names]
+    vms = [vm("a", "h1", vcpus=2), vm("b", "h1", vcpus=2), vm("c", "h2", vcpus=8), vm("d", "h3", vcpus=1)]
+    hosts = [host(name, cores=32) for name in names]
+    plan = make_plan(snapshot(*hosts, *vms, *limits), CLUSTER, deadline=NEVER)
+    assert plan.migrations == 1
+    [left] = plan.remaining
+    [above] = [one for one in left.obstacles if one.kind is ObstacleKind.ABOVE]
+    assert (above.needed, above.available) == (5, 3)
+    assert (above.repaired, above.count) == (1, 2)
 
 
 @pytest.mark.system

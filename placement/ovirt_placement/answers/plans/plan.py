@@ -66,6 +66,10 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
     _KIND.NO_ROUND: "no way to take it out was found; not all could be tried",
     _KIND.NO_SEQUENCE: "no sequence of legal migrations repairs it",
     _KIND.NOT_FOUND: "no sequence of legal migrations that repairs it was found; not all could be tried",
+    _KIND.ABOVE: (
+        "it remains above its limit of {available} by {needed}; of {count} capacities that were exceeded,"
+        " {repaired} are repaired"
+    ),
     _KIND.REFUSED: "{vms} to {hosts}: {why}",
     _KIND.REFUSED_TOGETHER: "all together to {hosts}: {why}",
     _KIND.NO_MEMORY: "{vms} to {hosts}: {needed} MiB needed, {available} MiB free",
@@ -172,6 +176,7 @@ def _text(template: str, obstacle: Obstacle, snapshot: Snapshot) -> str:
         lost=counted(obstacle.needed, "VM"),
         available=obstacle.available,
         count=obstacle.count,
+        repaired=obstacle.repaired,
         words=obstacle.words,
         why=_why(obstacle, snapshot),
     )
