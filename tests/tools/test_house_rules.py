@@ -24,21 +24,21 @@ def test_a_short_file_has_several_importers(tmp_path: Path) -> None:
     write(tmp_path, __init__="", short=SHORT, shared=SHORT, long=LONG, alone=SHORT)
     write(tmp_path, one="from room.short import x\nfrom room import shared\nimport room.long\n")
     write(tmp_path, two="from room import shared\n")
-    assert [*house_rules.broken(tmp_path)] == ["short file placement/room/short.py"]
+    assert [*house_rules.violations(tmp_path)] == ["short file placement/room/short.py"]
 
 
 @pytest.mark.parametrize(("files", "found"), [(12, []), (13, ["large folder placement/room"])])
 def test_a_folder_has_a_dozen_files(tmp_path: Path, files: int, found: list[str]) -> None:
     write(tmp_path, __init__="", **{f"file{number}": "" for number in range(files)})
-    assert [*house_rules.broken(tmp_path)] == found
+    assert [*house_rules.violations(tmp_path)] == found
 
 
 def test_a_private_function_is_a_verb_and_its_object(tmp_path: Path) -> None:
     write(tmp_path, one="class A:\n    def _take(self): ...\n\ndef _take_turn(): ...\n\ndef take(): ...\n")
-    assert [*house_rules.broken(tmp_path)] == ["common verb placement/room/one.py _take"]
+    assert [*house_rules.violations(tmp_path)] == ["common verb placement/room/one.py _take"]
 
 
-def test_what_breaks_a_rule_or_breaks_none_any_more_is_reported(
+def test_what_violates_a_rule_or_none_any_more_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path, one="def _take(): ...\n")
@@ -51,7 +51,7 @@ def test_what_breaks_a_rule_or_breaks_none_any_more_is_reported(
         (
             "common verb placement/room/one.py _take\nlarge folder a\n",
             1,
-            "large folder a: breaks no rule any more",
+            "large folder a: violates no rule any more",
         ),
     ):
         listed.write_text(known)
