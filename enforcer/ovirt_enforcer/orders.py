@@ -24,10 +24,9 @@ from ovirt_placement.planning.verification import misfit
 from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
+from ovirt_placement.store.enforcer_records import EnforcerSettingsStore
 from ovirt_placement.store.history import HistoryStore
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.maintenance_run import MaintenanceRequest, RunState, Work
+from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceStore, RunState, Work
 from ovirt_placement.store.opening import opened, stored
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_service.errors import UserError

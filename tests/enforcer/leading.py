@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ovirt_enforcer.settings import EnforcerSettings, recorded_settings
-from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
+from ovirt_placement.store.enforcer_records import EnforcerSettingsStore
 from ovirt_placement.store.leases import LeaseStore
 
 

@@ -23,8 +23,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.leases import LeaseStore
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.maintenance_run import MaintenanceRequest
+from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve

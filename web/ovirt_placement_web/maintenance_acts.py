@@ -12,8 +12,7 @@ from ovirt_enforcer.orders import begin as begin_run
 from ovirt_placement import inventory
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.maintenance import Return
-from ovirt_placement.store.maintenance import MaintenanceStore, UnderWay
-from ovirt_placement.store.maintenance_run import MaintenanceRequest, Work
+from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceStore, UnderWay, Work
 from ovirt_placement.store.opening import opened
 from ovirt_placement_web.acting import PERMIT as MIGRATE
 from ovirt_placement_web.acting import Stale, asked_by, carried_out, cluster_of

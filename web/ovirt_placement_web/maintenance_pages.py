@@ -12,8 +12,7 @@ from ovirt_placement.answers.orders import PHASES, runs_document
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, move_text, rest_text, summary_text
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.maintenance import Return
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.maintenance_run import ACTIVE, MaintenanceRun, RunState, Work
+from ovirt_placement.store.maintenance import ACTIVE, MaintenanceRun, MaintenanceStore, RunState, Work
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.pages import Shown, cluster_frame, found, viewed

@@ -13,7 +13,7 @@ from ovirt_placement.answers.status.clusters import ClusterStatus
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.model import Cluster, Host
 from ovirt_placement.model.amounts import be, counted
-from ovirt_placement.store.maintenance_run import ENDED, HostPhase, MaintenanceRun
+from ovirt_placement.store.maintenance import ENDED, HostPhase, MaintenanceRun
 from ovirt_placement.store.pauses import Pause
 from ovirt_placement.store.user_actions import UserAction
 from ovirt_placement_web.keeper import View

@@ -9,8 +9,7 @@ from ovirt_placement.model import Cluster
 from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
 from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.intents import IntentState
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.maintenance_run import MaintenanceRun
+from ovirt_placement.store.maintenance import MaintenanceRun, MaintenanceStore
 from ovirt_placement.store.pauses import Pause, PauseStore
 from ovirt_placement.store.user_actions import UserAction, UserActionKind, UserActionStore
 from ovirt_placement_web.stored import stored

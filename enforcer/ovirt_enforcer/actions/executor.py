@@ -33,8 +33,8 @@ from ovirt_placement.engine.writing.hosts import HostState
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Rejection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
+from ovirt_placement.store.access import LeaseLost
 from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import IntendedMigration, Intent, IntentKind, Store, StoreAway
 from ovirt_placement.store.pauses import Paused
 from ovirt_service.saying import Said

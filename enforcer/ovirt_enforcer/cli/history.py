@@ -42,7 +42,7 @@ from ovirt_placement.cli.changing import opened, stored
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
-from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore, differences
+from ovirt_placement.store.enforcer_records import EnforcerSettingsStore, differences
 from ovirt_placement.store.history import HeldStep, HistoryStore, PlanRecord, RecordedMigration
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.samples import KEPT_SECONDS, Sample, SampleStore

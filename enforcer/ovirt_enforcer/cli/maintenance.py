@@ -44,12 +44,12 @@ from ovirt_placement.cli.changing import login_name, opened, stored
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.maintenance_run import (
+from ovirt_placement.store.maintenance import (
     HostPhase,
     HostProgress,
     MaintenanceRequest,
     MaintenanceRun,
+    MaintenanceStore,
     RunState,
     Work,
 )

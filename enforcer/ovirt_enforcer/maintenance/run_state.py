@@ -17,7 +17,7 @@ from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.undoing import Moved
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.intents import Intent, IntentState
-from ovirt_placement.store.maintenance_run import (
+from ovirt_placement.store.maintenance import (
     ENDED,
     UPGRADE_OF_RUN,
     HostPhase,

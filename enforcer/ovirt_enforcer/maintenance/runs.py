@@ -45,10 +45,16 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.ha_announcements import HaAnnouncementStore
+from ovirt_placement.store.enforcer_records import HaAnnouncementStore
 from ovirt_placement.store.intents import Intent, IntentKind, IntentState, Store
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.maintenance_run import ENDED, HostPhase, HostProgress, MaintenanceRun, RunState
+from ovirt_placement.store.maintenance import (
+    ENDED,
+    HostPhase,
+    HostProgress,
+    MaintenanceRun,
+    MaintenanceStore,
+    RunState,
+)
 from ovirt_placement.store.pauses import Paused
 
 #: Phases in which the planner takes the VMs of a host away.

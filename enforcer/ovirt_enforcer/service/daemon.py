@@ -25,8 +25,8 @@ from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Snapshot
+from ovirt_placement.store.access import LeaseLost
 from ovirt_placement.store.database import StoreAway
-from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import Intent, Store
 
 

@@ -43,10 +43,8 @@ from ovirt_placement.engine.reading.searches import tagged_ids
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.approvals import ApprovalStore
-from ovirt_placement.store.cycles import CycleStore
 from ovirt_placement.store.database import Database, StoreAway
-from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
-from ovirt_placement.store.ha_announcements import HaAnnouncementStore
+from ovirt_placement.store.enforcer_records import CycleStore, EnforcerSettingsStore, HaAnnouncementStore
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyStore

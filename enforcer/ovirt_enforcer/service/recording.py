@@ -21,7 +21,7 @@ from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import group_name, host_name, vm_name
 from ovirt_placement.rules.violations import Violation, find_violations
 from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
+from ovirt_placement.store.enforcer_records import EnforcerSettingsStore
 from ovirt_placement.store.history import Document, EndedStep, HistoryStore, RuleAfterwards, StepOutcome
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.user_actions import UserAction, UserActionStore

@@ -14,9 +14,9 @@ from ovirt_placement.cli.asking import show_json
 from ovirt_placement.cli.changing import login_name
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.store import backup
+from ovirt_placement.store.access import EngineRows
 from ovirt_placement.store.database import Database, StoreAway, StoreLater, StoreLost, StoreUnmade
 from ovirt_placement.store.opening import PERSON_SECONDS
-from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service import identity
 

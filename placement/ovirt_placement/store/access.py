@@ -1,16 +1,209 @@
-"""One process's access to the store: opened late, and again in the child of a fork, which is harmless."""
+"""One process's access to the store, row by row: by its own clock, and under an epoch of the lease."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Delete,
+    Executable,
+    Float,
+    Insert,
+    Select,
+    Table,
+    Update,
+    delete,
+    insert,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
 from ovirt_placement.store.database import Database
-from ovirt_placement.store.fencing import fence
-from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.schema import (
+    approvals,
+    cycles,
+    intents,
+    leases,
+    pauses,
+    resumptions,
+    user_actions,
+    violated_rules,
+    waiting_plans,
+)
+from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    ReturningInsert = postgresql.Insert | sqlite.Insert
+
+
+#: Databases limit the parameters of one statement.
+_AT_ONCE = 500
+
+
+class EngineRows:
+    """Where every statement of a store begins, so that none forgets which engine it is about."""
+
+    def __init__(self, connection: Connection, engine: str) -> None:
+        self._connection = connection
+        self.engine = engine
+
+    def select(self, table: Table, *columns: ColumnElement[Any]) -> Select[Any]:
+        """Select these columns, or all but the engine's name."""
+        return select(*(columns or without_engine(table))).where(table.c.engine == self.engine)
+
+    def insert(self, table: Table) -> Insert:
+        return insert(table).values(engine=self.engine)
+
+    def update(self, table: Table) -> Update:
+        return update(table).where(table.c.engine == self.engine)
+
+    def delete(self, table: Table) -> Delete:
+        return delete(table).where(table.c.engine == self.engine)
+
+    def insert_or_update(
+        self,
+        table: Table,
+        values: Mapping[str, Any],
+        changes: Mapping[str, Any],
+        where: ColumnElement[bool] | None = None,
+    ) -> ReturningInsert:
+        """Insert a row, or make these changes of the one that has its key, if it meets the condition."""
+        statement = _insert(self._connection, table).values(engine=self.engine, **values)
+        return statement.on_conflict_do_update(index_elements=table.primary_key, set_=changes, where=where)
+
+    def delete_of_vms(self, table: Table, vms: Sequence[str]) -> None:
+        """Delete the rows of these VMs, however many they are."""
+        for start in range(0, len(vms), _AT_ONCE):
+            self.execute(self.delete(table).where(table.c.vm.in_(vms[start : start + _AT_ONCE])))
+
+    def execute(
+        self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    ) -> CursorResult[Any]:
+        return self._connection.execute(statement, values)
+
+
+def without_engine(table: Table) -> tuple[ColumnElement[Any], ...]:
+    """List the columns of a table but for the engine's name, which the caller knows.
+
+    A row has them by their keys, also where the database has kept an earlier name.
+    """
+    return tuple(
+        column if column.key == column.name else column.label(column.key)
+        for column in table.columns
+        if column.name != "engine"
+    )
+
+
+def _insert(connection: Connection, table: Table) -> ReturningInsert:
+    """SQL has no word for what follows a conflict that both databases know, and SQLAlchemy none for any.
+
+    A dialect takes long to load, and the one that is connected to is loaded.
+    """
+    if connection.dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
+
+
+# -- The store's clock, the database's own: where it was set back, what lies in the future counts as now.
+
+
+#: A clock that is only kept in step is never set back so far at once.
+_SECONDS: Final = 1.0
+#: The moment of writing that ages count from, with another one of the same row that keeps its distance.
+_MOMENTS: Final[tuple[tuple[Table, str, str | None], ...]] = (
+    (intents, "updated", "created"),
+    (intents, "created", None),  # of what was changed since
+    (violated_rules, "counted", None),
+    (approvals, "set_at", None),
+    (waiting_plans, "since", None),
+    (pauses, "set_at", "until"),
+    (resumptions, "set_at", None),
+    (user_actions, "updated", "created"),
+    (user_actions, "created", None),
+    (cycles, "ended", None),
+)
+
+
+class now(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is
+    """Seconds since the epoch, by the database's clock."""
+
+    type = Float(53)
+    inherit_cache = True
+
+
+@compiles(now, "sqlite")
+def _now_of_sqlite(element: now, compiler: Any, **options: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(now, "postgresql")
+def _now_of_postgresql(element: now, compiler: Any, **options: Any) -> str:
+    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS double precision)"
+
+
+def is_set_back(rows: EngineRows) -> bool:
+    """Whether anything lies in the future."""
+    future = [rows.select(table).where(table.c[moment] > now() + _SECONDS) for table, moment, _ in _MOMENTS]
+    return bool(rows.execute(select(or_(*(one.exists() for one in future)))).scalar())
+
+
+def settle(rows: EngineRows) -> None:
+    """Move what lies in the future to now."""
+    for table, moment, other in _MOMENTS:
+        written: Column[float] = table.c[moment]
+        moved = {moment: now()} if other is None else {moment: now(), other: table.c[other] - written + now()}
+        rows.execute(rows.update(table).where(written > now() + _SECONDS).values(moved))
+
+
+# -- Writes under an epoch of the lease, or not at all: what a process that lost the lease would still write.
+
+
+class LeaseLost(UserError):
+    """The epoch that something was to be written under is over: another enforcer may have taken over."""
+
+
+def fence(rows: EngineRows, epoch: int) -> None:
+    """Let a transaction pass only if this epoch lasts until its end; else raise `LeaseLost`.
+
+    It must be the first statement. It locks the lease, so no other takes it before what follows is written.
+    """
+    locked = rows.execute(rows.update(leases).where(*lasts(epoch)).values(epoch=epoch))
+    if locked.rowcount != 1:
+        raise LeaseLost(f"epoch {epoch} of the lease of engine {rows.engine} is over: another may lead now")
+
+
+def hold_back_writers(rows: EngineRows) -> None:
+    """Wait for what is being written under the lease, and let nothing more be until this transaction ends.
+
+    It must be the first statement. Without a lease nothing is written under one.
+    """
+    rows.execute(rows.update(leases).values(epoch=leases.c.epoch))
+
+
+def lasts(epoch: int) -> tuple[ColumnElement[bool], ...]:
+    """Conditions on the lease: that it is in this epoch, and has not expired."""
+    return leases.c.epoch == epoch, leases.c.expires > now()
+
+
+# -- One process's access to the store: opened late, and again in the child of a fork, which is harmless.
 
 
 class StoreAccess:

@@ -8,9 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import Row
 
-from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.clock import now
-from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.schema import approvals, plans, user_actions, waiting_plans
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
 
+from ovirt_placement.store.access import EngineRows
 from ovirt_placement.store.database import Database, StoreLater, StoreLost, StoreUnmade
-from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import key_revision, metadata, schema_version, user_actions
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_placement.store.versions import VERSION

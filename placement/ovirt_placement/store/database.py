@@ -15,18 +15,22 @@ from weakref import WeakValueDictionary
 from sqlalchemy import Connection, Engine, NullPool, create_engine, exc, text
 
 from ovirt_placement.store.connections import (
+    BRING_BACK,
+    RESTORE,
     SharedReads,
     StoreFile,
     code_of,
+    is_damage,
     lacks_table,
     let_readers_and_a_writer_coexist,
     make_engine,
+    obstacle,
+    of_server,
     parse_url,
     reason_of,
     show_url,
     sqlite_path,
 )
-from ovirt_placement.store.faults import BRING_BACK, RESTORE, is_damage, obstacle, of_server
 from ovirt_placement.store.versions import VERSION, Marker, make_as_folder, make_or_upgrade, version
 from ovirt_service import identity
 from ovirt_service.errors import OutcomeUnknown, UserError

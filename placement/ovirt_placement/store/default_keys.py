@@ -12,9 +12,8 @@ import msgspec
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.placement_keys import CLUSTER, SYSTEM
 from ovirt_placement.store import key_revisions
-from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.access import EngineRows, StoreAccess
 from ovirt_placement.store.keys import KeyChange, change_keys, stored_keys
-from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import default_keys
 
 

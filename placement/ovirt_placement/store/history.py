@@ -13,11 +13,9 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Row, Table, or_, select
 
-from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.causes import Cause, sentence
-from ovirt_placement.store.clock import now
 from ovirt_placement.store.intents import OPEN_STATES, IntentState
-from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import IS_MIGRATION, held_steps, intents, plans
 
 #: A plan as `ovirt-enforcer plan --json` prints it.

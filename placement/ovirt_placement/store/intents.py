@@ -14,13 +14,18 @@ import msgspec
 from sqlalchemy import ColumnElement, CursorResult, Row, select
 
 from ovirt_placement.store import samples
-from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.access import (
+    EngineRows,
+    StoreAccess,
+    fence,
+    is_set_back,
+    now,
+    settle,
+    without_engine,
+)
 from ovirt_placement.store.causes import Cause, sentence
-from ovirt_placement.store.clock import is_set_back, now, settle
 from ovirt_placement.store.database import StoreAway
-from ovirt_placement.store.fencing import fence
 from ovirt_placement.store.pauses import refuse_if_paused
-from ovirt_placement.store.rows import EngineRows, without_engine
 from ovirt_placement.store.schema import IS_MIGRATION, held_steps, intents, plans, user_actions
 
 __all__ = [

@@ -6,7 +6,7 @@ import secrets
 
 from sqlalchemy import text
 
-from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.access import EngineRows
 from ovirt_placement.store.schema import key_revision
 
 #: The first of an engine is drawn, so that a store that is made again is not taken for the former.

@@ -19,11 +19,9 @@ from sqlalchemy import Row, Text, cast, union
 from ovirt_placement.model import FrozenKeys, PlacementKey, PlacementRule, StickyCopy
 from ovirt_placement.model.placement_keys import check_text
 from ovirt_placement.store import key_revisions
-from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.clock import now
+from ovirt_placement.store.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.maintenance import draining_hosts
 from ovirt_placement.store.placement_rules import set_rules
-from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import (
     frozen_keys,
     lost_memberships,

@@ -16,9 +16,7 @@ import msgspec
 from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.dialects import sqlite
 
-from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.clock import now
-from ovirt_placement.store.fencing import lasts
+from ovirt_placement.store.access import StoreAccess, lasts, now
 from ovirt_placement.store.schema import leases
 
 #: An expiry this many lengths ahead was not written by a clock that went on: the clock was set back since.

@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import Row, select
 
-from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.clock import now
-from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.schema import lost_memberships, memberships
 
 

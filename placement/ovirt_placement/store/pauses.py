@@ -8,10 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 from sqlalchemy import ColumnElement, or_
 
-from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.clock import now
-from ovirt_placement.store.fencing import hold_back_writers
-from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.access import EngineRows, StoreAccess, hold_back_writers, now
 from ovirt_placement.store.schema import pauses, resumptions
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service.errors import UserError

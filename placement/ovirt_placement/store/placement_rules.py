@@ -11,10 +11,8 @@ from collections.abc import Callable
 import msgspec
 
 from ovirt_placement.model import PlacementRule
-from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.clock import now
+from ovirt_placement.store.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.key_revisions import revise
-from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import placement_rules
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 

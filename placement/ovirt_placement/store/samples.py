@@ -13,10 +13,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import ColumnElement, case, or_, select
 
-from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.clock import now
-from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import IS_MIGRATION, intents, plans, samples
 
 #: For so long samples are kept.

@@ -15,9 +15,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Row
 
-from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.clock import now
-from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.schema import user_actions
 
 #: Of many details this many are shown in a sentence; the record has all of them.

@@ -18,7 +18,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
+from ovirt_placement.store.enforcer_records import EnforcerSettingsStore
 from ovirt_placement.store.history import HistoryStore, RuleAfterwards, StepOutcome
 from ovirt_placement.store.intents import Intent, Store
 from ovirt_placement.store.leases import LeaseStore

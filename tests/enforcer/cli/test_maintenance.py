@@ -12,7 +12,7 @@ import pytest
 from ovirt_enforcer.cli import maintenance
 from ovirt_enforcer.cli.main import main
 from ovirt_placement.model import Snapshot, state_file
-from ovirt_placement.store.maintenance_run import (
+from ovirt_placement.store.maintenance import (
     HostPhase,
     HostProgress,
     MaintenanceRequest,

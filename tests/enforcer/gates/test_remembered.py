@@ -17,9 +17,9 @@ from ovirt_placement import config
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.planning.plan import Plan, Step
+from ovirt_placement.store.access import LeaseLost
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.database import StoreAway
-from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.pauses import PauseStore

@@ -11,8 +11,7 @@ from pathlib import Path
 import ovirtsdk4
 import pytest
 
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.maintenance_run import MaintenanceRequest, MaintenanceRun, Work
+from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceRun, MaintenanceStore, Work
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
 from tests.enforcer.actions.crash.world import world as simulated

@@ -22,8 +22,7 @@ from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.intents import Intent, Store
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.maintenance_run import MaintenanceRequest, MaintenanceRun
+from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceRun, MaintenanceStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve

@@ -16,7 +16,7 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store.intents import IntentState
-from ovirt_placement.store.maintenance_run import (
+from ovirt_placement.store.maintenance import (
     HostPhase,
     HostProgress,
     MaintenanceRequest,

@@ -21,9 +21,9 @@ from ovirt_enforcer.maintenance import command_process
 from ovirt_enforcer.maintenance.commands import CommandKind, Commands, CommandStatus
 from ovirt_enforcer.service.leader import boot_clock
 from ovirt_enforcer.settings import MaintenanceSettings
-from ovirt_placement.store.fencing import LeaseLost
+from ovirt_placement.store.access import LeaseLost
 from ovirt_placement.store.intents import Store
-from ovirt_placement.store.maintenance_run import (
+from ovirt_placement.store.maintenance import (
     HostPhase,
     HostProgress,
     MaintenanceRequest,

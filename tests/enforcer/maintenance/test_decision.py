@@ -20,7 +20,7 @@ from ovirt_enforcer.maintenance.decision import (
 )
 from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_placement.store.intents import IntentKind, IntentState
-from ovirt_placement.store.maintenance_run import (
+from ovirt_placement.store.maintenance import (
     HostPhase,
     HostProgress,
     MaintenanceRequest,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.notifications.kinds import NoticeKind
-from ovirt_placement.store.maintenance_run import RunState, Work
+from ovirt_placement.store.maintenance import RunState, Work
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from tests.enforcer.maintenance.stage import Killed, Killer, Stage, stage
 from tests.enforcer.maintenance.test_runs import LONG, STATE, dies, phases

@@ -14,7 +14,7 @@ from ovirt_enforcer.service.recording import SettingsLog
 from ovirt_enforcer.settings import EnforcerSettings, HaWatchSettings, MaintenanceSettings, Mode
 from ovirt_enforcer.watchers.engine_watch import UnitWatch
 from ovirt_placement.model import SchedulingPolicy, Snapshot
-from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
+from ovirt_placement.store.enforcer_records import EnforcerSettingsStore
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -114,8 +114,8 @@ def test_an_open_breaker_and_what_the_engine_refused_are_reported(
 
 
 def test_a_process_that_leads_no_more_writes_no_cycle(tmp_path: Path) -> None:
-    from ovirt_placement.store.cycles import Cycle, CycleStore
-    from ovirt_placement.store.fencing import LeaseLost
+    from ovirt_placement.store.access import LeaseLost
+    from ovirt_placement.store.enforcer_records import Cycle, CycleStore
 
     url = f"sqlite:///{tmp_path}/store.db"
     leases = LeaseStore(url, engine="default", patience_seconds=5)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from ovirt_placement.model import PlacementKey, PlacementRule, StickyCopy
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
-from ovirt_placement.store.cycles import Cycle, CycleStore, OpenBreaker
 from ovirt_placement.store.default_keys import DefaultKey, DefaultKeyChange, DefaultKeyStore
-from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
-from ovirt_placement.store.ha_announcements import HaAnnouncementStore
+from ovirt_placement.store.enforcer_records import (
+    Cycle,
+    CycleStore,
+    EnforcerSettingsStore,
+    HaAnnouncementStore,
+    OpenBreaker,
+    ViolatedRuleStore,
+)
 from ovirt_placement.store.history import HistoryStore, StepOutcome
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyChange, KeyStore, Run
 from ovirt_placement.store.leases import LeaseStore
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.maintenance_run import HostPhase, MaintenanceRequest, RunState
+from ovirt_placement.store.maintenance import HostPhase, MaintenanceRequest, MaintenanceStore, RunState
 from ovirt_placement.store.memberships import (
     LostMembership,
     Membership,
@@ -27,7 +31,6 @@ from ovirt_placement.store.pauses import PauseStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_placement.store.samples import SampleStore
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
-from ovirt_placement.store.violated_rules import ViolatedRuleStore
 from tests.stored import prepared, put_keys
 
 OURS, THEIRS = "ours", "theirs"

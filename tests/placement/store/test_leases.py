@@ -11,8 +11,8 @@ from contextlib import suppress
 
 import pytest
 
+from ovirt_placement.store.access import LeaseLost
 from ovirt_placement.store.database import StoreAway
-from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import Intent, Store
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_placement.store.leases import LeaseStore

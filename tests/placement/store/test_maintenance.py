@@ -11,8 +11,7 @@ import pytest
 from ovirt_placement.store.intents import IntendedMigration, IntentKind, Store
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.leases import LeaseStore
-from ovirt_placement.store.maintenance import MaintenanceStore
-from ovirt_placement.store.maintenance_run import HostPhase, MaintenanceRequest, RunState, Work
+from ovirt_placement.store.maintenance import HostPhase, MaintenanceRequest, MaintenanceStore, RunState, Work
 from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service.errors import UserError
 

@@ -7,8 +7,8 @@ from itertools import permutations
 
 import pytest
 
+from ovirt_placement.store.access import LeaseLost
 from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import IntentKind, Store
 from ovirt_placement.store.samples import KEPT_SECONDS, Sample, SampleStore

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from ovirt_placement.store.enforcer_records import ViolatedRuleStore
 from ovirt_placement.store.schema import violated_rules
-from ovirt_placement.store.violated_rules import ViolatedRuleStore
 from tests.placement.databases import database
 
 

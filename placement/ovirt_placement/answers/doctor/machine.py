@@ -107,9 +107,8 @@ def _inventory(config: Config) -> Iterator[Finding]:
 
 def _store(config: Config) -> Iterator[Finding]:
     # SQLAlchemy takes long to load: not for `--help`.
-    from ovirt_placement.store.connections import sqlite_path
+    from ovirt_placement.store.connections import obstacle, sqlite_path
     from ovirt_placement.store.database import Database, StoreAway, StoreUnmade
-    from ovirt_placement.store.faults import obstacle
     from ovirt_placement.store.intents import Store
     from ovirt_placement.store.opening import opened
 

@@ -18,7 +18,7 @@ from ovirt_placement.model.record import Record
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.store.cycles import LastCycle
+    from ovirt_placement.store.enforcer_records import LastCycle
 
 
 #: Migrations are counted that ended within this time, in seconds.
@@ -160,9 +160,8 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
     # SQLAlchemy takes long to load: not for `--help`.
     from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
     from ovirt_placement.store.causes import REFUSALS, Cause
-    from ovirt_placement.store.cycles import CycleStore
     from ovirt_placement.store.database import StoreUnmade
-    from ovirt_placement.store.enforcer_settings import EnforcerSettingsStore
+    from ovirt_placement.store.enforcer_records import CycleStore, EnforcerSettingsStore
     from ovirt_placement.store.intents import Intent, IntentState, Store
     from ovirt_placement.store.leases import LeaseStore
     from ovirt_placement.store.pauses import PauseStore
@@ -231,8 +230,7 @@ def _unreadable(config: Config) -> dict[str, Any]:
 
 
 def _unwritable(url: str) -> str | None:
-    from ovirt_placement.store.connections import sqlite_path
-    from ovirt_placement.store.faults import of_file_system
+    from ovirt_placement.store.connections import of_file_system, sqlite_path
 
     path = sqlite_path(url)
     try:

@@ -1,0 +1,262 @@
+"""What the enforcer records besides migrations: cycles, violated rules, HA alerts and its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import not_
+
+from ovirt_placement.store.access import EngineRows, StoreAccess, now
+from ovirt_placement.store.leases import free
+from ovirt_placement.store.schema import cycles, enforcer_settings, ha_announcements, leases, violated_rules
+from ovirt_placement.store.user_actions import Act, UserActionKind, record
+
+
+class OpenBreaker(msgspec.Struct, frozen=True):
+    """A cluster in which nothing is migrated for a while, since migrations failed there."""
+
+    cluster: str
+    reason: str
+
+
+class RememberedRefusal(msgspec.Struct, frozen=True):
+    """A VM that is not sent to a host for now, or to none where no host is named."""
+
+    vm: str
+    host: str | None
+    reason: str
+
+
+class Cycle(msgspec.Struct, frozen=True, kw_only=True):
+    """A cycle that has ended. What it left alone is that of the last cycle that looked at the engine."""
+
+    #: Of the lease under which it ran.
+    epoch: int
+    #: Why it failed; None if it did not.
+    error: str | None
+    breakers: tuple[OpenBreaker, ...] = ()
+    refusals: tuple[RememberedRefusal, ...] = ()
+
+
+class LastCycle(Cycle, frozen=True, kw_only=True):
+    """The same, with when it ended."""
+
+    #: Seconds since the epoch, by the database's clock; and how many seconds ago that is.
+    ended: float
+    age_seconds: float
+
+
+class CycleStore(StoreAccess):
+    """The last cycle of one engine's enforcer, in a database."""
+
+    def record(self, cycle: Cycle) -> None:
+        """Write down a cycle in place of the one before. It is the leader's: raises `LeaseLost`."""
+        fields = msgspec.to_builtins(cycle)
+        with self._leading() as rows:
+            values = {**fields, "ended": now()}
+            rows.execute(rows.insert_or_update(cycles, values, values))
+
+    def last(self) -> LastCycle | None:
+        """Return the cycle that ended last; None if none did."""
+        age = (now() - cycles.c.ended).label("age_seconds")
+        columns = (cycles.c.epoch, cycles.c.error, cycles.c.breakers, cycles.c.refusals, cycles.c.ended, age)
+        with self._reading() as rows:
+            row: Any = rows.execute(rows.select(cycles, *columns)).one_or_none()
+        if row is None:
+            return None
+        # The driver's names are no plain texts.
+        return msgspec.convert({str(name): value for name, value in row._asdict().items()}, LastCycle)
+
+
+# -- Records in how many cycles each rule was violated: what is repaired soon needs no migration.
+
+
+#: Two looks that are so much of a cycle apart are of two cycles: no look comes at the second.
+_NEARLY = 0.9
+#: Databases limit the parameters of one statement.
+_AT_ONCE = 500
+
+
+class ViolatedRuleStore(StoreAccess):
+    """The violated rules of one engine's clusters, in a database; rules are known by keys."""
+
+    def look(self, cluster: str, rules: Collection[str], *, cycle_seconds: float, enough: int) -> None:
+        """Write down which rules of a cluster are violated now, and forget those that are not.
+
+        A look counts for a rule if the last that did is about a cycle ago, and until there were `enough`.
+        Raises `LeaseLost` if there is anything to write, this is to be a leader's, and is not.
+        """
+        table = violated_rules.c
+        if not rules:
+            with self._reading() as rows:
+                if rows.execute(rows.select(violated_rules).where(table.cluster == cluster)).first() is None:
+                    return
+        with self._leading() as rows:
+            present = rows.select(violated_rules, table.rule).where(table.cluster == cluster)
+            known = set(rows.execute(present).scalars())
+            for gone in _chunks(sorted(known.difference(rules))):
+                rows.execute(
+                    rows.delete(violated_rules).where(table.cluster == cluster, table.rule.in_(gone))
+                )
+            if known:
+                self._count(rows, cluster, cycle_seconds, enough)
+            first = {"cycles": 1, "counted": now()}
+            for new in sorted(set(rules) - known):
+                values = {"cluster": cluster, "rule": new, **first}
+                rows.execute(rows.insert_or_update(violated_rules, values, first))
+
+    def cycles(self) -> dict[str, int]:
+        """Return in how many cycles each rule that is violated was seen so, by its key."""
+        with self._reading() as rows:
+            found = rows.execute(rows.select(violated_rules, violated_rules.c.rule, violated_rules.c.cycles))
+            return {row.rule: row.cycles for row in found}
+
+    @staticmethod
+    def _count(rows: EngineRows, cluster: str, cycle_seconds: float, enough: int) -> None:
+        table = violated_rules.c
+        due = table.counted <= now() - _NEARLY * cycle_seconds
+        counting = rows.update(violated_rules).where(table.cluster == cluster, table.cycles < enough, due)
+        rows.execute(counting.values(cycles=table.cycles + 1, counted=now()))
+
+
+def _chunks(rules: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (rules[start : start + _AT_ONCE] for start in range(0, len(rules), _AT_ONCE))
+
+
+# -- Remembers what was said of HA reservations, so that it is said once, by any process.
+
+
+#: What is settled is kept for so long: longer than anybody looks back.
+_KEPT_SECONDS: Final = 2 * 24 * 3600.0
+
+
+class Announcement(msgspec.Struct, frozen=True):
+    """Something that is to be said of a cluster's HA reservation, or was."""
+
+    #: Of the engine's event, which the engine takes once, for ever.
+    number: int
+    cluster: str
+    kind: str
+    #: What sentences are made of.
+    facts: Mapping[str, str]
+    #: How long ago it was written down, by the database's clock.
+    age_seconds: float
+    #: Whether all who are to hear it have heard it.
+    reported: bool
+
+
+class HaAnnouncementStore(StoreAccess):
+    """The announcements about one engine's clusters, in a database."""
+
+    def announcements(self) -> tuple[Announcement, ...]:
+        """All that are remembered, the oldest first; it is the leader's: raises `LeaseLost`.
+
+        A process that led before must not see what the next leader writes: it would send that, too.
+        """
+        table = ha_announcements.c
+        age = (now() - table.created).label("age_seconds")
+        reported = table.reported.label("reported")
+        columns = (table.number, table.cluster, table.kind, table.facts, age, reported)
+        with self._leading() as rows:
+            found = rows.execute(
+                rows.select(ha_announcements, *columns).order_by(table.created, table.number)
+            )
+            return tuple(Announcement(**row._asdict()) for row in found)
+
+    def announce(
+        self, *, number: int, cluster: str, kind: str, facts: Mapping[str, str], settles: bool
+    ) -> None:
+        """Write down what is to be said; one that `settles` makes what was said long before it of no use."""
+        table = ha_announcements.c
+        with self._leading() as rows:
+            values = {"number": number, "cluster": cluster, "kind": kind, "facts": dict(facts)}
+            rows.execute(rows.insert(ha_announcements).values(**values, created=now(), reported=False))
+            if settles:
+                old = (table.cluster == cluster, table.created < now() - _KEPT_SECONDS)
+                rows.execute(rows.delete(ha_announcements).where(*old))
+
+    def renumber(self, number: int, new: int) -> None:
+        """Give another number to an announcement whose own the engine has seen before."""
+        with self._leading() as rows:
+            table = ha_announcements
+            rows.execute(rows.update(table).where(table.c.number == number).values(number=new))
+
+    def mark_reported(self, number: int) -> None:
+        """Remember that all who are to hear it have heard it."""
+        with self._leading() as rows:
+            table = ha_announcements
+            rows.execute(rows.update(table).where(table.c.number == number).values(reported=True))
+
+
+# -- Remembers the settings with which the enforcer leads; where they have changed, that is an action as well.
+
+
+#: Who edited the file is not known: it is the service's doing.
+_LOGIN: Final = "ovirt-enforcer"
+#: Where two lists take more characters, only the entries are named in which they differ.
+_WHOLE: Final = 200
+#: No more than these of each list.
+_NAMED: Final = 10
+
+
+class EnforcerSettingsStore(StoreAccess):
+    """The settings of one engine's enforcer, in a database."""
+
+    def record(self, epoch: int, settings: Mapping[str, Any]) -> None:
+        """Write down the settings, by their names, of the process that leads in an epoch of the lease.
+
+        What differs from those before is recorded as an action. It is the leader's: raises `LeaseLost`.
+        """
+        values = {"epoch": epoch, "settings": dict(settings)}
+        with self._leading() as rows:
+            before = rows.execute(rows.select(enforcer_settings)).one_or_none()
+            if before is not None and (changes := differences(settings, "before", before.settings)):
+                record(rows, Act(kind=UserActionKind.SETTINGS, login=_LOGIN, details=changes))
+            rows.execute(rows.insert_or_update(enforcer_settings, values, values))
+
+    def of_leader(self) -> Mapping[str, Any] | None:
+        """Return the settings of the process that leads; None if none does, or if they are not known."""
+        with self._reading() as rows:
+            lease = rows.select(leases, leases.c.epoch).where(not_(free())).scalar_subquery()
+            column = enforcer_settings.c.settings
+            query = rows.select(enforcer_settings, column).where(enforcer_settings.c.epoch == lease)
+            settings: Mapping[str, Any] | None = rows.execute(query).scalar_one_or_none()
+            return settings
+
+
+def differences(settings: Mapping[str, Any], word: str, others: Mapping[str, Any]) -> tuple[str, ...]:
+    """What differs, such as "mode enforce, before observe", where `word` says when or where others hold.
+
+    A setting that only one of them has is not set in the other.
+    """
+    names = sorted(settings.keys() | others.keys())
+    differing = [name for name in names if settings.get(name) != others.get(name)]
+    return tuple(f"{name} {_difference(settings.get(name), word, others.get(name))}" for name in differing)
+
+
+def _difference(value: Any, word: str, other: Any) -> str:
+    text = f"{_text(value)}, {word} {_text(other)}"
+    if len(text) <= _WHOLE or not all(isinstance(one, (list, type(None))) for one in (value, other)):
+        return text
+    entries, others = ([*map(_text, one or ())] for one in (value, other))
+    if sorted(entries) == sorted(others):
+        return "the same entries in another order"
+    return f"{_counted(entries, others)}, {word} {_counted(others, entries)}"
+
+
+def _counted(entries: Sequence[str], others: Iterable[str]) -> str:
+    """How many entries there are, with those that are not among the others."""
+    known = {*others}
+    alone = [entry for entry in entries if entry not in known]
+    named = ", ".join(alone[:_NAMED])
+    if len(alone) > _NAMED:
+        named += f" and {len(alone) - _NAMED:,} more"
+    return f"{len(entries):,} entries" + (f" (with {named})" if alone else "")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value or "empty"
+    return "not set" if value is None else msgspec.json.encode(value).decode()
