@@ -79,6 +79,19 @@ def run_tests(tree: Path, *tests: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def run_python(tree: Path, program: str) -> str:
+    """What a program prints with the copy's packages in place of ours."""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(str(tree / package) for package in _PACKAGES)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
+
+
 def run_ruff(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the linter of styles in the copy."""
     return subprocess.run(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
 
 from ovirt_placement.lookups.index import Earlier, continued, once_per_snapshot
 from ovirt_placement.model import PlacementRule, Snapshot
@@ -27,7 +29,16 @@ from ovirt_placement.rules.placement_rules.kind import (
 from ovirt_placement.rules.placement_rules.limits import AT_MOST_PER_DOMAIN, AT_MOST_PER_HOST, SEPARATE
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
 
-#: Those that ask where VMs run, by name.
+
+def _found() -> Iterator[PlacementKind]:
+    """Kinds of files of this package that have the line `KIND = PlacementKind(`: nothing else names them."""
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        if "\nKIND = PlacementKind(" in file.read_text("utf-8"):
+            kind: PlacementKind = import_module(f"{__package__}.{file.stem}").KIND
+            yield kind
+
+
+#: Those that ask where VMs run, by name, in the order in which they are shown.
 KINDS: dict[str, PlacementKind] = {
     kind.name: kind
     for kind in (
@@ -39,6 +50,7 @@ KINDS: dict[str, PlacementKind] = {
         SEPARATE,
         exclusive_hosts.KIND,
         capacity.KIND,
+        *_found(),
     )
 }
 #: By name, in the order in which they are shown.
