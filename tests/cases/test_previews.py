@@ -13,6 +13,7 @@ from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot, sta
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.memory import Believed, believed
+from ovirt_simulator.scheduler import filters
 from tests.builders import (
     APART,
     CLUSTER,
@@ -32,6 +33,16 @@ def test_room_is_made_by_the_one_migration_that_does(ask: Ask) -> None:
     found = ask("ovirt-enforcer make-room db-2", "make-room")
     assert "VM db-2 can start on host node2 after 1 migration, no fewer will do:" in found.text
     assert "  1. db-1 from node2 to " in found.text
+
+
+def test_cpus_that_a_vm_has_for_itself_are_no_others(ask: Ask) -> None:
+    """14 of 16; the simulated engine counts as well."""
+    why = "has 2 cores that are no VM's own, and VM x has more CPUs"
+    assert f"h1    refused  {why}" in ask("ovirt-placement why x h1", "dedicated-cpus").text
+    checked = ask("ovirt-placement ha-check", "dedicated-cpus")
+    assert (checked.status, f"If h2 failed:\n  x: h1: {why}" in checked.text) == (1, True)
+    state = state_file.load(STATES / "dedicated-cpus.json")
+    assert set(filters.cpu(state, [state.vm_by_id["x"]], state.hosts)) == {"h1"}
 
 
 def test_a_vm_that_is_down_and_could_start_nowhere_any_more_is_named() -> None:
