@@ -275,7 +275,7 @@ class UnrepairedRule(Record, frozen=True):
 
     rule: str
     hard: bool
-    #: Whether this VM stands wrong, and not only other members.
+    #: Whether this VM violates it, and not only other members.
     offends: bool
     because: tuple[str, ...]
 

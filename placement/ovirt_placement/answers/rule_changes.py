@@ -14,7 +14,7 @@ from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND, mistakes
 from ovirt_placement.rules.placement_rules.members import resolved_rules
-from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
+from ovirt_placement.rules.placement_rules.validation import rule_problems
 from ovirt_placement.store.placement_rules import RuleChange
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
@@ -96,5 +96,5 @@ def _rules_after(standing: Mapping[str, PlacementRule], change: RuleChange) -> t
 def _each(snapshot: Snapshot, names: Container[str]) -> Iterator[str]:
     """What is wrong with rules of these names, among all."""
     for found in resolved_rules(snapshot):
-        for wrong in what_is_wrong(snapshot, found) if found.rule.name in names else ():
+        for wrong in rule_problems(snapshot, found) if found.rule.name in names else ():
             yield f"placement rule {found.rule.name}: {wrong}"

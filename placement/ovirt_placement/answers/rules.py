@@ -38,7 +38,7 @@ from ovirt_placement.rules.placement_rules.in_force import (
 from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER, PlacementConstraint
 from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
 from ovirt_placement.rules.placement_rules.restart_order import not_waiting, why_circular
-from ovirt_placement.rules.placement_rules.wrong import what_is_wrong
+from ovirt_placement.rules.placement_rules.validation import rule_problems
 
 if TYPE_CHECKING:
     from ovirt_placement.store.placement_rules import RuleChange, SetRule
@@ -312,7 +312,7 @@ def rules_check(snapshot: Snapshot) -> RulesCheckDocument:
         problems=tuple(
             RuleProblem(named_group(found.rule.id, snapshot), sentence)
             for found in resolved_rules(snapshot)
-            for sentence in (*mistakes(found.rule), *what_is_wrong(snapshot, found))
+            for sentence in (*mistakes(found.rule), *rule_problems(snapshot, found))
         ),
         not_known_yet=tuple(
             why for cluster in snapshot.clusters for why in not_known_yet(snapshot, cluster.id)

@@ -61,7 +61,7 @@ class ViolatedConstraint(Record, frozen=True, omit_defaults=False):
     violated: tuple[NamedGroup, ...]
     #: Every running member.
     locations: tuple[VmPlace, ...]
-    #: Members that stand wrong.
+    #: Members that violate it.
     offenders: tuple[Named, ...]
 
 
@@ -164,7 +164,7 @@ def _rows(answer: ViolationsDocument) -> list[tuple[str, ...]]:
 
 
 def _sentence(found: ViolatedConstraint) -> str:
-    """A violated rule in one line; VMs that stand wrong have a *."""
+    """A violated rule in one line; VMs that violate it have a *."""
     return f"{', '.join(_titles(found))} asks for its VMs {_asked(found)}: {', '.join(_places(found))}"
 
 
@@ -177,7 +177,7 @@ def _titles(found: ViolatedConstraint) -> Iterator[str]:
 
 
 def _places(found: ViolatedConstraint) -> Iterator[str]:
-    """Those that stand wrong come first: of many members, a table shows only some."""
+    """Those that violate it come first: of many members, a table shows only some."""
     wrong = {vm.id for vm in found.offenders}
     for at in sorted(found.locations, key=lambda at: at.vm.id not in wrong):
         mark = " *" if at.vm.id in wrong else ""

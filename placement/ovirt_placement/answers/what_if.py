@@ -36,7 +36,7 @@ from ovirt_placement.rules.doubts import doubt
 
 
 class ForeseenRule(Record, frozen=True, omit_defaults=False):
-    """A rule that the change violates or repairs, with the running VMs that stand wrong."""
+    """A rule that the change violates or repairs, with the running VMs that violate it."""
 
     kind: str
     asks: str

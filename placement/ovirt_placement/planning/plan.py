@@ -66,7 +66,7 @@ class Remaining(Struct, frozen=True):
     #: What the rule asks: "together", "apart", "on its hosts" ...
     asks: str
     hard: bool
-    #: VMs that stand wrong or share the rule.
+    #: VMs that violate a rule or share the rule.
     vms: tuple[str, ...]
     #: What stands in the way; nothing where its repair was not asked for.
     obstacles: tuple[Obstacle, ...]

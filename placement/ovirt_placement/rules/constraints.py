@@ -131,7 +131,7 @@ class Constraint(Record, frozen=True, kw_only=True):
         return None
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
-        """Members that stand wrong; none if the invariant is satisfied."""
+        """Members that violate it; none if the invariant is satisfied."""
         raise NotImplementedError
 
     @property

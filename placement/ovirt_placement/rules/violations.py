@@ -33,7 +33,7 @@ class Violation(Record, frozen=True):
     violated: tuple[str, ...]
     #: Every running member, whether or not it should move.
     locations: tuple[Location, ...]
-    #: Members that stand wrong: on a wrong host, besides a member to keep away from, or off the host
+    #: Members that violate it: on a wrong host, besides a member to keep away from, or off the host
     #: that most members share.
     offenders: tuple[str, ...]
 

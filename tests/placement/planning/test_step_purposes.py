@@ -24,7 +24,7 @@ def test_a_vm_makes_room_and_goes_back_or_on() -> None:
         "makes room for the next steps",
         "repairs affinity group on",
         "goes back to where it was",
-        "goes on from where it stepped aside to",
+        "moves on from its temporary host",
     ]
 
 

@@ -133,7 +133,7 @@ class ViolatedRule(Record, frozen=True):
     #: What it asks of its VMs: "together", "apart", "on its hosts" or "off its hosts".
     asks: str
     hard: bool
-    #: Members that stand wrong.
+    #: Members that violate it.
     offenders: tuple[Named, ...]
     #: Groups that shared members tie to this one: where it is violated only together with them.
     only_with: tuple[Named, ...] = ()

@@ -198,7 +198,7 @@ def _and(names: Collection[str]) -> str:
 _PURPOSES: Final = {
     StepPurpose.ROOM: "makes room for the next steps",
     StepPurpose.BACK: "goes back to where it was",
-    StepPurpose.ON: "goes on from where it stepped aside to",
+    StepPurpose.ON: "moves on from its temporary host",
     StepPurpose.KEYS: "to a host that its placement keys accept",
     StepPurpose.MAINTENANCE: "off a host that is to be empty",
 }

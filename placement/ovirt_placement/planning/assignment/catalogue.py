@@ -62,7 +62,7 @@ def _tried(assignment: Assignment, goal: Goal, dice: random.Random) -> bool:
 
 
 def _in_turn(assignment: Assignment, goal: Goal, dice: random.Random) -> Iterator[str]:
-    """The VMs that stand wrong: by the engine's buckets, by lot inside each."""
+    """The VMs that violate a rule: by the engine's buckets, by lot inside each."""
     movable = [vm for vm in goal.vms if assignment.problem.targets[vm]]
     if goal.gathers or goal.limit is not None:
         tiers = [list(tier) for tier in buckets(goal.constraint, assignment.placement, movable)]

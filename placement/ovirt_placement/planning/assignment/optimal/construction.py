@@ -161,7 +161,7 @@ class Construction:
     def _repair(
         self, part: Part, domains: Mapping[str, tuple[str, ...]], least: Value, deadline: Deadline
     ) -> Solved | None:
-        """The best end of a large part by VMs that stand wrong: of narrow models first, then of wider ones.
+        """The best end of a large part by VMs that violate rules: of narrow models first, then of wider ones.
 
         Where no VM comes to a host that another leaves, VMs may go in any order: such ends are preferred. And
         where as few move as the bound says, it is known how many leave each goal.

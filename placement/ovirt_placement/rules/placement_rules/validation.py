@@ -36,7 +36,7 @@ def why_impossible(snapshot: Snapshot, found: Resolved) -> Iterator[str]:
             )
 
 
-def what_is_wrong(snapshot: Snapshot, found: Resolved) -> Iterator[str]:
+def rule_problems(snapshot: Snapshot, found: Resolved) -> Iterator[str]:
     """In a sentence each: words that name nothing, numbers that cannot be, orders in a circle."""
     yield from found.problems
     yield from why_impossible(snapshot, found)
