@@ -100,7 +100,7 @@ def test_reads_after_a_rest_are_in_a_transaction_of_their_own(
     """A server ends one that rests: what reads on would find the store away."""
     store = Store(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
     now = 0.0
-    monkeypatch.setattr("ovirt_placement.store.database.time.monotonic", lambda: now)
+    monkeypatch.setattr("ovirt_placement.store.connections.time.monotonic", lambda: now)
     with store.reads_together():
         store.open_intents()
         asked.clear()
