@@ -129,10 +129,20 @@ def lets_step(rule: PlacementRule, state: Snapshot, at: At, vm: str, host: str) 
 
 
 def distance(rule: PlacementRule, state: Snapshot, at: At) -> int:
-    """How much is too much on the hosts of a capacity; else how many VMs must be elsewhere."""
+    """How much is too much on the hosts of a capacity; else how many VMs must be elsewhere.
+
+    Of two sets, those that must leave their hosts, whether or not there is a host where they can be.
+    """
     if rule.kind == "capacity":
         counted = (vm for vm, host in at.items() if host in rule.hosts and (vm in rule.vms or not rule.vms))
         return max(0, sum(amount(state, vm, rule.counted) for vm in counted) - (rule.most or 0))
+    if rule.kind == "separate":
+        first = own(state, rule, rule.vms)
+        second = [vm for vm in own(state, rule, rule.other_vms) if vm not in first]
+        there = [
+            [[at.get(vm) for vm in vms].count(host.id) for vms in (first, second)] for host in state.hosts
+        ]
+        return sum(map(min, there))
     fewest = fewest_moves(rule, state, at)
     assume(fewest is not None)  # what no placement satisfies has no distance
     assert fewest is not None
