@@ -49,6 +49,18 @@ def test_a_smaller_first_round_saves_migrations_where_that_costs_no_round() -> N
     assert plan.proven
 
 
+def test_a_large_vm_steps_aside_where_three_would_move_twice() -> None:
+    """It moves twice besides, and they move once: on the host that stays up is room for them or for it."""
+    parts = [
+        *full("h1", vms=3, memory_mb=6144, free_mb=3072),
+        *full("h3", vms=3, memory_mb=6144, free_mb=3072),
+    ]
+    parts += [host("h2", memory_mb=3072, free_mb=0), vm("large", "h2", needs_mb=3072)]
+    plan = plan_maintenance(snapshot(*parts), ["h1", "h3"])
+    assert (len(plan.rounds), plan.migrations, plan.proven) == (2, 3 + 3 + 2, True)
+    assert plan.migrations_at_least == plan.migrations
+
+
 def test_an_empty_host_goes_first_and_no_vm_moves_twice() -> None:
     parts = [*like_hosts(3, 6), *full("away", vms=0, status="maintenance")]
     plan = plan_maintenance(snapshot(*parts), hosts_of(parts))
