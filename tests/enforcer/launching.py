@@ -15,12 +15,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import ovirtsdk4
 import sqlalchemy
 from sqlalchemy.engine.default import DefaultDialect
 
 import ovirt_enforcer.cli.main
 from ovirt_enforcer.service import process
+from ovirt_placement.engine.connection.client import Session
 from ovirt_placement.engine.connection.sso import SingleSignOn
 from tests.enforcer.planners_here import PlannersHere
 
@@ -109,20 +109,12 @@ def say_into(descriptor: int) -> None:
 
 
 def watch_requests(points: Points) -> None:
-    send, wait = ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait
-    log_in, log_out = SingleSignOn.log_in, SingleSignOn.log_out
-    titles: dict[int, str] = {}
+    ask, log_in, log_out = Session.ask, SingleSignOn.log_in, SingleSignOn.log_out
 
-    def watched_send(self: Any, request: Any) -> Any:
-        title = f"{request.method} {request.path}"
-        points.reach(f"before {title}")
-        context = send(self, request)
-        titles[id(context)] = title
-        return context
-
-    def watched_wait(self: Any, context: Any, *arguments: Any, **named: Any) -> Any:
-        answer = wait(self, context, *arguments, **named)
-        points.reach(f"after {titles.pop(id(context))}")
+    def watched_ask(self: Session, method: str, path: str, *given: Any) -> Any:
+        points.reach(f"before {method} {path}")
+        answer = ask(self, method, path, *given)
+        points.reach(f"after {method} {path}")
         return answer
 
     def watched_log_in(self: SingleSignOn) -> str:
@@ -136,7 +128,7 @@ def watch_requests(points: Points) -> None:
         log_out(self, token)
         points.reach("after log-out")
 
-    ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait = watched_send, watched_wait
+    Session.ask = watched_ask  # type: ignore[method-assign]
     SingleSignOn.log_in, SingleSignOn.log_out = watched_log_in, watched_log_out  # type: ignore[method-assign]
 
 

@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import ovirtsdk4
 import sqlalchemy
 from msgspec.structs import replace
 
 from ovirt_enforcer.notifications.delivery import Notice
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import Session, connect
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.intents import Intent, Store
@@ -215,26 +214,18 @@ def _watched_store(killer: Killer) -> Iterator[None]:
 
 @contextmanager
 def _watched_requests(killer: Killer) -> Iterator[None]:
-    send, wait = ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait
-    titles: dict[int, str] = {}
+    ask = Session.ask
 
-    def watched_send(self: Any, request: Any) -> Any:
-        title = f"{request.method} {request.path}"
-        if request.method != "GET":
-            killer.reach(f"before {title}")
-        context = send(self, request)
-        titles[id(context)] = title
-        return context
-
-    def watched_wait(self: Any, context: Any, **more: Any) -> Any:
-        answer = wait(self, context, **more)
-        title = titles.pop(id(context), "GET")
-        if not title.startswith("GET"):
-            killer.reach(f"after {title}")
+    def watched_ask(self: Session, method: str, path: str, *given: Any) -> Any:
+        if method != "GET":
+            killer.reach(f"before {method} {path}")
+        answer = ask(self, method, path, *given)
+        if method != "GET":
+            killer.reach(f"after {method} {path}")
         return answer
 
-    ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait = watched_send, watched_wait
+    Session.ask = watched_ask  # type: ignore[method-assign]
     try:
         yield
     finally:
-        ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait = send, wait
+        Session.ask = ask  # type: ignore[method-assign]
