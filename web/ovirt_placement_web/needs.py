@@ -20,6 +20,7 @@ from ovirt_placement_web.keeper import View
 from ovirt_placement_web.plan_life import Life, life
 from ovirt_placement_web.site import Site, when
 from ovirt_service.errors import UserError
+from ovirt_service.legible import escaped
 
 RESTS = ("maintenance", "preparing_for_maintenance", "installing", "reboot", "down")
 #: What the engine calls VMs that it knows nothing of.
@@ -298,7 +299,7 @@ def _unplanned(known: Standing) -> str:
     if known.refusal is not None:
         why = ", ".join(known.refusal.details)
         return Markup("{} refused the repair {}{}.").format(
-            known.refusal.login, when(known.refusal.created), f": {why}" if why else ""
+            escaped(known.refusal.login), when(known.refusal.created), escaped(f": {why}" if why else "")
         )
     if known.enforcer is not None and not known.enforcer.acts:
         return "No plan waits: the enforcer is in mode observe, and migrates nothing by itself."
@@ -307,9 +308,9 @@ def _unplanned(known: Standing) -> str:
 
 def _paused(pause: Pause) -> str:
     why = f": {pause.reason}" if pause.reason else ""
-    until = when(pause.until) if pause.until is not None else "somebody resumes them"
+    until = when(pause.until) if pause.until is not None else "an administrator resumes them"
     return Markup("{} paused them {}{}. No migration begins until {}.").format(
-        pause.set_by, when(pause.set_at), why, until
+        escaped(pause.set_by), when(pause.set_at), escaped(why), until
     )
 
 

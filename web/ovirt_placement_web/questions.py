@@ -51,7 +51,7 @@ from ovirt_placement_web.cluster_map import Drawn, MapDocument, cluster_map
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.made_plans import MadePlan, MadePlans
 from ovirt_placement_web.map_changes import LatestMaps, MapChangesDocument, map_changes, whole
-from ovirt_placement_web.stored import STORE_SECONDS, stored
+from ovirt_placement_web.stored import STORE_SECONDS, rest, resting, stored
 from ovirt_service.errors import UserError
 
 #: What hangs on more than the state, the store and the proxy say, is asked again after so long.
@@ -119,7 +119,7 @@ class Questions:
             try:
                 configuration = reread(self._config)
                 mistakes = tuple(configured.complaints(configuration))
-                enforcer = None if mistakes else enforcement(configuration, view.snapshot, STORE_SECONDS)
+                enforcer = None if mistakes else self._enforcement(configuration, view)
                 names = configured.configured_names(configuration)
             except UserError as error:
                 mistakes = (str(error),)
@@ -127,6 +127,14 @@ class Questions:
             return status(view.parts, view.snapshot.clusters, mistakes, enforcer, proxy, names)
 
         return self._remembered.ask(view.number, "status", ask, _BRIEF_SECONDS)
+
+    def _enforcement(self, configuration: Config, view: View) -> EnforcementRecord:
+        """What the store says of the enforcer; one that has just not answered has no time for it."""
+        seconds = STORE_SECONDS if resting(configuration) is None else 0.0
+        found = enforcement(configuration, view.snapshot, seconds)
+        if found.error is not None and seconds:
+            rest(configuration, UserError(found.error))
+        return found
 
     def answer(
         self, view: View, asked: Question, words: Mapping[str, str | None], arguments: Mapping[str, Any]

@@ -159,7 +159,10 @@ def test_a_command_that_a_signal_ends_has_logged_out(
     engine.answer = lambda path: (came.set(), release.wait(60), None)[2]
     environment = {"OVIRT_PASSWORD": PASSWORD, "OVIRT_PLACEMENT_CONFIG": str(config.source)}
     words = (Path(sys.executable).with_name("ovirt-placement"), "violations")
+    # As in a terminal: where a parent ignores SIGHUP, as nohup does, so does what it starts.
+    earlier = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        signal.signal(signal.SIGHUP, earlier)
         try:
             assert came.wait(60)
             process.send_signal(number)
