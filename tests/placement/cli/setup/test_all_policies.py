@@ -93,6 +93,7 @@ def test_each_policy_in_use_is_completed_or_copied_and_the_others_are_left(live:
     assert "note: the cluster grey is being upgraded and is left alone" in out
 
 
+@pytest.mark.system
 def test_a_second_run_changes_nothing(live: LiveEngine) -> None:
     live.run(0, "setup", "--all-policies")
     live.changes.clear()

@@ -71,6 +71,7 @@ def test_the_cluster_has_them_and_they_are_shown_before(live: LiveEngine) -> Non
     assert stored(live) == {special(name, weight) for name, weight in WEIGHTS.items()}
 
 
+@pytest.mark.system
 def test_a_second_run_changes_nothing_and_an_undoing_takes_them(live: LiveEngine) -> None:
     live.run(0, *SET_UP)
     out, _ = live.run(0, *SET_UP)
@@ -146,6 +147,7 @@ def test_without_the_option_nothing_is_given(live: LiveEngine) -> None:
     assert weights(live, "c2") == {}
 
 
+@pytest.mark.system
 def test_all_policies(starting: Starting) -> None:
     state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), cluster("c3", name="grey"))
 
@@ -168,6 +170,7 @@ def test_a_policy_that_was_removed_or_renamed_gives_its_keys_back(live: LiveEngi
     assert stored(live) == set()
 
 
+@pytest.mark.system
 def test_clusters_that_another_policy_took_over_keep_them_until_that_is_undone(live: LiveEngine) -> None:
     live.run(0, *SET_UP)
     live.run(0, *SET_UP, "--policy", "second")

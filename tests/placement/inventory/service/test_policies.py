@@ -44,6 +44,7 @@ def known_factor(stage: Stage) -> int | None:
     return stage.follower.snapshot().cluster_by_id["c1"].policy.get("ha_weight")
 
 
+@pytest.mark.system
 def test_a_larger_reading_soon_after_a_change_does_not_bring_back_what_was(stage: Stage) -> None:
     larger = LargerReadings()
     larger.read(stage.connection, ReconciliationScope.WHOLE, NOTHING, stage.now)
