@@ -73,10 +73,10 @@ def shared():
     time.sleep(0.7)
 
 def test_sleeps():
-    time.sleep(0.8)
+    time.sleep(1.0)
 
 def test_waits():
-    threading.Event().wait(0.8)
+    threading.Event().wait(1.0)
 
 def test_computes():
     compute(1.2)

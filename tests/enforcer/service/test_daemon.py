@@ -114,6 +114,7 @@ def test_two_clusters_are_repaired_side_by_side(bench: Bench) -> None:
     assert {vm.partition("-")[0] for vm in bench.migrated()} == {"one", "two"}
 
 
+@pytest.mark.system
 def test_a_cluster_that_cannot_even_be_planned_does_not_stop_the_other(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -35,6 +35,7 @@ def store_of(live: LiveEngine) -> str:
     return str(config.load(live.config).store.url)
 
 
+@pytest.mark.system
 def test_no_problem_after_setup_with_inventory_proxy_and_enforcer(starting: Starting, proxy: str) -> None:
     with starting(RULED, more=ENFORCE) as live:
         live.run(0, "setup", "--cluster", "blue")
@@ -46,6 +47,7 @@ def test_no_problem_after_setup_with_inventory_proxy_and_enforcer(starting: Star
             assert (found["findings"], found["not_examined"], found["not_in_use"]) == ([], [], [])
 
 
+@pytest.mark.system
 @pytest.mark.system
 def test_health_is_not_claimed_of_what_was_not_examined_or_is_not_in_use(starting: Starting) -> None:
     with starting(EMPTY) as live, running_service(live.config):

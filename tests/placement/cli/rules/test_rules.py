@@ -114,6 +114,7 @@ def test_with_force_it_is_written_and_reported_as_wrong(live: LiveEngine) -> Non
     assert (found["rule"]["name"], found["sentence"]) == ("few", "there is no VM nobody")
 
 
+@pytest.mark.system
 def test_a_file_is_applied_once_and_removes_what_it_lacks(live: LiveEngine, tmp_path: Path) -> None:
     live.run(0, *ADD, "web1", "--most", "1")
     file = tmp_path / "rules.yaml"

@@ -75,6 +75,7 @@ def check_set_up(live: LiveEngine) -> None:
     assert theirs.description.startswith("of the site [before ovirt-placement: ")
 
 
+@pytest.mark.system
 def test_each_policy_in_use_is_completed_or_copied_and_the_others_are_left(live: LiveEngine) -> None:
     before = every_policy(live)
     out, _ = live.run(0, "setup", "--all-policies")

@@ -159,6 +159,7 @@ def test_ours_come_with_the_factor_that_is_asked_for_the_engines(live: LiveEngin
     assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | expected
 
 
+@pytest.mark.system
 def test_a_factor_whose_change_was_interrupted_is_set_by_the_next_run(live: LiveEngine) -> None:
     """The weight was taken out and not put back: it must not be lost, nor come back with its old factor."""
     live.run(0, "setup")

@@ -89,6 +89,8 @@ def test_undo_takes_it_out(live: LiveEngine) -> None:
     assert policy_named(live.engine, "theirs").description == "of the site"
 
 
+@pytest.mark.system
+@pytest.mark.system
 def test_a_policy_without_it_gets_it(live: LiveEngine) -> None:
     live.run(0, "setup", "--cluster", "blue")
     policy = policy_named(live.engine, "ovirt-placement")

@@ -132,6 +132,7 @@ def test_larger_readings_do_not_undo_what_was_read_meanwhile(stage: Stage) -> No
     assert stage.follower.snapshot().vm_by_id[vm.id].host is None
 
 
+@pytest.mark.system
 def test_statistics_come_with_the_moment_they_were_read_and_stay_with_what_is_read_again(
     stage: Stage,
 ) -> None:

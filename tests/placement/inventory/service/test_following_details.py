@@ -165,6 +165,7 @@ def test_what_no_key_refers_to_any_more_is_forgotten_and_read_again_when_one_doe
     assert all(vm.nics for vm in stage.follower.snapshot().vms)
 
 
+@pytest.mark.system
 def test_at_rest_a_turn_costs_one_request_whatever_keys_refer_to(stage: Stage) -> None:
     watch(stage, *EVERY_LEVEL)
     stage.settle()

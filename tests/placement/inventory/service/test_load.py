@@ -91,6 +91,7 @@ def test_nobody_waits_for_the_memory_of_hosts_but_after_a_rest(stage: Stage, ask
     assert 3 <= readings <= 4, "every 1.5 s"
 
 
+@pytest.mark.system
 def test_what_shows_late_is_seen_in_the_next_turn_even_if_no_effect_is_known(stage: Stage) -> None:
     for vm in stage.engine.snapshot().vms[:12]:
         last = max((event.id for event in read_events(stage.connection, at_most=1)), default=0)
