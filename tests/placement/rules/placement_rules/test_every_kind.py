@@ -102,6 +102,7 @@ def test_the_filter_judges_violated_states_by_the_vm_that_comes(kind: str, data:
             assert verdict.accepted is (verdict.host in right or (not right and no_worse))
 
 
+@pytest.mark.system
 @EACH
 @MANY
 @given(data=st.data())
