@@ -19,7 +19,7 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.brute_force import Assignment, BruteForce, Violations
 from tests.placement.rules.placement_rules.drawn import placement_rules
-from tests.placement.rules.placement_rules.oracle import concerns, lets_step, satisfied
+from tests.placement.rules.placement_rules.oracle import concerns, draws_all_at_once, lets_step, satisfied
 
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 SLOW = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -61,18 +61,13 @@ class Mixed(BruteForce):
             return True
         if satisfied(rule, state, at) and not satisfied(rule, state, then):
             return False
-        if rule.kind == "same_domain" and self.in_domain_of_others(rule, at, names, to):
+        if rule.kind == "same_domain" and draws_all_at_once(rule, at, names, to):
             return True
         for name in names:
             if concerns(rule, state, name) and not lets_step(rule, state, at, name, to):
                 return False
             at = {**at, name: to}
         return True
-
-    def in_domain_of_others(self, rule: PlacementRule, at: dict[str, str], names: list[str], to: str) -> bool:
-        domain = {one: each.name for each in rule.domains for one in each.hosts}
-        others = {domain[at[one]] for one in rule.vms if one in at and one not in names and at[one] in domain}
-        return to in domain and (not others or domain[to] in others)
 
 
 HOSTS = ("h1", "h2", "h3", "h4")

@@ -5,7 +5,7 @@ Of the product it knows the records of a snapshot alone. Members are VMs of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from hypothesis import assume
 
@@ -126,6 +126,13 @@ def lets_step(rule: PlacementRule, state: Snapshot, at: At, vm: str, host: str) 
     if vm not in at or lets(rule, state, at, vm, host):
         return lets(rule, state, at, vm, host)
     return 0 < distance(rule, state, at) >= distance(rule, state, {**at, vm: host})
+
+
+def draws_all_at_once(rule: PlacementRule, at: At, vms: Collection[str], host: str) -> bool:
+    """Whether VMs of one domain may come to a host together: no other member runs, or one in its domain."""
+    domain = {one: each.name for each in rule.domains for one in each.hosts}
+    others = {domain[at[one]] for one in rule.vms if one in at and one not in vms and at[one] in domain}
+    return host in domain and (not others or domain[host] in others)
 
 
 def distance(rule: PlacementRule, state: Snapshot, at: At) -> int:

@@ -10,16 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.placement_rules.in_force import KINDS, constraints_in
 from ovirt_placement.rules.placement_rules.units import filter_hosts, rank_hosts
 from ovirt_placement.rules.verdict import Request
 from ovirt_placement.rules.violations import find_violations
-from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.builders import CLUSTER, TOGETHER, group, host, rule, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.placement_rules.drawn import placement_rules
-from tests.placement.rules.placement_rules.oracle import fewest_moves, lets, lets_step, running, satisfied
+from tests.placement.rules.placement_rules.oracle import (
+    draws_all_at_once,
+    fewest_moves,
+    lets,
+    lets_step,
+    running,
+    satisfied,
+)
 
 HOSTS = ("h1", "h2", "h3", "h4")
 VMS = ("a", "b", "c", "d", "e")
@@ -102,23 +109,39 @@ def test_the_filter_judges_violated_states_by_the_vm_that_comes(kind: str, data:
             assert verdict.accepted is (verdict.host in right or (not right and no_worse))
 
 
-@pytest.mark.system
 @EACH
 @MANY
 @given(data=st.data())
 def test_vms_that_come_together_are_judged_as_if_one_came_after_the_other(
     kind: str, data: st.DataObject
 ) -> None:
+    """But for a rule that draws them together, which is asked of all at once."""
     state = data.draw(states(kind, enforcing=True))
     first, second = data.draw(st.permutations(VMS))[:2]
-    (both,) = filter_hosts(state, Request((first, second), ("h1",)))
-    (one,) = filter_hosts(state, Request((first,), ("h1",)))
-    there = replace(
-        state,
-        vms=tuple(replace(each, host="h1", status="up") if each.id == first else each for each in state.vms),
-    )
-    (other,) = filter_hosts(there, Request((second,), ("h1",)))
-    assert both.accepted is (one.accepted and other.accepted)
+    check_together(state, first, second)
+
+
+def test_who_is_drawn_together_may_leave_a_domain_together() -> None:
+    domains = (RuleDomain(name="r1", hosts=("h1",)), RuleDomain(name="r2", hosts=("h2",)))
+    one = rule("r0", "same_domain", "a b", domains=domains)
+    check_together(snapshot(host("h1"), host("h2"), vm("a"), vm("b", "h2"), one), "a", "b")
+
+
+def check_together(state: Snapshot, first: str, second: str) -> None:
+    def accepts(state: Snapshot, *vms: str) -> bool:
+        (found,) = filter_hosts(state, Request(vms, ("h1",)))
+        return found.accepted
+
+    def right(rule: PlacementRule) -> bool:
+        alone = replace(state, placement_rules=(rule,))
+        came = tuple(
+            replace(each, host="h1", status="up") if each.id == first else each for each in state.vms
+        )
+        in_turn = accepts(alone, first) and accepts(replace(alone, vms=came), second)
+        drawn = rule.kind == "same_domain" and draws_all_at_once(rule, running(state), (first, second), "h1")
+        return in_turn or drawn
+
+    assert accepts(state, first, second) is all(map(right, state.placement_rules))
 
 
 @EACH
