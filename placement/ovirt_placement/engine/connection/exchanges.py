@@ -253,11 +253,8 @@ class _Exchange(NamedTuple):
     def carry_out(self) -> Answer:
         """Raises what `requests` raises, and `Unanswered` for an answer that is too large."""
         proxy = proxy_of(self.question.url, os.environ)
-        with self.session.request(
-            self.question.method,
-            self.question.url,
-            data=self.question.content,
-            headers={"Accept-Encoding": "gzip", **self.question.headers},
+        with self.session.send(
+            self._prepared(),
             proxies={"http": proxy, "https": proxy} if proxy else {},
             timeout=self.seconds,
             stream=True,
@@ -268,6 +265,18 @@ class _Exchange(NamedTuple):
                 unpacked += len(piece)
                 self._check(answer.raw.tell(), unpacked)
             return Answer(answer.status_code, answer.headers.get("Content-Type", ""), b"".join(pieces))
+
+    def _prepared(self) -> requests.PreparedRequest:
+        """The request as the session would prepare it, which looks for what may be merged a long time."""
+        prepared = requests.PreparedRequest()
+        prepared.prepare(
+            method=self.question.method,
+            url=self.question.url,
+            headers={**self.session.headers, "Accept-Encoding": "gzip", **self.question.headers},
+            data=self.question.content,
+            cookies=self.session.cookies,
+        )
+        return prepared
 
     def _check(self, received: int, unpacked: int) -> None:
         for found, most, kind in (
