@@ -24,7 +24,7 @@ from tests.examples import EXAMPLES
 
 LIMIT_SECONDS = 0.5
 #: Four workers on two cores disturb each other's measures by up to this factor.
-_ERROR = 1.6
+_ERROR = 1.1
 _TRIES = 3
 _FEW_EXAMPLES = 30
 #: Who sleeps for less polls for something, and would be done sooner on an idle machine.

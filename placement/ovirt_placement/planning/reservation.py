@@ -62,10 +62,12 @@ def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[
 
 
 def _without(snapshot: Snapshot, rules: Collection[str]) -> Snapshot:
+    """A label that is a rule by itself still brings its members into groups."""
+    labels = (replace(one, implicit=False) if one.id in rules else one for one in snapshot.affinity_labels)
     return replace(
         snapshot,
         affinity_groups=tuple(one for one in snapshot.affinity_groups if one.id not in rules),
-        affinity_labels=tuple(one for one in snapshot.affinity_labels if one.id not in rules),
+        affinity_labels=tuple(labels),
         placement_rules=tuple(one for one in snapshot.placement_rules if one.id not in rules),
     )
 

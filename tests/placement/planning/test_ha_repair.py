@@ -21,7 +21,19 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 from ovirt_placement.rules.failover.outcomes import Loss, Proven
 from ovirt_placement.rules.failover.units import Domain
-from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
+from tests.builders import (
+    APART,
+    CLUSTER,
+    SOFT_APART,
+    TOGETHER,
+    cluster,
+    group,
+    host,
+    label,
+    needed_mb,
+    snapshot,
+    vm,
+)
 from tests.placement.planning.ordering.oracle import Cluster, Request, Where
 from tests.placement.rules.failover.restarting import survives
 
@@ -313,3 +325,18 @@ def test_a_state_on_the_way_is_no_worse_by_failures_by_vms_and_by_what_is_known(
 
     no_worse = {*after} <= {*before} and sum(after.values()) <= sum(before.values()) and not doubt
     assert judged(after, int(doubt)).no_worse_than(judged(before, 0)) == no_worse
+
+
+def test_what_a_label_costs_that_is_a_rule_and_brings_members_into_a_group() -> None:
+    """Without its rule `x` would restart on h2, and `a` is a member of the group all the same."""
+    state = snapshot(
+        cluster(CLUSTER, ha_reservation=True, compatibility="4.3"),
+        host("h1", free_mb=0), host("h2", free_mb=3 * GIB), host("h3", free_mb=0),
+        vm("a", "h1", needs_mb=2 * GIB), vm("x", "h3", needs_mb=5 * GIB // 2, ha=True),
+        label("l", "a", "h2", implicit=True), group("g", TOGETHER, vm_labels=("l",)),
+    )  # fmt: skip
+    plan = make_plan(state, CLUSTER)
+    assert [(step.vms, step.target) for step in plan.steps] == [(("a",), "h2")]
+    kept = reservation._without(state, {"l"})
+    assert kept.group_vms == state.group_vms
+    assert not any(one.implicit for one in kept.affinity_labels)
