@@ -97,7 +97,7 @@ class Controller:
             slowest.update(given.get("slowest", {}))
         if held:
             terminalreporter.write_line(f"Descriptors at the end: {', '.join(held)}")
-            for test, seconds in slowest.most_common(80):
+            for test, seconds in slowest.most_common(5):
                 terminalreporter.write_line(f"{seconds:5.2f} s of its own: {test}")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

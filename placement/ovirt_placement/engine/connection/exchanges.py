@@ -174,6 +174,8 @@ class Server:
         self._session = _Session(self._adapter, verify=trust is None or not trust.insecure)
         self._ended = ended
         self._limits = limits
+        #: To the thread that asks, once there is one.
+        self._asking: _Handover | None = None
 
     def ask(self, question: Question, seconds: float) -> Answer:
         """Send a request and take the answer in; a redirection is an answer as any.
@@ -201,20 +203,19 @@ class Server:
         """End the connection, with what is under way."""
         self._adapter.interrupt()
         self._session.close()
+        self._leave()
 
     def _awaited(self, exchange: _Exchange, until: float) -> Answer | Exception:
-        outcomes: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
-
-        def ask() -> None:
+        outcomes: _Outcomes = queue.SimpleQueue()
+        if self._asking is None:
+            self._asking = queue.SimpleQueue()
+            weakref.finalize(self, self._asking.put, None)  # what nobody has any more is closed at once
             try:
-                outcomes.put(exchange.carry_out())
-            except Exception as error:  # it is raised where the answer is awaited
-                outcomes.put(error)
-
-        try:
-            BackgroundThread(target=ask, name="request").start()
-        except RuntimeError:  # Python 3.12.0 and 3.12.1 begin none at the end of the process
-            ask()
+                BackgroundThread(target=_carry_out_each, args=(self._asking,), name="requests").start()
+            except RuntimeError:  # Python 3.12.0 and 3.12.1 begin none at the end of the process
+                self._leave()
+                return _carried_out(exchange)
+        self._asking.put((exchange, outcomes))
         while True:
             try:
                 return outcomes.get(timeout=max(0.0, min(_CHECK_SECONDS, until - time.monotonic())))
@@ -222,7 +223,14 @@ class Server:
                 ended = self._ended()
                 if ended or time.monotonic() >= until:
                     self._adapter.interrupt()
+                    self._leave()  # it may look up a name still, as long as that takes
                     return _not_awaited() if ended else too_late(exchange.seconds)
+
+    def _leave(self) -> None:
+        """Let the thread that asks end after what it is at."""
+        if self._asking is not None:
+            self._asking.put(None)
+            self._asking = None
 
 
 def _not_awaited() -> Unanswered:
@@ -243,7 +251,7 @@ def _sorted(error: Exception, seconds: float) -> Exception:
 
 
 class _Exchange(NamedTuple):
-    """One request, which a thread of its own carries out."""
+    """One request, which the thread of a server carries out."""
 
     session: requests.Session
     question: Question
@@ -286,6 +294,25 @@ class _Exchange(NamedTuple):
             if found > most:
                 size = f"{most // _MIB} MiB" if most >= _MIB else f"{most} bytes"
                 raise Unanswered(Cause.INTERRUPTED, f"its answer is larger than {size}{kind}")
+
+
+_Outcomes = queue.SimpleQueue[Answer | Exception]
+_Handover = queue.SimpleQueue[tuple[_Exchange, _Outcomes] | None]
+
+
+def _carry_out_each(asking: _Handover) -> None:
+    """What the thread of a server does: a thread for each request would cost a quarter of that."""
+    while (given := asking.get()) is not None:
+        exchange, outcomes = given
+        outcomes.put(_carried_out(exchange))
+        del given, exchange, outcomes  # an answer may have 90 MiB
+
+
+def _carried_out(exchange: _Exchange) -> Answer | Exception:
+    try:
+        return exchange.carry_out()
+    except Exception as error:  # it is raised where the answer is awaited
+        return error
 
 
 class _Session(requests.Session):
