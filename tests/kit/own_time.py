@@ -23,7 +23,7 @@ from _pytest.runner import runtestprotocol
 from tests.examples import EXAMPLES
 
 LIMIT_SECONDS = 0.5
-#: Four workers on two cores disturb each other's measures by up to this factor.
+#: Four workers on two cores disturb each other's measures by about this factor.
 _ERROR = 1.1
 _TRIES = 3
 _FEW_EXAMPLES = 30

@@ -73,10 +73,10 @@ def shared():
     time.sleep(0.7)
 
 def test_sleeps():
-    time.sleep(1.0)
+    time.sleep(0.6)
 
 def test_waits():
-    threading.Event().wait(1.0)
+    threading.Event().wait(0.6)
 
 def test_computes():
     compute(1.2)
