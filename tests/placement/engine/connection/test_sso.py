@@ -166,6 +166,7 @@ def test_what_the_sdk_was_refused_for_its_token_is_sent_again_and_once(server: S
         assert connection.get("/events").count(b"<event ") == before + 1
 
 
+@pytest.mark.system
 def test_a_log_in_that_is_slow_is_waited_for_as_long_as_is_set(server: Server) -> None:
     server.disturbances.add(Disturbance(path=LOG_IN, delay_seconds=60))
     began = time.monotonic()
