@@ -244,7 +244,7 @@ def best_host(snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> str | None:
         parameters = cluster.scheduling_properties
         return Request((vm.id,), left, parameters=parameters, as_engine=as_engine, explained=False)
 
-    for rule in sorted(filters_in_force(cluster), key=lambda rule: not rule.fixed):
+    for rule in sorted(filters_in_force(cluster), key=lambda rule: not rule.depends_on.fixed):
         if left and rule.filter is not None and (not rule.ours or _takes_effect(rule, cluster)):
             verdicts = rule.filter(snapshot, asked(as_engine=rule.ours))
             left = tuple(verdict.host for verdict in verdicts if verdict.accepted)

@@ -13,6 +13,7 @@ from ovirt_placement.engine.reading.owners import NO_DETAILS, Detail
 from ovirt_placement.inventory.protocol import Measured
 from ovirt_placement.model import Cluster, Disk, Host, Network, Nic, PlacementRule, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.placement_rules import MemberSearch, SearchOf
+from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from ovirt_placement.model.statistics import HostStatistics, VmStatistics
 from ovirt_placement.rules.admission.units import listed_tags
 from ovirt_placement.rules.catalogue import RULES
@@ -300,8 +301,8 @@ def needed(
     for cluster in clusters if measured > Measured.NOTHING else ():
         enabled = [rule for rule in RULES if _is_known_in(rule, cluster)]
         reserves = cluster.ha_reservation and measured >= Measured.FOR_RESERVATION
-        hosts = hosts or reserves or any(rule.reads_hosts for rule in enabled)
-        vms = vms or reserves or any(rule.reads_vms for rule in enabled)
+        hosts = hosts or reserves or any(HOST_STATISTICS in rule.reads for rule in enabled)
+        vms = vms or reserves or any(VM_STATISTICS in rule.reads for rule in enabled)
         tags = tags or bool(listed_tags(cluster.scheduling_properties))
     return Needed(hosts or tags, vms, tags)
 

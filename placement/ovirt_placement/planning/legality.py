@@ -76,9 +76,9 @@ class ProblemTargets(Mapping[str, frozenset[str]]):
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
         for vm, host in refused:
             self._refused[vm].add(host)
-        rules = [rule for rule in filters_of(snapshot, cluster) if not rule.computed]
+        rules = [rule for rule in filters_of(snapshot, cluster) if not rule.depends_on.computed]
         # Their answers may change as other VMs move, and no goal describes how.
-        self._fixed = frozenset(rule for rule in rules if rule.is_fixed(snapshot, cluster))
+        self._fixed = frozenset(rule for rule in rules if rule.depends_on.fixed_in(snapshot, cluster))
         swayed = [rule for rule in rules if rule not in self._fixed and rule.constraints is None]
         self._filters = (*(rule for rule in rules if rule in self._fixed), *swayed)
         #: What hosts have physically free; most have more than any VM needs.
@@ -122,9 +122,10 @@ class ProblemTargets(Mapping[str, frozenset[str]]):
         return frozenset(host for _, host in self._rooms[:place])
 
     def _passed_by(self, rule: Rule, vm: str) -> frozenset[str]:
-        if rule not in self._fixed or rule.alike is None:
+        alike = rule.depends_on.alike
+        if rule not in self._fixed or alike is None:
             return self._asked(rule, vm)
-        key = (rule, rule.alike(self._snapshot, vm))
+        key = (rule, alike(self._snapshot, vm))
         known = self._passed.get(key)
         if known is None:
             known = self._passed[key] = self._asked(rule, vm)

@@ -103,7 +103,7 @@ def _hosts(snapshot: Snapshot, problem: Problem, vm: str) -> tuple[str, ...]:
     """By the filters whose answers stay."""
     asked = problem.hosts
     for rule in filters_of(snapshot, problem.cluster):
-        if rule.filter is not None and rule.is_fixed(snapshot, problem.cluster) and asked:
+        if rule.filter is not None and rule.depends_on.fixed_in(snapshot, problem.cluster) and asked:
             request = request_for(snapshot, problem.cluster, (vm,), asked)
             asked = tuple(verdict.host for verdict in rule.filter(snapshot, request) if verdict.accepted)
     return asked

@@ -63,11 +63,11 @@ def _why_not(snapshot: Snapshot, vms: tuple[str, ...], host: Host, kinds: _Kinds
         yield Obstacle(kinds.refused, vms, (host.id,), reasons=(Reason(NOT_UP, status=host.status),))
         return
     found = list(vetoes(snapshot, host.cluster, vms, host.id))
-    ours = [(rule, reason) for rule, reason in found if rule not in ENGINES_OWN]
-    for rule, reason in ours or found:
-        if not rule.amounts:
+    ours = [reason for rule, reason in found if rule not in ENGINES_OWN]
+    for reason in ours or [reason for _, reason in found]:
+        if not reason.kind.memory:
             yield Obstacle(kinds.refused, vms, (host.id,), reasons=(reason,))
-    if any(rule.amounts for rule, _ in found):
+    if any(reason.kind.memory for _, reason in found):
         needed = sum(required_mb(snapshot.vm_by_id[vm]) for vm in vms)
         yield Obstacle(kinds.no_memory, vms, (host.id,), needed=needed, available=host.free_mb)
 

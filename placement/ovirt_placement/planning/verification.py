@@ -31,10 +31,10 @@ class Following:
 
     def __init__(self, snapshot: Snapshot, cluster: str) -> None:
         self._start = snapshot
-        rules = filters_of(snapshot, cluster)
+        depend = [rule.depends_on for rule in filters_of(snapshot, cluster)]
         self._nearby = all(
-            rule.is_fixed(snapshot, cluster) or rule.scope_of(snapshot, cluster) is not Scope.CLUSTER
-            for rule in rules
+            one.fixed_in(snapshot, cluster) or one.scope_in(snapshot, cluster) is not Scope.CLUSTER
+            for one in depend
         )
         #: What has changed since the start.
         self._vms: dict[str, Vm] = {}

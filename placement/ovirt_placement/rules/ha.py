@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ovirt_placement.lookups.index import Earlier, continued
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
+from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from ovirt_placement.rules.cpus import cores_of
 from ovirt_placement.rules.load import (
     admitted,
@@ -222,10 +223,9 @@ HA_WEIGHT = Rule(
     name="HaReservationWeight",
     kind=UnitKind.WEIGHT,
     twins=("OptimalForHaReservation",),
-    twin_factor="ha_weight",
     # It adds what starts at this moment; with the engine's own factor it would outvote soft affinity.
     usual_factor=1,
-    asked_by_cluster=_asks,
+    asked_by=_asks,
     weight=rank_hosts,
 )
 
@@ -350,7 +350,6 @@ BALANCE = Rule(
     name="HaReservationBalance",
     kind=UnitKind.BALANCE,
     twins=("None", "OptimalForEvenDistribution"),
-    reads_hosts=True,
-    reads_vms=True,
+    reads=frozenset((HOST_STATISTICS, VM_STATISTICS)),
     balance=balance_vms,
 )

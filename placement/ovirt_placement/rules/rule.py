@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.snapshot import Part
 from ovirt_placement.rules.constraints import Constraint
 from ovirt_placement.rules.verdict import BalanceMove, BalanceRequest, Reason, Request, Verdict, Weight
 
@@ -24,7 +25,7 @@ class UnitKind(StrEnum):
 
 
 class Scope(StrEnum):
-    """What the answer of a filter hangs on, apart from the VM, its groups and the host itself."""
+    """How far a filter looks beyond the VM, its groups and the host itself."""
 
     #: Anything in the cluster.
     CLUSTER = "cluster"
@@ -33,6 +34,40 @@ class Scope(StrEnum):
     #: The same; of several VMs that no hard positive group ties to others it says at once what it would say
     #: of each in turn.
     HOST_AT_ONCE = "host_at_once"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dependence:
+    """What the answer of a filter depends on, apart from the VM, its groups and the host itself.
+
+    Whoever asks about many VMs and hosts, or about states to come, is spared questions by it.
+    """
+
+    #: Whether what it says of a host is the same wherever other VMs are; of one that is so while a cluster
+    #: stands as it does, a function of the cluster's id.
+    fixed: bool | Callable[[Snapshot, str], bool] = False
+    #: Of a fixed filter, all that its answer depends on of a VM, by its id: of VMs of which that is equal one
+    #: need be asked about. None where that is not known.
+    alike: Callable[[Snapshot, str], Hashable] | None = None
+    #: How far it looks at most; by the cluster's id where that differs between clusters.
+    scope: Scope | Callable[[Snapshot, str], Scope] = Scope.CLUSTER
+    #: Of a VM, by its id, whether no start of some others can open a host to it that is closed now.
+    only_narrows: Callable[[Snapshot, str, frozenset[str]], bool] = lambda snapshot, vm, others: False
+    #: Of a VM, by its id, the peers that the filter has it join wherever they are.
+    joins: Callable[[Snapshot, str], frozenset[str]] = lambda snapshot, vm: frozenset()
+    #: Whether plans compute it for every placement themselves: room, and the peers that the engine sees.
+    computed: bool = False
+
+    def fixed_in(self, snapshot: Snapshot, cluster: str) -> bool:
+        """Whether what it says of a host of the cluster is the same wherever other VMs go."""
+        return self.fixed(snapshot, cluster) if callable(self.fixed) else self.fixed
+
+    def scope_in(self, snapshot: Snapshot, cluster: str) -> Scope:
+        """How far it looks at most, in a cluster."""
+        return self.scope(snapshot, cluster) if callable(self.scope) else self.scope
+
+
+ANYTHING = Dependence()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,8 +83,6 @@ class Rule:
     #: sees the engine's pending VMs and whole groups, and stands when the proxy is away. A policy holds one
     #: balance, and ours stands in place of its twins.
     twins: tuple[str, ...] = ()
-    #: The name under which a cluster's state knows the factor of the engine's own weight.
-    twin_factor: str | None = None
     #: The factor of our weight in a policy that gets it; None where it is that of its twin, or 1 without one.
     #: A weight with a usual factor of its own is meant to count before those without.
     usual_factor: int | None = None
@@ -57,48 +90,22 @@ class Rule:
     complaints: Callable[[Mapping[str, str]], Iterable[str]] = lambda parameters: ()
     #: Whether it counts only where a policy enables its unit; others count wherever a group asks for them.
     on_request: bool = False
-    #: Whether what a filter says of a host is the same wherever other VMs are; of one that is so while a
-    #: cluster stands as it does, a function of the cluster's id.
-    fixed: bool | Callable[[Snapshot, str], bool] = False
-    #: Of a fixed filter, all that its answer hangs on of a VM, by its id: VMs of which that is equal need be
-    #: asked about once. None where nobody says.
-    alike: Callable[[Snapshot, str], Hashable] | None = None
-    #: What a filter's answer hangs on at most; by the cluster's id where it differs between clusters.
-    scope: Scope | Callable[[Snapshot, str], Scope] = Scope.CLUSTER
-    #: Whether plans compute it for every placement themselves: room, and the peers that the engine sees.
-    computed: bool = False
-    #: Whether its vetoes are about an amount of memory that a host lacks.
-    amounts: bool = False
     #: Whether it decides at random between hosts that are equally good.
     draws: bool = False
-    #: Whether it needs to know how busy hosts are, and how busy VMs are.
-    reads_hosts: bool = False
-    reads_vms: bool = False
-    #: Whether an affinity group asks for it.
-    asked_by_group: Callable[[Snapshot, AffinityGroup], bool] | None = None
-    #: What of a cluster as a whole asks for it, with its verb ("HA reservation means"); empty for nothing.
-    asked_by_cluster: Callable[[Snapshot, Cluster], str] = lambda snapshot, cluster: ""
+    #: What it needs to have been measured: how busy hosts are, how busy VMs are.
+    reads: frozenset[Part] = frozenset()
+    #: What of a cluster asks for it, with its verb ("HA reservation means"); empty for nothing.
+    asked_by: Callable[[Snapshot, Cluster], str] = lambda snapshot, cluster: ""
     #: What is to be said of a VM, by its id, wherever it runs.
     notes: Callable[[Snapshot, str], tuple[Reason, ...]] = lambda snapshot, vm: ()
     filter: Filter | None = None
-    #: Of a VM, by its id, the peers that the filter has it join wherever they are.
-    joins: Callable[[Snapshot, str], frozenset[str]] = lambda snapshot, vm: frozenset()
-    #: Of a VM, by its id, whether no start of some others can open a host to it that is closed now.
-    only_narrows: Callable[[Snapshot, str, frozenset[str]], bool] = lambda snapshot, vm, others: False
+    depends_on: Dependence = ANYTHING
     weight: Ranking | None = None
     balance: Balance | None = None
     #: Its invariants in a cluster, by the cluster's id.
     constraints: Callable[[Snapshot, str], Iterable[Constraint]] | None = None
     #: Those that hold for the moment only, since they hang on the filter's answers as things stand.
     momentary: Callable[[Snapshot, str], Iterable[Constraint]] | None = None
-
-    def is_fixed(self, snapshot: Snapshot, cluster: str) -> bool:
-        """Whether what a filter says of a host of the cluster is the same wherever other VMs go."""
-        return self.fixed(snapshot, cluster) if callable(self.fixed) else self.fixed
-
-    def scope_of(self, snapshot: Snapshot, cluster: str) -> Scope:
-        """What a filter's answer hangs on at most, in a cluster."""
-        return self.scope(snapshot, cluster) if callable(self.scope) else self.scope
 
     def enabled_in(self, cluster: Cluster) -> bool:
         """Whether the cluster's policy is known to enable our unit; a weight with factor 0 weighs nothing.

@@ -103,7 +103,7 @@ def _verdicts(rule: Rule, snapshot: Snapshot, request: Request) -> Iterator[Verd
     """A filter's verdicts by what is confirmed, with what speaks against a host if all comes as expected."""
     if rule.filter is None:
         return
-    if rule.fixed or not snapshot.unconfirmed - {*request.vms}:
+    if rule.depends_on.fixed or not snapshot.unconfirmed - {*request.vms}:
         yield from rule.filter(snapshot, request)
         return
     known = replace(request, unconfirmed=snapshot.unconfirmed)

@@ -32,6 +32,8 @@ class ReasonKind:
     loud: bool = False
     #: Whether it is logged of a host that is accepted in spite of it.
     warned: bool = False
+    #: Whether it is about memory that a host lacks, in MiB.
+    memory: bool = False
 
     def __repr__(self) -> str:
         return self.name

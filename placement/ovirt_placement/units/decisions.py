@@ -184,7 +184,7 @@ def _verdicts(rule: Rule, decision: Decision, request: Request) -> tuple[Verdict
     if rule.filter is None:
         return ()
     unconfirmed = decision.snapshot.unconfirmed
-    if unconfirmed and not rule.fixed:
+    if unconfirmed and not rule.depends_on.fixed:
         request = replace(request, unconfirmed=unconfirmed)
     return rule.filter(decision.confirmed, request)
 

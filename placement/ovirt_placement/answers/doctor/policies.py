@@ -19,7 +19,6 @@ from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
-from ovirt_placement.rules.affinity.groups import members
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN
 from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
@@ -168,19 +167,8 @@ def examine_admission(cluster: Cluster, policy: InUse) -> Iterator[Finding]:
 
 def _asking(rule: Rule, snapshot: Snapshot, cluster: Cluster) -> str | None:
     """What of a cluster asks for a rule, and that it means nothing."""
-    if asking := rule.asked_by_cluster(snapshot, cluster):
-        return f"{asking} nothing"
-    if rule.asked_by_group is None:
-        return None
-    groups = [
-        group.name
-        for group in snapshot.affinity_groups
-        if group.cluster == cluster.id
-        and members(snapshot)[group.id]
-        and rule.asked_by_group(snapshot, group)
-    ]
-    strength = "hard" if rule.kind is UnitKind.FILTER else "soft"
-    return f"{strength} rules of the groups {', '.join(sorted(groups))} mean nothing" if groups else None
+    asking = rule.asked_by(snapshot, cluster)
+    return f"{asking} nothing" if asking else None
 
 
 def _takes_effect(rule: Rule, policy: InUse) -> bool:

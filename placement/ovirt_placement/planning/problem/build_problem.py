@@ -123,7 +123,7 @@ def pose(
 
 def _joined(snapshot: Snapshot, filters: Iterable[Rule], vm: str) -> frozenset[str]:
     """The peers that filters have a VM join."""
-    return frozenset[str]().union(*(rule.joins(snapshot, vm) for rule in filters))
+    return frozenset[str]().union(*(rule.depends_on.joins(snapshot, vm) for rule in filters))
 
 
 def _place(snapshot: Snapshot, vm: Vm) -> str | None:

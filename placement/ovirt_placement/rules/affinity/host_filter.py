@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.rules.affinity.groups import asked_by_groups
 from ovirt_placement.rules.affinity.host_groups import (
     OnHosts,
     configured,
@@ -12,7 +13,7 @@ from ovirt_placement.rules.affinity.host_groups import (
     listed_hosts,
     on_and_off_hosts,
 )
-from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.rule import Dependence, Rule, UnitKind
 from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
 
 HOST_NOT_LISTED = ReasonKind("host_not_listed", "VM {vm} may only run on the hosts of {group}", veto=True)
@@ -79,9 +80,8 @@ RULE = Rule(
     name="HostAffinityFilter",
     kind=UnitKind.FILTER,
     twins=("VmToHostsAffinityGroups",),
-    asked_by_group=_asks,
-    fixed=True,
-    alike=_groups,
+    asked_by=asked_by_groups("hard", _asks),
     filter=filter_hosts,
+    depends_on=Dependence(fixed=True, alike=_groups),
     constraints=hard_constraints,
 )

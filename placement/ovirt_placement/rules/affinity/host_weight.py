@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.groups import groups_of
+from ovirt_placement.rules.affinity.groups import asked_by_groups, groups_of
 from ovirt_placement.rules.affinity.host_groups import OnHosts, listed_hosts, on_and_off_hosts
 from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_HERE, fixed_point
 from ovirt_placement.rules.ranks import ranked
@@ -61,7 +61,8 @@ def soft_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[OnHosts]:
     return (constraint for constraint in on_and_off_hosts(snapshot, cluster_id) if not constraint.hard)
 
 
-def _asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
+def asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    """Whether an affinity group asks for this weight."""
     return group.hosts_rule.soft and bool(listed_hosts(snapshot, group))
 
 
@@ -69,8 +70,7 @@ RULE = Rule(
     name="HostAffinityWeight",
     kind=UnitKind.WEIGHT,
     twins=("VmToHostsAffinityGroups",),
-    twin_factor="vm_to_host_weight",
-    asked_by_group=_asks,
+    asked_by=asked_by_groups("soft", asks),
     weight=rank_hosts,
     constraints=soft_constraints,
 )

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
 from ovirt_placement.rules.affinity import host_weight, vm_weight
 from ovirt_placement.rules.affinity.constraints import Apart, Together, apart, hard_together
-from ovirt_placement.rules.affinity.groups import groups_of, hard_positive_group_of, members
+from ovirt_placement.rules.affinity.groups import asked_by_groups, groups_of, hard_positive_group_of, members
 from ovirt_placement.rules.locations import destinations, occupied, target_unknown
-from ovirt_placement.rules.rule import Rule, Scope, UnitKind
+from ovirt_placement.rules.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
 
 GROUP_MOVES_ALONG = ReasonKind(
@@ -45,7 +45,11 @@ UNIT_MISSING = ReasonKind(
 #: The same where the policy says to refuse the VM for it, as Nova does.
 UNIT_MISSING_REFUSED = ReasonKind(UNIT_MISSING.name, UNIT_MISSING.sentence, veto=True, loud=True)
 
-_WEIGHTS = (vm_weight.RULE, host_weight.RULE)
+#: What asks for a weight of ours, and the name of its twin's factor in a cluster's state.
+_WEIGHTS = (
+    (vm_weight.RULE, vm_weight.asks, "vm_affinity_weight"),
+    (host_weight.RULE, host_weight.asks, "vm_to_host_weight"),
+)
 
 
 def missing_units(snapshot: Snapshot, vm_id: str) -> tuple[Reason, ...]:
@@ -59,12 +63,12 @@ def missing_units(snapshot: Snapshot, vm_id: str) -> tuple[Reason, ...]:
     if vm is None:
         return ()
     cluster = snapshot.cluster_by_id[vm.cluster]
-    lacking = [rule for rule in _WEIGHTS if not _weighs(cluster, rule)]
+    lacking = [(rule, asks) for rule, asks, twin in _WEIGHTS if not _weighs(cluster, rule, twin)]
     return tuple(
         Reason(UNIT_MISSING, group.id, vm_id, unit=rule.name)
         for group in (groups_of(snapshot).get(vm_id, ()) if lacking else ())
-        for rule in lacking
-        if rule.asked_by_group is not None and rule.asked_by_group(snapshot, group)
+        for rule, asks in lacking
+        if asks(snapshot, group)
     )
 
 
@@ -79,9 +83,9 @@ def refusals(snapshot: Snapshot, request: Request) -> tuple[Reason, ...]:
     )
 
 
-def _weighs(cluster: Cluster, rule: Rule) -> bool:
+def _weighs(cluster: Cluster, rule: Rule, twin: str) -> bool:
     own = cluster.scheduling_policy is None or rule.enabled_in(cluster)
-    return own or cluster.policy.get(rule.twin_factor or "", 0) > 0
+    return own or cluster.policy.get(twin, 0) > 0
 
 
 POSITIVE_PEER_ELSEWHERE = ReasonKind(
@@ -240,11 +244,10 @@ RULE = Rule(
     name="AffinityFilter",
     kind=UnitKind.FILTER,
     twins=("VmAffinityGroups",),
-    asked_by_group=_asks,
+    asked_by=asked_by_groups("hard", _asks),
     notes=missing_units,
-    scope=Scope.HOST_AT_ONCE,
-    # It gathers VMs where members of the unified group are, and starts of these go there too.
-    only_narrows=lambda snapshot, vm, others: True,
     filter=filter_hosts,
+    # It gathers VMs where members of the unified group are, and starts of these go there too.
+    depends_on=Dependence(scope=Scope.HOST_AT_ONCE, only_narrows=lambda snapshot, vm, others: True),
     constraints=hard_constraints,
 )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.constraints import Apart, Together, apart, soft_together
-from ovirt_placement.rules.affinity.groups import groups_of, members
+from ovirt_placement.rules.affinity.groups import asked_by_groups, groups_of, members
 from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_BY_VM, GROUP_VIOLATED_HERE, fixed_point
 from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.ranks import ranked
@@ -128,7 +128,8 @@ def soft_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Together |
     yield from (constraint for constraint in apart(snapshot, cluster_id) if not constraint.hard)
 
 
-def _asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
+def asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    """Whether an affinity group asks for this weight."""
     return group.vms_rule.soft and len(members(snapshot)[group.id]) > 1
 
 
@@ -136,8 +137,7 @@ RULE = Rule(
     name="SoftAffinityWeight",
     kind=UnitKind.WEIGHT,
     twins=("VmAffinityGroups",),
-    twin_factor="vm_affinity_weight",
-    asked_by_group=_asks,
+    asked_by=asked_by_groups("soft", asks),
     weight=rank_hosts,
     constraints=soft_constraints,
 )

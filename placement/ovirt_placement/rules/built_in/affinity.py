@@ -35,7 +35,7 @@ from ovirt_placement.rules.affinity.priorities import fixed_point
 from ovirt_placement.rules.built_in.weights import summed
 from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.ranks import competition_ranks
-from ovirt_placement.rules.rule import Rule, Scope, UnitKind
+from ovirt_placement.rules.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
 
 
@@ -146,12 +146,14 @@ VM_GROUPS = Rule(
     name="VmAffinityGroups",
     kind=UnitKind.FILTER,
     ours=False,
-    scope=Scope.HOST_AT_ONCE,
-    computed=True,
-    joins=direct_peers,
-    # It knows direct peers alone, and so follows one that has started elsewhere.
-    only_narrows=lambda snapshot, vm, others: direct_peers(snapshot, vm).isdisjoint(others),
     filter=filter_by_vm_groups,
+    depends_on=Dependence(
+        scope=Scope.HOST_AT_ONCE,
+        computed=True,
+        joins=direct_peers,
+        # It knows direct peers alone, and so follows one that has started elsewhere.
+        only_narrows=lambda snapshot, vm, others: direct_peers(snapshot, vm).isdisjoint(others),
+    ),
 )
 
 
@@ -201,9 +203,8 @@ HOST_GROUPS = Rule(
     name="VmToHostsAffinityGroups",
     kind=UnitKind.FILTER,
     ours=False,
-    fixed=True,
-    alike=_groups,
     filter=filter_by_host_groups,
+    depends_on=Dependence(fixed=True, alike=_groups),
 )
 
 

@@ -39,7 +39,7 @@ from ovirt_placement.rules.cpus import (
 from ovirt_placement.rules.locations import occupied, vms_coming_to
 from ovirt_placement.rules.memory import lack
 from ovirt_placement.rules.parameters import whole_number
-from ovirt_placement.rules.rule import Rule, Scope, UnitKind
+from ovirt_placement.rules.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import NOT_KNOWN_YET, Reason, ReasonKind, Request, Verdict, unread
 
 HOST_NOT_UP = ReasonKind("host_not_up", "is not up", veto=True)
@@ -59,17 +59,22 @@ STATUS_FILTER = Rule(
     name="Status",
     kind=UnitKind.FILTER,
     ours=False,
-    fixed=True,
-    alike=lambda snapshot, vm: None,
     filter=filter_by_status,
+    depends_on=Dependence(fixed=True, alike=lambda snapshot, vm: None),
 )
 
 
 MEMORY_HANDED_OUT = ReasonKind(
-    "memory_handed_out", "only {number:g} MiB of its memory are not handed out yet", veto=True
+    "memory_handed_out",
+    "only {number:g} MiB of its memory are not handed out yet",
+    veto=True,
+    memory=True,
 )
 MEMORY_AND_SWAP_IN_USE = ReasonKind(
-    "memory_and_swap_in_use", "only {number:g} MiB of its memory and swap are physically free", veto=True
+    "memory_and_swap_in_use",
+    "only {number:g} MiB of its memory and swap are physically free",
+    veto=True,
+    memory=True,
 )
 
 
@@ -101,11 +106,10 @@ MEMORY_FILTER = Rule(
     name="Memory",
     kind=UnitKind.FILTER,
     ours=False,
-    scope=Scope.HOST_AT_ONCE,
-    computed=True,
-    amounts=True,
-    only_narrows=lambda snapshot, vm, others: True,
     filter=filter_by_memory,
+    depends_on=Dependence(
+        scope=Scope.HOST_AT_ONCE, computed=True, only_narrows=lambda snapshot, vm, others: True
+    ),
 )
 
 
@@ -193,11 +197,11 @@ def _scope(snapshot: Snapshot, cluster: str) -> Scope:
     return Scope.HOST if any_exclusive(snapshot, cluster) else Scope.HOST_AT_ONCE
 
 
-def _nobody_exclusive(snapshot: Snapshot, cluster: str) -> bool:
+def _none_exclusive(snapshot: Snapshot, cluster: str) -> bool:
     return not any_exclusive(snapshot, cluster)
 
 
-def _nobody_too_large(snapshot: Snapshot, cluster: str) -> bool:
+def _none_too_large(snapshot: Snapshot, cluster: str) -> bool:
     """Whether all VMs of a cluster are on hosts that they fit on: no other VM will come to one then.
 
     Where one is too large, its host is closed until it leaves; where VMs have CPUs of their own, hosts have
@@ -218,22 +222,20 @@ CPU_FILTER = Rule(
     name="CPU",
     kind=UnitKind.FILTER,
     ours=False,
-    fixed=_nobody_too_large,
-    alike=_alike,
-    scope=_scope,
-    only_narrows=lambda snapshot, vm, others: True,
     filter=filter_by_cpus,
+    depends_on=Dependence(
+        fixed=_none_too_large, alike=_alike, scope=_scope, only_narrows=lambda snapshot, vm, others: True
+    ),
 )
 
 CPU_PINNING_FILTER = Rule(
     name="CpuPinning",
     kind=UnitKind.FILTER,
     ours=False,
-    fixed=_nobody_exclusive,
-    alike=_alike,
-    scope=_scope,
-    only_narrows=lambda snapshot, vm, others: True,
     filter=filter_by_pinning,
+    depends_on=Dependence(
+        fixed=_none_exclusive, alike=_alike, scope=_scope, only_narrows=lambda snapshot, vm, others: True
+    ),
 )
 
 
@@ -270,10 +272,9 @@ CPU_OVERLOADED_FILTER = Rule(
     kind=UnitKind.FILTER,
     ours=False,
     on_request=True,
-    fixed=True,
-    alike=lambda snapshot, vm: None,
-    reads_hosts=True,
+    reads=frozenset((HOST_STATISTICS,)),
     filter=filter_by_cpu_load,
+    depends_on=Dependence(fixed=True, alike=lambda snapshot, vm: None),
 )
 
 
@@ -300,7 +301,11 @@ def _bound_to(snapshot: Snapshot, vm: str) -> frozenset[str] | None:
 
 
 PIN_TO_HOST_FILTER = Rule(
-    name="PinToHost", kind=UnitKind.FILTER, ours=False, fixed=True, alike=_bound_to, filter=filter_by_pins
+    name="PinToHost",
+    kind=UnitKind.FILTER,
+    ours=False,
+    filter=filter_by_pins,
+    depends_on=Dependence(fixed=True, alike=_bound_to),
 )
 
 
@@ -326,9 +331,11 @@ CPU_LEVEL_FILTER = Rule(
     name="CPU-Level",
     kind=UnitKind.FILTER,
     ours=False,
-    fixed=True,
-    alike=lambda snapshot, vm: None,
-    scope=Scope.HOST_AT_ONCE,
-    only_narrows=lambda snapshot, vm, others: True,
     filter=note_flags,
+    depends_on=Dependence(
+        fixed=True,
+        alike=lambda snapshot, vm: None,
+        scope=Scope.HOST_AT_ONCE,
+        only_narrows=lambda snapshot, vm, others: True,
+    ),
 )

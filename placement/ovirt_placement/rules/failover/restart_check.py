@@ -63,9 +63,10 @@ class RestartCheck:
         cluster = snapshot.cluster_by_id[cluster_id]
         self._parameters = cluster.scheduling_properties
         self._filters = tuple(rule for rule in restart_filters(cluster) if rule.filter is not None)
-        self._fixed = tuple(rule for rule in self._filters if rule.is_fixed(snapshot, cluster_id))
+        self._fixed = tuple(rule for rule in self._filters if rule.depends_on.fixed_in(snapshot, cluster_id))
         #: Whether memory and hard VM groups are all that connects starts on one host.
-        scopes = [rule.scope_of(snapshot, cluster_id) for rule in self._filters if rule not in self._fixed]
+        swayed = (rule.depends_on for rule in self._filters if rule not in self._fixed)
+        scopes = [one.scope_in(snapshot, cluster_id) for one in swayed]
         self.plain = all(scope is Scope.HOST_AT_ONCE for scope in scopes)
         #: Whether what they say of a host has nothing to do with starts elsewhere, but for affinity.
         self.nearby = all(scope is not Scope.CLUSTER for scope in scopes)
@@ -164,7 +165,7 @@ class RestartCheck:
 
     def _only_narrows(self, rule: Rule, vm: str, others: frozenset[str]) -> bool:
         """The same of one filter."""
-        return rule in self._fixed or rule.only_narrows(self._snapshot, vm, others)
+        return rule in self._fixed or rule.depends_on.only_narrows(self._snapshot, vm, others)
 
 
 class Tried(Record, frozen=True):

@@ -18,7 +18,7 @@ from ovirt_placement.rules.placement_keys import placing
 from ovirt_placement.rules.placement_keys.keys import is_special
 from ovirt_placement.rules.placement_keys.placing import filter_hosts
 from ovirt_placement.rules.placement_keys.settings import read_settings, settings_of
-from ovirt_placement.rules.rule import Rule, Scope, UnitKind
+from ovirt_placement.rules.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import NOT_KNOWN_YET, Reason, Request, Verdict, Weight, unread
 
 
@@ -73,11 +73,10 @@ KEY_FILTER = Rule(
     kind=UnitKind.FILTER,
     complaints=complaints,
     on_request=True,
-    reads_hosts=True,
-    scope=Scope.HOST,
+    reads=frozenset((HOST_STATISTICS,)),
     filter=filter_by_keys,
+    depends_on=Dependence(scope=Scope.HOST, only_narrows=_only_narrows),
     momentary=on_accepted_hosts,
-    only_narrows=_only_narrows,
 )
 
 
@@ -117,6 +116,6 @@ KEY_WEIGHT = Rule(
     on_request=True,
     usual_factor=_USUAL_FACTOR,
     draws=True,
-    reads_hosts=True,
+    reads=frozenset((HOST_STATISTICS,)),
     weight=rank_hosts,
 )

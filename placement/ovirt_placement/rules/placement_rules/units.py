@@ -16,7 +16,7 @@ from ovirt_placement.rules.placement_rules.in_force import constraints_in, const
 from ovirt_placement.rules.placement_rules.kind import Against, Judge, PlacementConstraint
 from ovirt_placement.rules.placement_rules.limits import Limited
 from ovirt_placement.rules.ranks import ranked
-from ovirt_placement.rules.rule import Rule, Scope, UnitKind
+from ovirt_placement.rules.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import NOT_KNOWN_YET, Reason, Request, Verdict, Weight, unread
 
 
@@ -137,10 +137,9 @@ def _asks_hard(snapshot: Snapshot, cluster: Cluster) -> str:
 RULE_FILTER = Rule(
     name="PlacementRuleFilter",
     kind=UnitKind.FILTER,
-    asked_by_cluster=_asks_hard,
-    scope=_scope,
-    only_narrows=_only_narrows,
+    asked_by=_asks_hard,
     filter=filter_hosts,
+    depends_on=Dependence(scope=_scope, only_narrows=_only_narrows),
     constraints=hard_constraints,
 )
 
@@ -196,7 +195,7 @@ RULE_WEIGHT = Rule(
     name="PlacementRuleWeight",
     kind=UnitKind.WEIGHT,
     usual_factor=_USUAL_FACTOR,
-    asked_by_cluster=_asks_soft,
+    asked_by=_asks_soft,
     weight=rank_hosts,
     constraints=soft_constraints,
 )

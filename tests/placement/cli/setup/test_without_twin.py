@@ -8,6 +8,7 @@ import pytest
 
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.affinity.groups import asked_by_groups
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_simulator.core.engine import Engine
@@ -27,7 +28,7 @@ RULE = Rule(
     name="LonelyWeight",
     kind=UnitKind.WEIGHT,
     usual_factor=100_000,
-    asked_by_group=lambda snapshot, group: group.vms_rule.soft,
+    asked_by=asked_by_groups("soft", lambda snapshot, group: group.vms_rule.soft),
 )
 
 

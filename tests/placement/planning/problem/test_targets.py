@@ -56,13 +56,13 @@ def test_fixed_filters_say_the_same_of_vms_that_are_alike(seed: int) -> None:
     state = drawn(seed)
     hosts = tuple(known.id for known in state.hosts)
     for rule in filters_of(state, CLUSTER):
-        if rule.alike is None:
+        if rule.depends_on.alike is None:
             continue
         answers: dict[object, set[tuple[bool, ...]]] = {}
         for known in state.vms:
             assert rule.filter is not None
             verdicts = rule.filter(state, request_for(state, CLUSTER, (known.id,), hosts))
-            answers.setdefault(rule.alike(state, known.id), set()).add(
+            answers.setdefault(rule.depends_on.alike(state, known.id), set()).add(
                 tuple(verdict.accepted for verdict in verdicts)
             )
         assert all(len(found) == 1 for found in answers.values())
@@ -73,7 +73,7 @@ def test_fixed_filters_say_the_same_of_vms_that_are_alike(seed: int) -> None:
 def test_targets_are_what_every_fixed_filter_lets_pass(seed: int) -> None:
     state = drawn(seed)
     targets = pose(state, CLUSTER, refused=[("v0", "h0"), ("v1", "h1")]).targets
-    fixed = [rule for rule in filters_of(state, CLUSTER) if rule.fixed]
+    fixed = [rule for rule in filters_of(state, CLUSTER) if rule.depends_on.fixed]
     up = [known.id for known in state.hosts if known.up]
     for known in state.vms:
         passed = set(up)

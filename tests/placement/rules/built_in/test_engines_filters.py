@@ -68,7 +68,7 @@ def test_cpu_says_the_same_wherever_others_are_while_nobody_is_too_large(state: 
         if host is not None
         and not (vm.status == "wait_for_launch" and host not in state.pending_hosts.get(vm.id, ()))
     )
-    assert CPU_FILTER.is_fixed(state, cluster.id) is not too_large
+    assert CPU_FILTER.depends_on.fixed_in(state, cluster.id) is not too_large
 
 
 @given(strategies.snapshots(), SOME_VMS)
