@@ -87,7 +87,7 @@ def test_green_means_that_every_highly_available_vm_runs_or_rests_by_intent(stat
         for one in state.vms
         if one.ha
     )
-    status = cluster_status(state, state.cluster_by_id[CLUSTER])
+    status = cluster_status(state, CLUSTER)
     health, _ = judge_health(None, (), [status], None, None)
     assert health is not Health.HEALTHY or runs_or_rests
     assert health is Health.HEALTHY or condition(status)[0] != "Healthy", "the page says no other"
@@ -144,7 +144,7 @@ def test_health_is_green_only_if_every_highly_available_vm_runs_or_could_start(
         befall(engine, deed, number)
         engine.advance(seconds)
         state = engine.snapshot()
-        status = cluster_status(state, state.cluster_by_id[CLUSTER])
+        status = cluster_status(state, CLUSTER)
         green = judge_health(None, (), [status], None, None)[0] is Health.HEALTHY
         fine = all(runs_or_could_start(state, one) for one in state.vms if one.ha)
         assert fine or not green

@@ -41,7 +41,7 @@ def changed(one: SimpleNamespace, **values: Any) -> Any:
     ],
 )
 def test_a_cluster_is_called_healthy_only_by_its_health(of: Cluster, said: tuple[str, str]) -> None:
-    assert condition(cluster_status(snapshot(of, host("h1")), of)) == said
+    assert condition(cluster_status(snapshot(of, host("h1")), of.id)) == said
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
@@ -35,11 +36,17 @@ class ConfiguredName(NamedTuple):
     word: str
 
 
+@cache
+def _sections() -> tuple[tuple[str, type[msgspec.Struct]], ...]:
+    """The sections that installed components read: to look for them takes longer than to read them."""
+    return tuple((one.name, one.load()) for one in entry_points(group=GROUP))
+
+
 def complaints(configuration: Config) -> Iterator[str]:
     """What is wrong in each of them."""
-    for section in entry_points(group=GROUP):
+    for name, settings in _sections():
         try:
-            configuration.section(section.name, section.load())
+            configuration.section(name, settings)
         except UserError as error:
             yield str(error)
 
@@ -47,9 +54,9 @@ def complaints(configuration: Config) -> Iterator[str]:
 def configured_names(configuration: Config) -> tuple[ConfiguredName, ...]:
     """What all sections name, but for what they name by default; nothing of a section that is wrong."""
     found = [*names_of("ha", configuration.ha)]
-    for section in entry_points(group=GROUP):
+    for name, settings in _sections():
         try:
-            found += names_of(section.name, configuration.section(section.name, section.load()))
+            found += names_of(name, configuration.section(name, settings))
         except UserError:
             continue
     return tuple(found)

@@ -25,7 +25,7 @@ from ovirt_placement.model.names import (
     named_vms,
 )
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, check
+from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, by_engine, check
 from ovirt_placement.rules.failover.outcomes import (
     Loss,
     Lost,
@@ -284,9 +284,13 @@ def ha_check(
         raise UserError("nothing was checked: no cluster has HA reservation; name one with --cluster")
     for cluster in left:
         _check_number(snapshot, cluster, failures or 0)
-    found = [check(snapshot, cluster.id, failures, steps, domains=domains, spread=spread) for cluster in left]
+    checked = []
+    for cluster in left:
+        found = check(snapshot, cluster.id, failures, steps, domains=domains, spread=spread)
+        softer = by_engine(snapshot, cluster.id, found.failures, steps, domains=domains, spread=spread)
+        checked.append(_of_cluster(found, softer, snapshot))
     return HaCheckDocument(
-        clusters=tuple(_of_cluster(one, snapshot) for one in found),
+        clusters=tuple(checked),
         not_checked=tuple(Named(one.id, one.name) for one in clusters if one not in left),
     )
 
@@ -299,14 +303,14 @@ def _check_number(snapshot: Snapshot, cluster: Cluster, failures: int) -> None:
         raise UserError(f"--failures {failures}: cluster {cluster.name} has {up}")
 
 
-def _of_cluster(found: HaCheck, snapshot: Snapshot) -> CheckedCluster:
+def _of_cluster(found: HaCheck, softer: Proven, snapshot: Snapshot) -> CheckedCluster:
     return CheckedCluster(
         **_proven(found, snapshot, _MOST_EXPLAINED),
         cluster=named_cluster(found.cluster, snapshot),
         failures=found.failures,
         doubt=found.doubt,
         units=tuple(FailingUnit(named_hosts(unit.hosts, snapshot), unit.domain) for unit in found.units),
-        by_engine=CheckVerdict(**_proven(found.by_engine, snapshot, 0)),
+        by_engine=CheckVerdict(**_proven(softer, snapshot, 0)),
         lost=tuple(lost_vm(one, snapshot) for one in found.lost),
         outside=tuple(_resting(one, snapshot) for one in found.outside),
         restart_order=priority_classes(snapshot, _restarting(found.cluster, snapshot)),

@@ -15,13 +15,13 @@ def test_headroom_is_that_of_hosts_that_are_up_and_unequal_hosts_count_by_their_
         host("silent", memory_mb=500, free_mb=500, cores=64, cpu_percent=None),
         host("away", memory_mb=70_000, free_mb=70_000, cores=64, cpu_percent=0, status="maintenance"),
     )
-    found = cluster_status(state, state.cluster_by_id[CLUSTER])
+    found = cluster_status(state, CLUSTER)
     assert (found.memory_mb, found.memory_free_mb) == (10_500, 3500)
     assert found.cpu_percent == 40.0
 
 
 def test_a_cluster_without_hosts_has_no_load() -> None:
-    found = cluster_status(snapshot(), cluster())
+    found = cluster_status(snapshot(), CLUSTER)
     assert (found.memory_mb, found.memory_free_mb, found.cpu_percent) == (0, 0, None)
 
 
@@ -34,5 +34,5 @@ def test_of_two_failures_that_are_asked_for_those_survived_are_counted(free_mb: 
         vm("v1", "h1", ha=True, needs_mb=3000),
         vm("v2", "h2", ha=True, needs_mb=3000),
     )
-    found = cluster_status(state, state.cluster_by_id[CLUSTER])
+    found = cluster_status(state, CLUSTER)
     assert (found.ha_safe, found.failures_survived) == (survived == 2, survived)

@@ -340,7 +340,7 @@ def test_an_engine_that_has_just_started() -> None:
     assert uncounted(empty, CLUSTER) == ("the engine has not counted the memory of all VMs on h0, h1 yet")
     found = check(empty, CLUSTER)
     assert (found.safe, found.doubt) == (None, uncounted(empty, CLUSTER))
-    (status,) = (cluster_status(empty, one) for one in empty.clusters)
+    (status,) = (cluster_status(empty, one.id) for one in empty.clusters)
     assert (status.ha_safe, status.doubt) == (None, uncounted(empty, CLUSTER))
     health, reasons = judge(None, (), (status,), None, None)
     assert health == "degraded"

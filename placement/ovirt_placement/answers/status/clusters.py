@@ -8,7 +8,8 @@ from ovirt_placement.answers.document import safe_word, upgrade_text
 from ovirt_placement.answers.ha_check import LostVm, lost_vm
 from ovirt_placement.answers.setup.units import usual_units
 from ovirt_placement.forecast.surviving import survived_of
-from ovirt_placement.model import Cluster, Host, Snapshot
+from ovirt_placement.lookups.index import once_per_snapshot
+from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
@@ -79,8 +80,10 @@ class ClusterStatus(Record, frozen=True, omit_defaults=False):
     upgrade: str | None
 
 
-def cluster_status(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
+@once_per_snapshot
+def cluster_status(snapshot: Snapshot, cluster_id: str) -> ClusterStatus:
     """Count what there is of a cluster, and judge its rules and its HA reservation."""
+    cluster = snapshot.cluster_by_id[cluster_id]
     hosts = snapshot.hosts_of_cluster.get(cluster.id, ())
     vms = [vm for vm in snapshot.vms if vm.cluster == cluster.id]
     violations = find_violations(snapshot, cluster.id)

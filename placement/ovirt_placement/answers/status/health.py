@@ -212,7 +212,7 @@ def status(
 ) -> StatusDocument:
     """What is known of these clusters; `mistakes` and `names` are those of the configuration."""
     snapshot = known.snapshot
-    numbers, wrong = tuple(cluster_status(snapshot, cluster) for cluster in clusters), tuple(mistakes)
+    numbers, wrong = tuple(cluster_status(snapshot, cluster.id) for cluster in clusters), tuple(mistakes)
     rules = rules_check(snapshot)
     rule_numbers = RuleNumbers(rules=rules.rules, problems=len(rules.problems))
     unmatched = unmatched_names(snapshot, names) if known.source.kind != "nothing" else ()

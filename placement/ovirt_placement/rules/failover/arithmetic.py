@@ -47,7 +47,10 @@ class Fitting:
 
     def without(self, failed: tuple[str, ...]) -> dict[str, Resources]:
         """What the hosts that are left can take."""
-        return {host: room for host, room in self.hosts.items() if host not in failed}
+        left = dict(self.hosts)
+        for host in failed:
+            left.pop(host, None)
+        return left
 
     def fit(self, failed: tuple[str, ...], blocks: Sequence[Block], left: Hosts, budget: Budget) -> Outcome:
         """Find homes on the hosts that are left. A loss is proven, and names what a greedy try left over."""

@@ -3,7 +3,7 @@
 Whether the highly available VMs of a cluster survive the failure of any few hosts, exactly.
 "Safe" means that starts are let through: for every failure there is an order of starts of which each passes
 every filter. "Unsafe" means that there is none. What the engine's own check would say, were it exact, is
-reported with it.
+another question.
 """
 
 from __future__ import annotations
@@ -69,8 +69,6 @@ class HaCheck(Proven, frozen=True, kw_only=True):
     doubt: str = ""
     #: What fails whole; nothing where every host fails by itself.
     units: tuple[FailureUnit, ...] = ()
-    #: By the engine's own, softer check: whether what VMs use, and are guaranteed, would fit.
-    by_engine: Proven
     #: Highly available VMs that do not run though they should: while there are any, nothing is safe.
     lost: tuple[Lost, ...]
     #: Highly available VMs that are down by intent.
@@ -110,7 +108,6 @@ def check(
         cluster=cluster_id,
         failures=failures,
         units=() if domains is None else whole_domains(domains, measure.hosts),
-        by_engine=by_engine(snapshot, cluster_id, failures, steps, domains=domains, spread=spread),
         lost=lost,
         outside=tuple(find_outside(snapshot, cluster_id)),
     )
@@ -145,7 +142,10 @@ def by_engine(
     domains: Sequence[Domain] | None = None,
     spread: Spread | None = None,
 ) -> Proven:
-    """The engine's own check, with its faults repaired (docs/rules.md, HC1 to HC7)."""
+    """The engine's own, softer check, with its faults repaired (docs/rules.md, HC1 to HC7).
+
+    It asks whether what VMs use, and are guaranteed, would fit.
+    """
     question = CheckQuestion(snapshot, cluster_id, True, steps)
     return _judge(question, question.measure(), failures, domains, spread)
 
