@@ -34,71 +34,46 @@ class Question(msgspec.Struct, frozen=True):
     properties: Properties
 
 
+#: Of each method, what its units are, and what its arguments are called.
+_METHODS: dict[str, tuple[UnitKind, tuple[str, ...]]] = {
+    "runFilters": (UnitKind.FILTER, ("filters", "hosts", "vm", "properties")),
+    "runCostFunctions": (UnitKind.SCORE, ("cost_functions", "hosts", "vm", "properties")),
+    "runLoadBalancing": (UnitKind.BALANCE, ("balance", "hosts", "properties")),
+}
+
+
 def read_question(method: str, parameters: Sequence[Any]) -> Question:
     """The question that a call of one of the three methods asks.
 
     Raises `Fault` for an unknown method or arguments that the engine would not send.
     """
-    read = _METHODS.get(method)
-    if read is None:
+    if method not in _METHODS:
         known = ", ".join(["discover", *_METHODS])
         raise Fault(UNKNOWN_METHOD, f"there is no method {method[:80]!r}; there are {known}")
-    return read(method, parameters)
-
-
-def take_none(method: str, parameters: Sequence[Any]) -> None:
-    _take(method, parameters, ())
-
-
-def _run_filters(method: str, parameters: Sequence[Any]) -> Question:
-    filters, hosts, vm, properties = _take(method, parameters, ("filters", "hosts", "vm", "properties"))
+    kind, names = _METHODS[method]
+    check_count(method, parameters, names)
+    units, hosts, *vm, properties = parameters
     return Question(
         method,
-        UnitKind.FILTER,
-        _texts(method, "filters", filters),
+        kind,
+        _units(method, kind, units),
         _texts(method, "hosts", hosts),
-        _text(method, "vm", vm),
+        _text(method, "vm", vm[0]) if vm else "",
         _properties(method, properties),
     )
 
 
-def _run_cost_functions(method: str, parameters: Sequence[Any]) -> Question:
-    names = ("cost_functions", "hosts", "vm", "properties")
-    cost_functions, hosts, vm, properties = _take(method, parameters, names)
-    return Question(
-        method,
-        UnitKind.SCORE,
-        _weighted_names(method, cost_functions),
-        _texts(method, "hosts", hosts),
-        _text(method, "vm", vm),
-        _properties(method, properties),
-    )
+def _units(method: str, kind: UnitKind, value: Any) -> list[str]:
+    if kind is UnitKind.BALANCE:
+        return [_text(method, "balance", value)]
+    return _texts(method, "filters", value) if kind is UnitKind.FILTER else _weighted_names(method, value)
 
 
-def _run_load_balancing(method: str, parameters: Sequence[Any]) -> Question:
-    balance, hosts, properties = _take(method, parameters, ("balance", "hosts", "properties"))
-    return Question(
-        method,
-        UnitKind.BALANCE,
-        [_text(method, "balance", balance)],
-        _texts(method, "hosts", hosts),
-        "",
-        _properties(method, properties),
-    )
-
-
-_METHODS: dict[str, Callable[[str, Sequence[Any]], Question]] = {
-    "runFilters": _run_filters,
-    "runCostFunctions": _run_cost_functions,
-    "runLoadBalancing": _run_load_balancing,
-}
-
-
-def _take(method: str, parameters: Sequence[Any], names: Sequence[str]) -> Sequence[Any]:
+def check_count(method: str, parameters: Sequence[Any], names: Sequence[str] = ()) -> None:
+    """Raise `Fault` unless there are as many arguments as names of them."""
     if len(parameters) != len(names):
         wanted = f"{method}({', '.join(names)})"
         raise Fault(INVALID_PARAMETERS, f"{wanted} takes {len(names)} arguments, not {len(parameters)}")
-    return parameters
 
 
 def _texts(method: str, name: str, value: Any) -> list[str]:

@@ -107,15 +107,15 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class _Head(msgspec.Struct):
-    """The head of a worker's reply that has more than its time: see `worker.serving.Reply`."""
+    """The head of a worker's reply: see `worker.serving.Reply`."""
 
-    cause: str | None
-    sentence: str
-    printed: str
-    errors: str
-    seconds: float
-    state_age_seconds: float | None
-    retire: bool
+    cause: Cause | None = None
+    sentence: str = ""
+    printed: str = ""
+    errors: str = ""
+    seconds: float = 0.0
+    state_age_seconds: float | None = None
+    retire: bool = False
     #: Of the body, this many bytes at its end are reasons.
     reasons_size: int = 0
 
@@ -245,37 +245,28 @@ class _RunningJob:
             self._loop.remove_writer(worker.connection)
 
     def _read(self, worker: Worker, mark: int, head: bytes, body: bytes) -> None:
-        if mark != self._mark:  # the unit wrote it, or one before it: the answer is still to come
-            self._release(worker, discard=True)
-            self._end(_CONFUSED)
-            return
-        if head.replace(b" ", b"", 1).isdigit():
-            self._release(worker, discard=False)
-            seconds, _, age = head.partition(b" ")
-            state_age_seconds = int(age) / 1e6 if age else None
-            self._end(Outcome(body, seconds=int(seconds) / 1e6, state_age_seconds=state_age_seconds))
-            return
         try:
-            reported = _decode_head(head)
-            cause = Cause(reported.cause) if reported.cause is not None else None
-        except (msgspec.MsgspecError, ValueError):
+            # Another mark: the unit wrote it, or one before it, and the answer is still to come.
+            reported = _decode_head(head) if mark == self._mark else None
+        except msgspec.MsgspecError:
+            reported = None
+        if reported is None:
             self._release(worker, discard=True)
             self._end(_CONFUSED)
             return
         self._release(worker, discard=False, retire=reported.retire)
-        awaits = cause is Cause.AWAITED and self._loop.time() + _AGAIN_SECONDS < self._until
-        failure = Failure(_final(cause), reported.sentence) if cause is not None else None
-        at = len(body) - reported.reasons_size
+        cause, at = reported.cause, len(body) - reported.reasons_size
         outcome = Outcome(
             body[:at],
-            failure,
+            # What awaits something that does not come has failed.
+            cause and Failure(Cause.RAISED if cause is Cause.AWAITED else cause, reported.sentence),
             reported.seconds,
             reported.printed,
             reported.errors,
             reported.state_age_seconds,
             body[at:],
         )
-        if awaits:
+        if cause is Cause.AWAITED and self._loop.time() + _AGAIN_SECONDS < self._until:
             self._awaiting = outcome
             self._loop.call_later(_AGAIN_SECONDS, self.start)
         else:
@@ -308,11 +299,6 @@ class _RunningJob:
         self._over = True
         self.outcome = outcome
         self._on_end()
-
-
-def _final(cause: Cause) -> Cause:
-    """What awaits something that does not come has failed."""
-    return Cause.RAISED if cause is Cause.AWAITED else cause
 
 
 #: A call of a worker itself: see `worker.serving.PROBE`.

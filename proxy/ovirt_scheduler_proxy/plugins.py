@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ovirt_scheduler_proxy import units
 from ovirt_scheduler_proxy.jobs import answers
-from ovirt_scheduler_proxy.pool import Pool, PoolSettings, start_zygote
+from ovirt_scheduler_proxy.pool import Pool, start_zygote
 from ovirt_scheduler_proxy.scheduler import Plugins, Scheduler
-from ovirt_scheduler_proxy.settings import PluginFolder, Settings, python_of
+from ovirt_scheduler_proxy.settings import PluginFolder, Settings
 from ovirt_scheduler_proxy.units import Problem, Registry, Unit, UnitKind
 from ovirt_service.errors import UserError
 
@@ -79,17 +81,9 @@ log = logging.getLogger(__name__)
 async def start_pool(settings: Settings, folder: PluginFolder) -> Pool:
     """Load one folder and warm its workers up. Raises `UserError` when its interpreter cannot be run."""
     workers = settings.workers
-    pool_settings = PoolSettings(
-        folder=Path(os.path.realpath(folder.directory)),
-        python=python_of(folder),
-        warm=workers.warm,
-        most=workers.most,
-        memory_limit=workers.memory_mib << 20,
-        calls_per_worker=folder.calls_per_worker,
-        load_timeout=workers.load_seconds,
-        log_level=logging.getLogger().getEffectiveLevel(),
-    )
-    pool = Pool(pool_settings, await asyncio.to_thread(start_zygote, pool_settings))
+    # Also when its processes are started again, where a link leads elsewhere by then.
+    folder = msgspec.structs.replace(folder, directory=os.path.realpath(folder.directory))
+    pool = Pool(folder, workers, await asyncio.to_thread(start_zygote, folder, workers))
     try:
         await asyncio.wait_for(pool.warm.wait(), workers.load_seconds)
     except TimeoutError:
@@ -113,10 +107,10 @@ async def load_all(settings: Settings) -> Plugins:
 
 def combine(pools: Sequence[Pool]) -> Plugins:
     """What the pools offer together; what is wrong with them goes to the log."""
-    registry = read([Folder(pool.settings.folder, pool.modules) for pool in pools])
+    registry = read([Folder(pool.folder, pool.modules) for pool in pools])
     for problem in registry.problems:
         log.error("%s", problem)
-    return Plugins(registry, {pool.settings.folder: pool for pool in pools})
+    return Plugins(registry, {pool.folder: pool for pool in pools})
 
 
 #: What distinguishes one version of a folder's files from another.

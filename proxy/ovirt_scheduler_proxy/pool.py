@@ -6,37 +6,18 @@ import asyncio
 import contextlib
 import logging
 import os
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ovirt_scheduler_proxy.processes import Cause, Event, Failure, Worker, ZygoteProcess, end_strays
+from ovirt_scheduler_proxy.settings import PluginFolder, Workers
 from ovirt_scheduler_proxy.worker.answers import one_line
 from ovirt_service.back_off import BackOff
 from ovirt_service.errors import UserError
-
-
-@dataclass(frozen=True)
-class PoolSettings:
-    """How the workers of one folder are run."""
-
-    folder: Path
-    python: str
-    #: Workers kept ready.
-    warm: int
-    #: Never more workers than this.
-    most: int
-    #: Bytes that a worker may take beyond what it has after loading.
-    memory_limit: int
-    #: A worker is replaced after this many calls; 0 means never.
-    calls_per_worker: int
-    #: Seconds that the import of one module may take.
-    load_timeout: float
-    log_level: int
-
 
 #: A unit holds its first worker and at most one more, so that a hanging unit leaves the others theirs.
 WORKERS_PER_UNIT = 2
@@ -178,22 +159,26 @@ log = logging.getLogger(__name__)
 _WATCH_INTERVAL = 0.5
 
 
-def start_zygote(settings: PoolSettings) -> ZygoteProcess:
+def start_zygote(folder: PluginFolder, workers: Workers) -> ZygoteProcess:
     """Start the process that loads the folder, and wait until it has. Raises `UserError` when it cannot.
 
     A module that ends or holds up the process, though trying it out went well, is left to the workers.
     """
-    _look_into(settings.folder)
+    path, python = folder.directory, folder.python or sys.executable
+    try:
+        os.listdir(path)
+    except OSError as error:
+        raise UserError(f"plugin folder {path} cannot be read: {error.strerror}") from error
     late: list[str] = []
     while True:
         zygote = ZygoteProcess(
-            settings.python,
+            python,
             {
-                "folder": str(settings.folder),
-                "load_timeout": settings.load_timeout,
+                "folder": path,
+                "load_timeout": workers.load_seconds,
                 "late": late,
-                "memory_limit": settings.memory_limit,
-                "log_level": settings.log_level,
+                "memory_limit": workers.memory_mib << 20,
+                "log_level": logging.getLogger().getEffectiveLevel(),
             },
         )
         if zygote.wait_until_loaded():
@@ -201,27 +186,21 @@ def start_zygote(settings: PoolSettings) -> ZygoteProcess:
         zygote.close()
         if zygote.loading is None:
             break
-        log.error("%s/%s.py could be loaded once but not twice", settings.folder, zygote.loading)
+        log.error("%s/%s.py could be loaded once but not twice", path, zygote.loading)
         late.append(zygote.loading)
     reported = f": {one_line(zygote.complaints.last)}" if zygote.complaints.last else ""
     raise UserError(
-        f"plugin folder {settings.folder}: its Python interpreter {settings.python} ended while it loaded"
+        f"plugin folder {path}: its Python interpreter {python} ended while it loaded"
         f" the plugins (exit status {zygote.process.returncode}{reported}); it must be a Python 3.9 or later"
     )
-
-
-def _look_into(folder: Path) -> None:
-    try:
-        os.listdir(folder)
-    except OSError as error:
-        raise UserError(f"plugin folder {folder} cannot be read: {error.strerror}") from error
 
 
 class Pool:
     """Lives on an event loop: all methods are for its thread."""
 
-    def __init__(self, settings: PoolSettings, zygote: ZygoteProcess) -> None:
-        self.settings = settings
+    def __init__(self, folder: PluginFolder, workers: Workers, zygote: ZygoteProcess) -> None:
+        self.folder = Path(folder.directory)
+        self._settings, self._limits = folder, workers
         self.modules: list[dict[str, Any]] = zygote.modules
         #: Workers that ended, once ready, without our asking, since the start.
         self.restarts = 0
@@ -239,11 +218,11 @@ class Pool:
         #: Whether new workers import modules that cannot be shared at once, or only when a call needs them.
         self._eager = True
         late = sum(not module["shareable"] for module in self.modules)
-        self._start_timeout = settings.load_timeout * max(1, late)
+        self._start_timeout = workers.load_seconds * max(1, late)
         self._restarting: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         units = sum(len(unit["kinds"]) for module in self.modules for unit in module["units"])
-        self._most = min(settings.most, max(settings.warm, WORKERS_PER_UNIT * units))
+        self._most = min(workers.most, max(workers.warm, WORKERS_PER_UNIT * units))
         self._loop.add_reader(zygote.control, self._hear)
         self._watching = self._loop.call_later(_WATCH_INTERVAL, self._watch)
         self._fill_up()
@@ -263,7 +242,7 @@ class Pool:
         """The call is over and the worker is well, but for what `retire` says."""
         worker.user = None
         worker.calls += 1
-        limit = self.settings.calls_per_worker
+        limit = self._settings.calls_per_worker
         if retire or (limit and worker.calls >= limit):
             self.discard(unit, worker)
         else:
@@ -305,7 +284,7 @@ class Pool:
     def _fill_up(self) -> None:
         """Start as many workers as are missing, unless they keep failing to start."""
         standing = len(self._workers)
-        target = min(max(self.settings.warm, standing + self._allocation.wanted()), self._most)
+        target = min(max(self._limits.warm, standing + self._allocation.wanted()), self._most)
         missing = target - standing - self._coming
         if missing <= 0 or self._restarting is not None or self._next_try.remaining or self._closing.is_set():
             return
@@ -318,7 +297,7 @@ class Pool:
         self._coming -= 1
         delay = self._next_try.failed()
         if delay is not None:
-            log.error("no new worker for %s: %s; next try in %.1f s", self.settings.folder, reason, delay)
+            log.error("no new worker for %s: %s; next try in %.1f s", self.folder, reason, delay)
             self._loop.call_later(delay, self._fill_up)
 
     def _hear(self) -> None:
@@ -369,7 +348,7 @@ class Pool:
         self._next_try.succeeded()
         self._workers[worker.pid] = worker
         self._allocation.add(worker)
-        if len(self._workers) >= self.settings.warm:
+        if len(self._workers) >= self._limits.warm:
             self.warm.set()
 
     def _forget(self, worker: Worker) -> bool:
@@ -395,12 +374,12 @@ class Pool:
     def _watch(self) -> None:
         """Look after the workers' memory, and after starts that were put off."""
         self._watching = self._loop.call_later(_WATCH_INTERVAL, self._watch)
-        limit = self.settings.memory_limit
+        limit = self._limits.memory_mib << 20
         for worker in list(self._workers.values()):
             grown = worker.size() - worker.first_size
             # An idle worker goes at half the limit already, before a call is hurt.
             if grown > limit or (grown > limit // 2 and worker.user is None):
-                log.warning("worker %d of %s grew by %d MiB", worker.pid, self.settings.folder, grown >> 20)
+                log.warning("worker %d of %s grew by %d MiB", worker.pid, self.folder, grown >> 20)
                 worker.ended_for = Failure(Cause.MEMORY, "outgrew its memory limit")
                 if worker.user is None:
                     self._forget(worker)
@@ -409,7 +388,7 @@ class Pool:
 
     def _replace_zygote(self) -> None:
         """The zygote has ended, and the kernel has ended its workers with it: start all again."""
-        log.error("the process that starts the workers of %s has ended; restarting it", self.settings.folder)
+        log.error("the process that starts the workers of %s has ended; restarting it", self.folder)
         self._loop.remove_reader(self._zygote.control)
         self._restarting = self._loop.create_task(self._restart_zygote(self._zygote))
         if self._coming:
@@ -429,7 +408,7 @@ class Pool:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), self._next_try.remaining)
             try:
-                self._zygote = await asyncio.to_thread(start_zygote, self.settings)
+                self._zygote = await asyncio.to_thread(start_zygote, self._settings, self._limits)
             except UserError as error:
                 log.error("%s", error)
                 self._next_try.failed()

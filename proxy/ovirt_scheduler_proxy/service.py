@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ovirt_scheduler_proxy import logs
 from ovirt_scheduler_proxy import xmlrpc_writing as writing
-from ovirt_scheduler_proxy.contract import Answer, read_question, take_none
+from ovirt_scheduler_proxy.contract import Answer, check_count, read_question
 from ovirt_scheduler_proxy.http import Gate, asks_for_metrics, check_content, open_socket, tls_context
 from ovirt_scheduler_proxy.logs import DecisionLog
 from ovirt_scheduler_proxy.plugins import Reloader, load_all
@@ -100,7 +100,7 @@ class Endpoint:
             call = read_call(body, self._most_elements)
             method = call.method
             if method == "discover":
-                take_none(method, call.parameters)
+                check_count(method, call.parameters)
                 self._discover(by_hand, respond)
             else:
                 question = read_question(method, call.parameters)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -214,10 +213,6 @@ def with_plugins(settings: Settings, directories: list[str]) -> Settings:
                 f"plugin folder {folder.directory} does not exist; name the right one with --plugins"
             )
     return msgspec.structs.replace(settings, plugins=folders)
-
-
-def python_of(folder: PluginFolder) -> str:
-    return folder.python or sys.executable
 
 
 def _check_ranges(settings: Settings, file: Path) -> None:

@@ -70,12 +70,6 @@ class Reply:
         self.cause, self.sentence, self.body, self.reasons = cause, sentence, b"", b""
 
     def packed(self, mark: int) -> bytes:
-        """A frame. Its head is the time and the age, in microseconds, if there is nothing else to report."""
-        if self.cause is None and not (self.printed or self.errors or self.retire or self.reasons):
-            times = b"%d" % (self.seconds * 1e6)
-            if self.state_age_seconds is not None:
-                times += b" %d" % (self.state_age_seconds * 1e6)
-            return frames.pack(times, self.body, mark)
         head = {name: value for name, value in vars(self).items() if name not in ("body", "reasons")}
         head["reasons_size"] = len(self.reasons)
         # Halves of characters, which Python's text may hold and JSON may not, become question marks.
