@@ -6,19 +6,14 @@ import argparse
 import json
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tools.engine_conformance.comparing import Ask, Comparison, Difference, compare, differs
+from tools.engine_conformance.comparing import Comparison, Difference, compare
 from tools.engine_conformance.engine import Engine
-from tools.engine_conformance.question import Question
-from tools.engine_conformance.reading import raised
-from tools.engine_conformance.shrinking import shrink
-from tools.engine_conformance.unit import Unit
 from tools.engine_conformance.units import UNITS
 
-#: How many differences of a copy are made small and written down.
+#: How many differences of a copy are printed and written down.
 _SHOWN = 3
 
 
@@ -43,31 +38,15 @@ def main(arguments: list[str] | None = None) -> int:
                 differing += len(comparison.differences)
                 print(_told(name, copy, comparison), f"({time.monotonic() - started:.0f} s)", flush=True)
                 for at, difference in enumerate(comparison.differences[:_SHOWN]):
-                    small = smallest(unit, copy, engine.ask, difference)
-                    print("  ", json.dumps({"engine": _once(small.engine), "ours": small.ours}))
+                    print("  ", json.dumps({"engine": _once(difference.engine), "ours": difference.ours}))
                     if options.write:
-                        write(options.write / f"{copy}-{name}-{at + 1}.json", small)
+                        write(options.write / f"{copy}-{name}-{at + 1}.json", difference)
     return 1 if differing else 0
 
 
 def _told(unit: str, copy: str, comparison: Comparison) -> str:
     switched = "".join(f", {number} by {name}" for name, number in sorted(comparison.switched.items()))
     return f"{unit}, {copy}: {comparison.asked} asked, {len(comparison.differences)} differ{switched}"
-
-
-def smallest(unit: Unit, copy: str, ask: Ask, difference: Difference) -> Difference:
-    """The same difference on the smallest state: who threw an exception still does, and nobody else."""
-    found = partial(differs, unit, copy, ask)
-
-    def stands(question: Question) -> bool:
-        other = found(question)
-        return other is not None and _threw(other) == _threw(difference)
-
-    return found(shrink(difference.question, stands)) or difference
-
-
-def _threw(difference: Difference) -> tuple[bool, bool]:
-    return raised(difference.engine), raised(difference.ours)
 
 
 def _once(answer: Any) -> Any:

@@ -1,16 +1,204 @@
-"""Asks the engine and our copies the same, and reports where they answer otherwise."""
+"""Asks the engine and our copies the same, and reports where they answer otherwise.
+
+A switch is a difference that is meant. A question to which a copy of ours answers otherwise is asked once
+more, with the copy's switches carried out. Only if the engine then answers as we do is the difference the
+documented one.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from tools.engine_conformance.question import Question
-from tools.engine_conformance.reading import raised
-from tools.engine_conformance.unit import Copy, Unit
+from tools.engine_conformance.questions import Asking, Question, questions
+
+#: Of an answer of the engine or of ours, what two must have in common.
+Reading = Any
+#: Whether the engine's answer to a question and ours are the same.
+Agreement = Callable[[Question, Any, Any], bool]
+
+
+def raised(answer: Any) -> bool:
+    """Whether the engine threw."""
+    return isinstance(answer, Mapping) and "raised" in answer
+
+
+def as_hosts(question: Question, answer: Sequence[str]) -> Reading:
+    """Which hosts, in whatever order."""
+    return sorted(answer)
+
+
+def as_tiers(question: Question, answer: Mapping[str, int]) -> Reading:
+    """Hosts from best to worst, ties together; one that is not mentioned counts as 0, as in the selector."""
+    weights = {host: answer.get(host, 0) for host in question.hosts}
+    return [
+        sorted(host for host in weights if weights[host] == weight)
+        for weight in sorted(set(weights.values()))
+    ]
+
+
+def as_is(question: Question, answer: Any) -> Reading:
+    return answer
+
+
+def as_placed(question: Question, answer: Mapping[str, Any]) -> Reading:
+    """The hosts left, in whatever order, and the best."""
+    return sorted(answer["hosts"]), answer["best"]
+
+
+def as_closure(question: Question, answer: Sequence[str]) -> Reading:
+    """What a VM takes along when it is migrated: of the VMs tied to it those on its own host.
+
+    Source: computeVmAffinityClosure of MigrateMultipleVmsCommand, around positiveAffinityClosure.
+    """
+    place = {vm["id"]: vm["host"] for vm in question.state["vms"]}
+    first = question.vms[0]
+    return sorted(vm for vm in answer if vm == first or (place[vm] is not None and place[vm] == place[first]))
+
+
+def as_conflicts(question: Question, answer: Sequence[Mapping[str, Any]]) -> Reading:
+    """In the order of their types; those of one type as the tables of the engine have them."""
+    plain = [
+        {key: sorted(value) if isinstance(value, list) else value for key, value in one.items()}
+        for one in answer
+    ]
+    return sorted(plain, key=repr), [one["type"] for one in answer]
+
+
+def as_sets(question: Question, answer: Sequence[Sequence[str]]) -> Reading:
+    """The engine makes a set of an empty group, too, on which nothing hangs."""
+    return sorted(sorted(one) for one in answer if one)
+
+
+def same(read: Callable[[Question, Any], Reading]) -> Agreement:
+    """Both answers come to the same."""
+    return lambda question, engine, ours: bool(read(question, engine) == read(question, ours))
+
+
+def same_order(question: Question, engine: Sequence[Sequence[str]], ours: Sequence[str]) -> bool:
+    """VMs in the order in which they are tried, in any order where the engine shuffles them.
+
+    The engine answers with several runs: what it shuffles ends wherever all have begun with the same VMs.
+    """
+    begun = 0
+    for end in range(1, len(engine[0]) + 1):
+        if all(set(run[:end]) == set(engine[0][:end]) for run in engine):
+            if set(ours[begun:end]) != set(engine[0][begun:end]):
+                return False
+            begun = end
+    return len(ours) == len(engine[0])
+
+
+def one_of_the_runs(question: Question, engine: Sequence[Sequence[str]], ours: Sequence[str]) -> bool:
+    """In each cluster what the engine asks for in one of its runs."""
+    cluster_of = {vm["id"]: vm["cluster"] for vm in question.state["vms"]}
+
+    def in_cluster(run: Sequence[str], cluster: str) -> tuple[str, ...]:
+        return tuple(vm for vm in run if cluster_of[vm] == cluster)
+
+    clusters = [cluster["id"] for cluster in question.state["clusters"]]
+    return all(in_cluster(ours, one) in {in_cluster(run, one) for run in engine} for one in clusters)
+
+
+def first_move(
+    question: Question, engine: Sequence[Mapping[str, Any]], ours: Mapping[str, Any] | None
+) -> bool:
+    """The first that the engine would try, and the hosts other than the VM's own in its order."""
+    if not engine or ours is None:
+        return not engine and ours is None
+    place = next(vm["host"] for vm in question.state["vms"] if vm["id"] == engine[0]["vm"])
+    hosts = [host for host in engine[0]["hosts"] if host != place]
+    return ours["vm"] == engine[0]["vm"] and list(ours["hosts"]) == hosts
+
+
+def exact(question: Question, engine: Any, ours: Any) -> bool:
+    """The same, but for failures that are survived though first fit does not find out how (HC2).
+
+    First fit cannot err where no host has more than one highly available VM.
+    """
+    counts = Counter(vm["host"] for vm in question.state["vms"] if vm["ha"] and vm["host"] is not None)
+    if max(counts.values(), default=0) > 1:
+        return set(ours["failed"]) <= set(engine["failed"])
+    return set(ours["failed"]) == set(engine["failed"]) and ours["safe"] is engine["safe"]
+
+
+#: The conflicts that ours are to report alike: of the others, ours ask whether they can be satisfied.
+_ALIKE = (
+    "VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY",
+    "VM_TO_HOST_CONFLICTS_POSITIVE_VM_TO_VM_AFFINITY",
+    "VM_TO_VM_AFFINITY_CONFLICTS",
+)
+
+
+def conflicts_alike(question: Question, engine: Any, ours: Any) -> bool:
+    """Which groups, VMs and hosts clash; whether that blocks saving is another question (C1, C3, C4)."""
+
+    def told(conflicts: Any) -> list[str]:
+        return sorted(
+            repr([one["type"], *(sorted(one[key]) for key in ("groups", "vms", "hosts", "negative_vms"))])
+            for one in conflicts
+            if one["type"] in _ALIKE
+        )
+
+    return told(engine) == told(ours)
+
+
+def refined(question: Question, engine: Any, ours: Any) -> bool:
+    """The engine's order of hosts, in which ours may distinguish hosts that tie."""
+    hosts = question.hosts
+    return all(
+        ours[one] < ours[other]
+        for one in hosts
+        for other in hosts
+        if engine.get(one, 0) < engine.get(other, 0)
+    )
+
+
+@dataclass(frozen=True)
+class Switch:
+    """`instead` gives the question without the quirk, `read` what its answer means for the one asked."""
+
+    name: str
+    #: What is different, and why; the quirk's name in docs/rules.md where it has one.
+    says: str
+    instead: Callable[[Question], Question] = lambda question: question
+    read: Callable[[Question, Any], Any] = lambda question, answer: answer
+    #: Whether the engine throws where ours goes on, so that there is nothing to compare with.
+    crash: Callable[[str], bool] = lambda where: False
+
+
+#: How many questions about whole clusters make a whole run.
+FEWER = 5_000
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One of our answers to what a unit of the engine answers."""
+
+    answer: Callable[[Question], Any]
+    switches: tuple[Switch, ...] = ()
+    #: Switches of which ours is asked without the quirk, too: that can be compared in no other way.
+    beforehand: tuple[Switch, ...] = ()
+
+
+@dataclass(frozen=True)
+class Unit:
+    name: str
+    kind: str
+    asking: Asking
+    copies: Mapping[str, Copy]
+    agree: Agreement
+    #: How many questions make a whole run.
+    number: int = 20_000
+    #: What is the same in all requests.
+    request: Mapping[str, Any] = field(default_factory=dict)
+
+    def questions(self, seed: int, number: int) -> Iterator[Question]:
+        return questions(self.kind, self.asking, seed, number, **self.request)
+
 
 #: Gives the engine's answers to questions, in their order.
 Ask = Callable[[Sequence[Question]], list[Any]]
@@ -56,12 +244,6 @@ def _batches(questions: Iterable[Question]) -> Iterator[tuple[Question, ...]]:
     remaining = iter(questions)
     while batch := tuple(islice(remaining, _BATCH)):
         yield batch
-
-
-def differs(unit: Unit, name: str, ask: Ask, question: Question) -> Difference | None:
-    """The difference that a copy makes on one question, if it makes one."""
-    found = compare(unit, ask, [question], [name])[name].differences
-    return found[0] if found else None
 
 
 def _compare_batch(

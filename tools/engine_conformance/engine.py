@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, Any
 
-from tools.engine_conformance.question import Question
+from tools.engine_conformance.questions import Question
 
 SOURCES = Path(__file__).parent / "java" / "conformance"
 

@@ -14,7 +14,7 @@ from ovirt_placement.rules.load import LoadLimits, balance_load, overloaded
 from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.rank_selector import order_hosts
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
-from tools.engine_conformance.question import Question
+from tools.engine_conformance.questions import Question
 
 
 def request_of(question: Question) -> Request:

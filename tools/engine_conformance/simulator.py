@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,16 +15,16 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.events import EventCode
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement, candidates
+from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement
 from ovirt_simulator.scheduler.cycles import failed_hosts
 from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits
-from ovirt_simulator.scheduler.filters import HostLoad, Request, cpu_overloaded
+from ovirt_simulator.scheduler.filters import Filter, HostLoad, Request, cpu_overloaded
 from ovirt_simulator.scheduler.placing import Scheduler
+from ovirt_simulator.scheduler.rank_selector import Record, best_host
+from ovirt_simulator.scheduler.weights import Weight
 from tests.simulator.scheduler.proxy import Proxy, reply, running_proxy
-from tools.engine_conformance.question import Question
+from tools.engine_conformance.questions import Question
 
-_SCHEDULER = "ovirt_simulator.scheduler."
-_FILTERS, _WEIGHTS = ("filters",), ("weights",)
 _START = datetime(2030, 1, 1, tzinfo=UTC)
 #: For how long hosts are busy where a question does not say it, as to the engine's side.
 _LONG_MINUTES = 100
@@ -41,28 +39,19 @@ def _asked(question: Question) -> tuple[Snapshot, list[Any], list[Any]]:
     )
 
 
-def _unit(name: str, among: tuple[str, ...]) -> Callable[..., Any]:
-    modules = (import_module(_SCHEDULER + module) for module in among if find_spec(_SCHEDULER + module))
-    return next(getattr(module, name) for module in modules if hasattr(module, name))
-
-
-def accepted(name: str) -> Callable[[Question], Any]:
+def accepted(refuse: Filter) -> Callable[[Question], Any]:
     """The hosts that a filter leaves."""
 
     def answer(question: Question) -> list[str]:
-        refused = _unit(name, _FILTERS)(*_asked(question))
+        refused = refuse(*_asked(question))
         return [host for host in question.hosts if host not in refused]
 
     return answer
 
 
-def scores(name: str) -> Callable[[Question], Any]:
+def scores(weigh: Weight) -> Callable[[Question], Any]:
     """What a weight says of hosts."""
-
-    def answer(question: Question) -> dict[str, int]:
-        return dict(_unit(name, _WEIGHTS)(*_asked(question)))
-
-    return answer
+    return lambda question: dict(weigh(*_asked(question)))
 
 
 def engine_of(question: Question) -> Engine:
@@ -86,18 +75,15 @@ def _as_asked(engine: Engine, question: Question) -> Engine:
 
 def not_overloaded(question: Question) -> list[str]:
     """The hosts that are not refused for the use of their CPUs."""
-    backend = engine_of(question)._backend
-    refused = cpu_overloaded(backend.state, _START).refuse(*_asked(question))
-    return [host for host in question.hosts if host not in refused]
+    state = engine_of(question)._backend.state
+    hosts: list[str] = accepted(cpu_overloaded(state, _START).refuse)(question)
+    return hosts
 
 
 def best_by_rank(question: Question) -> str | None:
     """The host that the rank selector chooses."""
-    selector = import_module(_SCHEDULER + "rank_selector")
-    records = [selector.Record(*record) for record in question.request["records"]]
-    return cast(
-        "str | None", selector.best_host(question.request["hosts"], records, dict(question.request["units"]))
-    )
+    records = [Record(*record) for record in question.request["records"]]
+    return best_host(question.request["hosts"], records, dict(question.request["units"]))
 
 
 def ha_check(question: Question) -> dict[str, Any]:
@@ -134,31 +120,18 @@ def broken(question: Question) -> dict[str, bool]:
     return {group.id: affinity.is_broken(state, group) for group in state.groups.values()}
 
 
-def enforcement(question: Question) -> list[str]:
-    """The VMs that violate rules and have anywhere to go, in order."""
-    backend = engine_of(question)._backend
-    enforcing = AffinityEnforcement(backend, Scheduler(backend, ExternalUnits(backend, None)), _never)
-    cluster = backend.state.clusters[question.request["cluster"]]
-    found = candidates(backend.state, cluster, lambda vms: None)
-    return [vm for vm in dict.fromkeys(one.id for one in found) if enforcing.can_leave(vm, cluster.id)]
-
-
 def enforcement_cycle(question: Question) -> list[str]:
     """The VMs that one cycle asks to migrate; the commands of some of them fail."""
     backend = engine_of(question)._backend
     asked: list[str] = []
 
-    def migrate(vm: str, reason: str, *, hosts: Any = ()) -> Any:
-        asked.append(vm)
-        if vm in question.request.get("refused", ()):
+    def migrate(vm_id: str, reason: str, *, hosts: Any = ()) -> Any:
+        asked.append(vm_id)
+        if vm_id in question.request.get("refused", ()):
             raise Rejected
 
     AffinityEnforcement(backend, Scheduler(backend, ExternalUnits(backend, None)), migrate).cycle()
     return asked
-
-
-def _never(*_: Any, **__: Any) -> Any:
-    raise AssertionError("nothing is to be migrated")
 
 
 def schedule(question: Question) -> dict[str, Any]:
@@ -219,56 +192,3 @@ def _answer_as(proxy: Proxy, request: dict[str, Any]) -> None:
 def _told(call: tuple[Any, ...]) -> list[Any]:
     method, names, hosts, vm, _ = call
     return [method, names, hosts, vm] if method == "runFilters" else [method, hosts, vm]
-
-
-def validate(question: Question) -> str | None:
-    """What is said of the groups of a cluster, once a VM or host has those that it shall have.
-
-    The simulator has no command that gives a VM its groups: the change is made to the state.
-    """
-    changed, message = _given(question)
-    if message is not None or changed is None:
-        return message
-    found = [one for one in conflicts(changed) if not one["savable"]]
-    if not found:
-        return None
-    together = found[0]["type"] == "VM_TO_VM_AFFINITY_CONFLICTS"
-    return f"ACTION_TYPE_FAILED_AFFINITY_{'' if together else 'HOSTS_'}RULES_COLLISION"
-
-
-def _given(question: Question) -> tuple[Question | None, str | None]:
-    """The question with the members changed, None where nothing does; and what is wrong with it."""
-    request, state = question.request, question.state
-    key = next((key for key in ("vm", "host") if key in request), None)
-    if key is None:
-        return question, None
-    if not request["groups"] and not request["labels"]:
-        return None, None
-    cluster = request["cluster"]
-    inside = {one["id"] for name in ("vms", "hosts") for one in state[name] if one["cluster"] == cluster}
-    labels = [one["id"] for one in state["affinity_labels"] if {*one["vms"], *one["hosts"]} & inside]
-    groups = [one["id"] for one in state["affinity_groups"] if one["cluster"] == cluster]
-    after = dict(state)
-    for name, wanted, known in (
-        ("affinity_labels", request["labels"], labels),
-        ("affinity_groups", request["groups"], groups),
-    ):
-        if wanted is not None:
-            after[name] = [
-                _with_member(one, key + "s", request[key], one["id"] in wanted) if one["id"] in known else one
-                for one in state[name]
-            ]
-    if after == state:
-        return None, None
-    if not set(request["labels"] or ()) <= set(labels):
-        return None, "AFFINITY_LABEL_NOT_FROM_SELECTED_CLUSTER"
-    if not set(request["groups"] or ()) <= set(groups):
-        return None, "ACTION_TYPE_FAILED_AFFINITY_GROUPS_NOT_FROM_SELECTED_CLUSTER"
-    return question.about(after), None
-
-
-def _with_member(entry: dict[str, Any], members: str, member: str, wanted: bool) -> dict[str, Any]:
-    if (member in entry[members]) == wanted:
-        return entry
-    others = [one for one in entry[members] if one != member]
-    return {**entry, members: [*others, member] if wanted else others}

@@ -1,41 +1,142 @@
-"""The differences that are meant: each a switch by which the engine is asked without its quirk.
-
-A question to which a copy of ours answers otherwise is asked once more, with the copy's switches carried
-out. Only if the engine then answers as we do is the difference the documented one.
-"""
+"""The differences that are meant, by the codes of docs/rules.md: how the engine is asked without a quirk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
-from tools.engine_conformance.question import Question
+from tools.engine_conformance.comparing import Switch
+from tools.engine_conformance.questions import Question, State
+
+_OFF = {"enabled": False, "positive": False, "enforcing": False}
+_RULES = ("vms_rule", "hosts_rule")
 
 
-def _same(question: Question) -> Question:
-    return question
+def _each(name: str, change: Callable[[State], State]) -> Callable[[Question], Question]:
+    """Change every entry of a list of the state."""
+    return lambda question: question.about(_changed(question.state, name, change))
 
 
-def _as_it_is(question: Question, answer: Any) -> Any:
-    return answer
+def _changed(state: State, name: str, change: Callable[[State], State]) -> State:
+    return {**state, name: [change(one) for one in state[name]]}
 
 
-def _never(where: str) -> bool:
-    return False
+def _members(state: State, group: State, kind: str = "vm") -> list[str]:
+    """Give a group's VMs or hosts, those of its labels included."""
+    labels = {label["id"]: label[f"{kind}s"] for label in state["affinity_labels"]}
+    more = (one for label in group[f"{kind}_labels"] for one in labels[label])
+    return list(dict.fromkeys([*group[f"{kind}s"], *more]))
 
 
-@dataclass(frozen=True)
-class Switch:
-    """`instead` gives the question without the quirk, `read` what its answer means for the one asked."""
+def _is(rule: State, *, positive: bool) -> bool:
+    return bool(rule["enabled"] and rule["enforcing"] and rule["positive"] is positive)
 
-    name: str
-    #: What is different, and why; the quirk's name in docs/rules.md where it has one.
-    says: str
-    instead: Callable[[Question], Question] = _same
-    read: Callable[[Question, Any], Any] = _as_it_is
-    #: Whether the engine throws where ours goes on, so that there is nothing to compare with.
-    crash: Callable[[str], bool] = _never
+
+def _connected(sets: Iterable[set[str]]) -> list[set[str]]:
+    found: list[set[str]] = []
+    for one in sets:
+        touching = [other for other in found if other & one]
+        found = [other for other in found if not other & one]
+        found.append(one.union(*touching))
+    return found
+
+
+def _unified(question: Question) -> Question:
+    """Each hard positive group has all VMs that are tied to its own in a chain."""
+    state = question.state
+    groups = [group for group in state["affinity_groups"] if _is(group["vms_rule"], positive=True)]
+    tied = _connected({*_members(state, group)} for group in groups)
+
+    def whole(group: State) -> State:
+        if group not in groups:
+            return group
+        vms = sorted(vm for one in tied if one & {*_members(state, group)} for vm in one)
+        return {**group, "hosts_rule": _OFF, "vms": vms, "vm_labels": []}
+
+    return question.about(_changed(state, "affinity_groups", whole))
+
+
+def _targets(state: State) -> dict[str, str]:
+    """Where VMs are on their way to."""
+    targets = {entry["vm"]: entry["host"] for entry in state["pending"]}
+    return targets | {vm["id"]: vm["migrating_to"] for vm in state["vms"] if "migrating_to" in vm}
+
+
+def _resting(vm: State, **changes: Any) -> State:
+    return {key: value for key, value in vm.items() if key != "migrating_to"} | changes
+
+
+def _left_behind(question: Question) -> Question:
+    """A VM that migrates leaves another one behind, which its hard negative groups count as well."""
+    state, targets = question.state, _targets(question.state)
+    behind = {
+        vm["id"]: _resting(
+            vm, id=f"{vm['id'][:14]}5{vm['id'][15:]}", name=vm["name"] + "-behind", status="up"
+        )
+        for vm in state["vms"]
+        if vm["host"] is not None and vm["id"] in targets and vm["id"] not in question.vms
+    }
+
+    def joined(group: State) -> State:
+        more = [behind[vm]["id"] for vm in _members(state, group) if vm in behind]
+        negative = _is(group["vms_rule"], positive=False)
+        return {**group, "vms": [*group["vms"], *more]} if more and negative else group
+
+    changed = _changed(state, "affinity_groups", joined)
+    return question.about({**changed, "vms": [*state["vms"], *behind.values()]})
+
+
+def _arrived(question: Question) -> Question:
+    """VMs on their way are there."""
+    targets = _targets(question.state)
+
+    def there(vm: State) -> State:
+        return _resting(vm, host=targets[vm["id"]], status="up") if vm["id"] in targets else vm
+
+    return question.about({**_changed(question.state, "vms", there), "pending": []})
+
+
+def _with_hosts(question: Question) -> Question:
+    """Hard positive host rules without hosts are off."""
+
+    def told(group: State) -> State:
+        empty = _is(group["hosts_rule"], positive=True) and not _members(question.state, group, "host")
+        return {**group, "hosts_rule": _OFF} if empty else group
+
+    return question.about(_changed(question.state, "affinity_groups", told))
+
+
+def _nowhere(question: Question) -> Question:
+    """The VMs asked about run nowhere."""
+
+    def gone(vm: State) -> State:
+        return {**vm, "host": None, "status": "down"} if vm["id"] in question.vms else vm
+
+    return question.about(_changed(question.state, "vms", gone))
+
+
+def _protected_only(question: Question, answer: Any) -> Any:
+    """Nothing is to protect in a cluster without highly available VMs on hosts that are up."""
+    cluster, state = question.request["cluster"], question.state
+    up = {host["id"] for host in state["hosts"] if host["cluster"] == cluster and host["status"] == "up"}
+    protected = any(vm["ha"] and vm["host"] in up and vm["cluster"] == cluster for vm in state["vms"])
+    return answer if protected else {"safe": True, "failed": []}
+
+
+def _nothing_pending(question: Question) -> Question:
+    return question.about({**_changed(question.state, "vms", _resting), "pending": []})
+
+
+def _whole_percents(question: Question) -> Question:
+    """Hosts of one size, and VMs that use whole percents of one."""
+    state = _changed(question.state, "hosts", lambda host: {**host, "cores": 4, "threads": 4})
+    return question.about(_changed(state, "vms", lambda vm: {**vm, "vcpus": 4 * vm["vcpus"]}))
+
+
+def _no_rules(question: Question) -> Question:
+    state = _changed(question.state, "vms", lambda vm: {**vm, "pinned_hosts": []})
+    return question.about({**state, "affinity_groups": [], "affinity_labels": []})
 
 
 def _with_all_hosts(question: Question) -> Question:
@@ -47,110 +148,37 @@ def _candidates_only(question: Question, answer: Any) -> Any:
     return [host for host in answer if host in question.hosts] if isinstance(answer, list) else answer
 
 
-CRASH_OF_A_HOST_ASIDE = Switch(
-    "F1-crash",
-    "The engine throws where a host that is no candidate holds a positive and a negative peer; ours answers"
-    " as it does where that host is a candidate.",
-    instead=_with_all_hosts,
-    read=_candidates_only,
-)
-
-
-def _no_soft_rules(question: Question) -> Question:
-    off = {"enabled": False, "positive": False, "enforcing": False}
-    groups = [
-        {
-            **group,
-            **{rule: off for rule in ("vms_rule", "hosts_rule") if not group[rule]["enforcing"]},
-        }
-        for group in question.state["affinity_groups"]
-    ]
-    return question.about({**question.state, "affinity_groups": groups})
-
-
-NO_SOFT_ENFORCEMENT = Switch(
-    "hard-rules-only",
-    "The simulator enforces hard rules only: soft ones need a second scheduling.",
-    instead=_no_soft_rules,
-)
-
-CRASH_FOR_ALL = Switch(
-    "F1-ends-what-asked",
-    "The same crash ends what asked for hosts, as the enforcement of all clusters; ours goes on.",
-    crash=lambda where: "VmAffinityFilterPolicyUnit" in where,
-)
+def _hard_only(group: State) -> State:
+    return group | {rule: _OFF for rule in _RULES if not group[rule]["enforcing"]}
 
 
 def _host_full_since_now(question: Question) -> Question:
-    told = dict(question.request.get("told", {}))
-    hosts = []
-    for host in question.state["hosts"]:
-        unknown = host["cpu_percent"] is None
-        hosts.append({**host, "cpu_percent": 100} if unknown else host)
-        if unknown:
-            told[host["id"]] = {"overloaded_minutes": 0}
-    request = {**question.request, "told": told}
-    return replace(question, state={**question.state, "hosts": hosts}, request=request)
+    unknown = {host["id"] for host in question.state["hosts"] if host["cpu_percent"] is None}
+    told = question.request.get("told", {}) | {host: {"overloaded_minutes": 0} for host in unknown}
+    changed = _each("hosts", lambda host: {**host, "cpu_percent": 100} if host["id"] in unknown else host)
+    return replace(changed(question), request={**question.request, "told": told})
 
 
-UNKNOWN_USE_OF_A_HOST = Switch(
-    "balance-without-host-statistics",
-    "The engine throws where a host has no CPU statistics, and no cluster is balanced; to ours it is full,"
-    " but not overloaded.",
-    instead=_host_full_since_now,
-)
-
-
-def _idle_vms(question: Question) -> Question:
-    vms = [
-        {**vm, "usage_cpu_percent": 0} if vm["usage_cpu_percent"] is None else vm
-        for vm in question.state["vms"]
-    ]
-    return question.about({**question.state, "vms": vms})
-
-
-UNKNOWN_USE_OF_A_VM = Switch(
-    "balance-without-vm-statistics",
-    "The engine throws where it compares a VM without CPU statistics with another one; to ours it is idle.",
-    instead=_idle_vms,
-)
-
-
-def _label_without_members(where: str) -> bool:
-    return "AffinityValidator" in where
-
-
-LABEL_WITHOUT_MEMBERS = Switch(
-    "label-without-members-in-the-cluster",
-    "The engine throws when a VM or host is given groups or labels, and a group of the cluster has a label"
-    " without any member in it.",
-    crash=_label_without_members,
-)
+def _idle(vm: State) -> State:
+    return {**vm, "usage_cpu_percent": 0} if vm["usage_cpu_percent"] is None else vm
 
 
 def _own_members(question: Question) -> Question:
     """Groups without VMs of other clusters; nor has a cluster that is asked about any in its labels."""
-    state = question.state
+    state, asked = question.state, question.request.get("cluster")
     cluster_of = {vm["id"]: vm["cluster"] for vm in state["vms"]}
-    labels = {label["id"]: label["vms"] for label in state["affinity_labels"]}
-    groups = []
-    for group in state["affinity_groups"]:
-        vms = dict.fromkeys([*group["vms"], *(vm for label in group["vm_labels"] for vm in labels[label])])
+
+    def own_group(group: State) -> State:
+        vms = _members(state, group)
         own = [vm for vm in vms if cluster_of[vm] == group["cluster"]]
-        groups.append(group if own == list(vms) else {**group, "vms": own, "vm_labels": []})
-    asked = question.request.get("cluster")
-    own_labels = [
-        {**label, "vms": [vm for vm in label["vms"] if asked is None or cluster_of[vm] == asked]}
-        for label in state["affinity_labels"]
-    ]
-    return question.about({**state, "affinity_groups": groups, "affinity_labels": own_labels})
+        return group if own == vms else {**group, "vms": own, "vm_labels": []}
 
+    def own_label(label: State) -> State:
+        return {**label, "vms": [vm for vm in label["vms"] if asked is None or cluster_of[vm] == asked]}
 
-MEMBERS_ELSEWHERE = Switch(
-    "E5-members-elsewhere",
-    "To our rules only VMs of a group's own cluster are members; labels can bring others into a group.",
-    instead=_own_members,
-)
+    return question.about(
+        _changed(_changed(state, "affinity_groups", own_group), "affinity_labels", own_label)
+    )
 
 
 def _up_only(question: Question, answer: Any) -> Any:
@@ -163,69 +191,121 @@ def _up_only(question: Question, answer: Any) -> Any:
     return [[vm for vm in run if vm in up] for run in answer]
 
 
-ONLY_WHAT_IS_UP = Switch(
-    "only-what-is-up",
-    "The engine tries VMs of any status, and its command then refuses; ours passes over those not up.",
-    read=_up_only,
-)
-
-
 def _others_than_the_engine(question: Question, answer: Any) -> Any:
     own = {vm["id"] for vm in question.state["vms"] if vm["hosted_engine"]}
     return [move for move in answer if move["vm"] not in own]
 
 
+def _memory_as_told(host: State) -> State:
+    free = host.get("memory_free_mb")
+    if free is None:
+        return host
+    known = host.get("swap_free_mb") is not None
+    return {**host, "memory_free_mb": free + host["memory_mb"] // 100 if known else None}
+
+
+UNIFIED_GROUPS = Switch(
+    "F2-unified-groups",
+    "The engine counts direct peers only when a VM starts; ours takes unified groups, as enforcement does.",
+    instead=_unified,
+)
+LEFT_BEHIND = Switch(
+    "F4-both-ends-of-a-migration",
+    "To the engine a migrating VM keeps negative peers off its destination only; to ours off both its hosts.",
+    instead=_left_behind,
+)
+PENDING_AS_IT_IS = Switch(
+    "W1-pending-vms-as-they-are",
+    "A VM on its way is a blank one to the engine, which can be moved; to ours it is itself.",
+    instead=_arrived,
+)
+EMPTY_HOST_GROUP = Switch(
+    "H1-group-without-hosts",
+    "To the engine a hard positive group without hosts shuts out every host; to ours it means nothing.",
+    instead=_with_hosts,
+)
+NOT_ITSELF = Switch(
+    "HA1-not-the-vm-itself",
+    "The engine's weight counts the VM that is moved on its own host; ours does not.",
+    instead=_nowhere,
+)
+PENDING_HA = Switch(
+    "HA2-pending-vms-count",
+    "The engine's weight leaves out highly available VMs that are being started; ours counts them.",
+    instead=_arrived,
+)
+NOTHING_TO_PROTECT = Switch(
+    "HC1-nothing-to-protect",
+    "A single host is an alert to the engine, whatever runs there; to ours only with a highly available VM.",
+    read=_protected_only,
+)
+PENDING_TWICE = Switch(
+    "HC4-pending-memory-once",
+    "The engine deducts the memory of VMs on their way twice; ours once.",
+    instead=_nothing_pending,
+)
+PERCENT_OF_CPUS = Switch(
+    "HC3-HC7-cores",
+    "The engine compares rounded percents of the failing host's CPU with percents of another's; ours cores.",
+    instead=_whole_percents,
+)
+NO_RULES = Switch(
+    "HC5-rules-hold",
+    "Affinity and pinning mean nothing to the engine's check; to ours they hold.",
+    instead=_no_rules,
+)
+CRASH_OF_A_HOST_ASIDE = Switch(
+    "F1-crash",
+    "The engine throws where a host that is no candidate holds a positive and a negative peer; ours answers"
+    " as it does where that host is a candidate.",
+    instead=_with_all_hosts,
+    read=_candidates_only,
+)
+CRASH_FOR_ALL = Switch(
+    "F1-ends-what-asked",
+    "The same crash ends what asked for hosts, as the enforcement of all clusters; ours goes on.",
+    crash=lambda where: "VmAffinityFilterPolicyUnit" in where,
+)
+NO_SOFT_ENFORCEMENT = Switch(
+    "hard-rules-only",
+    "The simulator enforces hard rules only: soft ones need a second scheduling.",
+    instead=_each("affinity_groups", _hard_only),
+)
+UNKNOWN_USE_OF_A_HOST = Switch(
+    "balance-without-host-statistics",
+    "The engine throws where a host has no CPU statistics, and no cluster is balanced; to ours it is full,"
+    " but not overloaded.",
+    instead=_host_full_since_now,
+)
+UNKNOWN_USE_OF_A_VM = Switch(
+    "balance-without-vm-statistics",
+    "The engine throws where it compares a VM without CPU statistics with another one; to ours it is idle.",
+    instead=_each("vms", _idle),
+)
+MEMBERS_ELSEWHERE = Switch(
+    "E5-members-elsewhere",
+    "To our rules only VMs of a group's own cluster are members; labels can bring others into a group.",
+    instead=_own_members,
+)
+ONLY_WHAT_IS_UP = Switch(
+    "only-what-is-up",
+    "The engine tries VMs of any status, and its command then refuses; ours passes over those not up.",
+    read=_up_only,
+)
 HOSTED_ENGINE_STAYS = Switch(
     "HA8-hosted-engine-stays",
     "The engine's balance gives away its own VM, too; ours never does.",
     read=_others_than_the_engine,
 )
-
-
-def _physical_memory_as_told(question: Question) -> Question:
-    hosts = []
-    for host in question.state["hosts"]:
-        free = host.get("memory_free_mb")
-        if free is not None:
-            known = host.get("swap_free_mb") is not None
-            host = {**host, "memory_free_mb": free + host["memory_mb"] // 100 if known else None}
-        hosts.append(host)
-    return question.about({**question.state, "hosts": hosts})
-
-
 PHYSICAL_MEMORY_AS_TOLD = Switch(
     "physical-memory-as-told",
     "The engine knows how much of a host's memory is in use, and shows whole percents: to ours all is free"
     " that may be, and nothing lacks where free swap is not shown.",
-    instead=_physical_memory_as_told,
+    instead=_each("hosts", _memory_as_told),
 )
-
-
-def _overloaded_for_long(question: Question) -> Question:
-    return replace(question, request={**question.request, "told": {}})
-
-
 OVERLOADED_SINCE = Switch(
     "overloaded-since-when",
     "The engine refuses a host that is too busy only after minutes, and does not show since when it is: ours"
     " refuses it at once.",
-    instead=_overloaded_for_long,
+    instead=lambda question: replace(question, request={**question.request, "told": {}}),
 )
-
-#: All of them, by name.
-SWITCHES = {
-    switch.name: switch
-    for switch in (
-        CRASH_OF_A_HOST_ASIDE,
-        CRASH_FOR_ALL,
-        HOSTED_ENGINE_STAYS,
-        LABEL_WITHOUT_MEMBERS,
-        MEMBERS_ELSEWHERE,
-        NO_SOFT_ENFORCEMENT,
-        ONLY_WHAT_IS_UP,
-        OVERLOADED_SINCE,
-        PHYSICAL_MEMORY_AS_TOLD,
-        UNKNOWN_USE_OF_A_HOST,
-        UNKNOWN_USE_OF_A_VM,
-    )
-}

@@ -1,363 +1,141 @@
-"""All that is compared, by name: the engine's units with our copies, our own, and those without a copy."""
+"""All that is compared, by name: the engine's units with our copies of them, and with our own units."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ovirt_placement.rules.affinity import host_filter, host_weight, vm_filter, vm_weight
-from ovirt_placement.rules.built_in.affinity import (
-    filter_by_host_groups,
-    filter_by_vm_groups,
-    score_by_host_groups,
-    score_by_vm_groups,
-)
-from ovirt_placement.rules.built_in.filters import (
-    filter_by_cpu_load,
-    filter_by_cpus,
-    filter_by_memory,
-    filter_by_pins,
-)
+from ovirt_placement.rules.built_in import affinity as built_in_affinity
+from ovirt_placement.rules.built_in import filters as built_in_filters
 from ovirt_placement.rules.built_in.weights import score_by_ha_vms, score_by_preference
 from ovirt_placement.rules.ha import rank_hosts
 from ovirt_placement.rules.load import score_by_cpu, score_by_memory
-from tools.engine_conformance import definitions, product, simulator
-from tools.engine_conformance.our_switches import (
-    EMPTY_HOST_GROUP,
-    LEFT_BEHIND,
-    NO_RULES,
-    NOT_ITSELF,
-    NOTHING_TO_PROTECT,
-    OUR_SWITCHES,
-    PENDING_AS_IT_IS,
-    PENDING_HA,
-    PENDING_TWICE,
-    PERCENT_OF_CPUS,
-    UNIFIED_GROUPS,
-    conflicts_alike,
-    exact,
-    refined,
-)
-from tools.engine_conformance.reading import (
-    Agreement,
-    as_closure,
-    as_conflicts,
-    as_hosts,
-    as_placed,
-    as_sets,
-    as_tiers,
-    first_move,
-    one_of_the_runs,
-    same,
-    same_order,
-)
-from tools.engine_conformance.requests import (
-    balancing,
-    closing,
-    cycling,
-    enforcing,
-    externally,
-    moving,
-    of_cluster,
-    overloading,
-    placing_alongside_the_engine,
-    placing_one,
-    placing_with,
-    selecting,
-    validating,
-)
-from tools.engine_conformance.switches import (
-    CRASH_FOR_ALL,
-    CRASH_OF_A_HOST_ASIDE,
-    HOSTED_ENGINE_STAYS,
-    LABEL_WITHOUT_MEMBERS,
-    MEMBERS_ELSEWHERE,
-    NO_SOFT_ENFORCEMENT,
-    ONLY_WHAT_IS_UP,
-    OVERLOADED_SINCE,
-    PHYSICAL_MEMORY_AS_TOLD,
-    SWITCHES,
-    UNKNOWN_USE_OF_A_HOST,
-    UNKNOWN_USE_OF_A_VM,
-)
-from tools.engine_conformance.unit import FEWER, Copy, Unit, filter_unit, weight_unit
+from ovirt_simulator.scheduler import filters, weights
+from tools.engine_conformance import comparing, product, questions, simulator, switches
+from tools.engine_conformance.comparing import Agreement, Copy, Switch, Unit, same
+from tools.engine_conformance.questions import Asking, placing, placing_with
+from tools.engine_conformance.switches import MEMBERS_ELSEWHERE
 
-_RATIO = placing_with(
-    VCpuToPhysicalCpuRatio=lambda random: random.choice((None, None, None, "0.5", "1", "2"))
-)
-_SCALE_DOWN = placing_with(ScaleDown=lambda random: random.choice((None, None, "1", "3", "10", "100")))
+_HOSTS, _TIERS = same(comparing.as_hosts), same(comparing.as_tiers)
 
-FILTERS = (
-    filter_unit(
-        "memory",
-        "MemoryPolicyUnit",
-        product=Copy(product.accepted(filter_by_memory), (PHYSICAL_MEMORY_AS_TOLD,)),
-        simulator=Copy(simulator.accepted("memory")),
-    ),
-    filter_unit(
-        "cpu",
-        "CPUPolicyUnit",
-        product=Copy(product.accepted(filter_by_cpus)),
-        simulator=Copy(simulator.accepted("cpu")),
-    ),
-    filter_unit(
+
+def _both(
+    name: str, kind: str, engine_class: str, asking: Asking, ours: Copy, theirs: Copy, agree: Agreement
+) -> Unit:
+    copies = {"product": ours, "simulator": theirs}
+    return Unit(name, kind, asking, copies, agree, request={"unit": engine_class})
+
+
+def _copies_of_units() -> Iterator[Unit]:
+    """The units of which both the product and the simulator have a copy."""
+    busy = Copy(product.accepted(built_in_filters.filter_by_cpu_load), (switches.OVERLOADED_SINCE,))
+    yield _both(
         "cpu-overloaded",
+        "filter",
         "CpuOverloadPolicyUnit",
-        overloading,
-        product=Copy(product.accepted(filter_by_cpu_load), (OVERLOADED_SINCE,)),
-        simulator=Copy(simulator.not_overloaded),
-    ),
-    filter_unit(
-        "pin-to-host",
-        "PinToHostPolicyUnit",
-        product=Copy(product.accepted(filter_by_pins)),
-        simulator=Copy(simulator.accepted("pinned")),
-    ),
-    filter_unit(
-        "vm-affinity",
-        "VmAffinityFilterPolicyUnit",
-        product=Copy(product.accepted(filter_by_vm_groups), (CRASH_OF_A_HOST_ASIDE,)),
-        simulator=Copy(simulator.accepted("vm_affinity"), (CRASH_OF_A_HOST_ASIDE,)),
-    ),
-    filter_unit(
-        "vm-to-host",
-        "VmToHostAffinityFilterPolicyUnit",
-        product=Copy(product.accepted(filter_by_host_groups)),
-        simulator=Copy(simulator.accepted("vm_to_host")),
-    ),
-)
-
-WEIGHTS = (
-    weight_unit(
-        "even-cpu",
-        "EvenDistributionCPUWeightPolicyUnit",
-        _RATIO,
-        product=Copy(product.scores(score_by_cpu)),
-        simulator=Copy(simulator.scores("even_cpu")),
-    ),
-    weight_unit(
-        "even-memory",
-        "EvenDistributionMemoryWeightPolicyUnit",
-        product=Copy(product.scores(score_by_memory)),
-        simulator=Copy(simulator.scores("even_memory")),
-    ),
-    weight_unit(
-        "preferred-hosts",
-        "PreferredHostsWeightPolicyUnit",
-        product=Copy(product.scores(score_by_preference)),
-        simulator=Copy(simulator.scores("preferred_hosts")),
-    ),
-    weight_unit(
-        "ha-weight",
-        "HaReservationWeightPolicyUnit",
-        _SCALE_DOWN,
-        product=Copy(product.scores(score_by_ha_vms)),
-        simulator=Copy(simulator.scores("ha_reservation")),
-    ),
-    weight_unit(
-        "vm-affinity-weight",
-        "VmAffinityWeightPolicyUnit",
-        product=Copy(product.scores(score_by_vm_groups)),
-        simulator=Copy(simulator.scores("vm_affinity")),
-    ),
-    weight_unit(
-        "vm-to-host-weight",
-        "VmToHostAffinityWeightPolicyUnit",
-        product=Copy(product.scores(score_by_host_groups)),
-        simulator=Copy(simulator.scores("vm_to_host")),
-    ),
-)
-
-SELECTORS = (
-    Unit(
+        questions.overloading,
+        busy,
+        Copy(simulator.not_overloaded),
+        _HOSTS,
+    )
+    yield _both(
         "rank-selector",
         "selector",
-        selecting,
-        {"product": Copy(product.best_by_rank), "simulator": Copy(simulator.best_by_rank)},
-        request={"unit": "RankSelectorPolicyUnit"},
-    ),
-)
+        "RankSelectorPolicyUnit",
+        questions.selecting,
+        Copy(product.best_by_rank),
+        Copy(simulator.best_by_rank),
+        same(comparing.as_is),
+    )
+    memory, crash = (switches.PHYSICAL_MEMORY_AS_TOLD,), (switches.CRASH_OF_A_HOST_ASIDE,)
+    by_vms, by_hosts = built_in_affinity.filter_by_vm_groups, built_in_affinity.filter_by_host_groups
+    none: tuple[Switch, ...] = ()
+    for name, engine_class, ours, theirs, differing, both_differ in (
+        ("memory", "MemoryPolicyUnit", built_in_filters.filter_by_memory, filters.memory, memory, none),
+        ("cpu", "CPUPolicyUnit", built_in_filters.filter_by_cpus, filters.cpu, none, none),
+        ("pin-to-host", "PinToHostPolicyUnit", built_in_filters.filter_by_pins, filters.pinned, none, none),
+        ("vm-affinity", "VmAffinityFilterPolicyUnit", by_vms, filters.vm_affinity, none, crash),
+        ("vm-to-host", "VmToHostAffinityFilterPolicyUnit", by_hosts, filters.vm_to_host, none, none),
+    ):
+        copy = Copy(product.accepted(ours), (*differing, *both_differ))
+        simulated = Copy(simulator.accepted(theirs), both_differ)
+        yield _both(name, "filter", engine_class, placing, copy, simulated, _HOSTS)
+    ratio = placing_with(
+        VCpuToPhysicalCpuRatio=lambda random: random.choice((None, None, None, "0.5", "1", "2"))
+    )
+    scale = placing_with(ScaleDown=lambda random: random.choice((None, None, "1", "3", "10", "100")))
+    by_vms_score, by_hosts_score = (
+        built_in_affinity.score_by_vm_groups,
+        built_in_affinity.score_by_host_groups,
+    )
+    for name, engine_class, score, weigh, asking in (
+        ("even-cpu", "EvenDistributionCPU", score_by_cpu, weights.even_cpu, ratio),
+        ("even-memory", "EvenDistributionMemory", score_by_memory, weights.even_memory, placing),
+        ("preferred-hosts", "PreferredHosts", score_by_preference, weights.preferred_hosts, placing),
+        ("ha-weight", "HaReservation", score_by_ha_vms, weights.ha_reservation, scale),
+        ("vm-affinity-weight", "VmAffinity", by_vms_score, weights.vm_affinity, placing),
+        ("vm-to-host-weight", "VmToHostAffinity", by_hosts_score, weights.vm_to_host, placing),
+    ):
+        copy, simulated = Copy(product.scores(score)), Copy(simulator.scores(weigh))
+        yield _both(name, "weight", f"{engine_class}WeightPolicyUnit", asking, copy, simulated, _TIERS)
 
 
-def _ours(name: str, kind: str, engine_class: str, copy: Copy, agree: Agreement) -> Unit:
-    return Unit(name, kind, placing_one, {"product": copy}, agree, request={"unit": engine_class})
+def _our_units() -> Iterator[Unit]:
+    elsewhere = (MEMBERS_ELSEWHERE,)
+    by_vms = (switches.UNIFIED_GROUPS, switches.LEFT_BEHIND, switches.CRASH_OF_A_HOST_ASIDE)
+    by_hosts, at_rest = (switches.EMPTY_HOST_GROUP,), (switches.PENDING_AS_IT_IS,)
+    reserved = (switches.NOT_ITSELF, switches.PENDING_HA)
+    accepted, ranks = product.accepted, product.ranks
+    for name, kind, engine_class, copy, agree in (
+        ("AffinityFilter", "filter", "VmAffinityFilter",
+         Copy(accepted(vm_filter.filter_hosts), by_vms, elsewhere), _HOSTS),
+        ("HostAffinityFilter", "filter", "VmToHostAffinityFilter",
+         Copy(accepted(host_filter.filter_hosts), by_hosts, elsewhere), _HOSTS),
+        ("SoftAffinityWeight", "weight", "VmAffinityWeight",
+         Copy(ranks(vm_weight.rank_hosts), at_rest, elsewhere), comparing.refined),
+        ("HostAffinityWeight", "weight", "VmToHostAffinityWeight",
+         Copy(ranks(host_weight.rank_hosts), (), elsewhere), _TIERS),
+        ("HaReservationWeight", "weight", "HaReservationWeight", Copy(ranks(rank_hosts), reserved), _TIERS),
+    ):  # fmt: skip
+        request = {"unit": f"{engine_class}PolicyUnit"}
+        yield Unit(name, kind, questions.placing_one, {"product": copy}, agree, request=request)
 
 
-OURS = (
-    _ours(
-        "AffinityFilter",
-        "filter",
-        "VmAffinityFilterPolicyUnit",
-        Copy(
-            product.accepted(vm_filter.filter_hosts),
-            (UNIFIED_GROUPS, LEFT_BEHIND, CRASH_OF_A_HOST_ASIDE),
-            beforehand=(MEMBERS_ELSEWHERE,),
-        ),
-        same(as_hosts),
-    ),
-    _ours(
-        "HostAffinityFilter",
-        "filter",
-        "VmToHostAffinityFilterPolicyUnit",
-        Copy(
-            product.accepted(host_filter.filter_hosts), (EMPTY_HOST_GROUP,), beforehand=(MEMBERS_ELSEWHERE,)
-        ),
-        same(as_hosts),
-    ),
-    _ours(
-        "SoftAffinityWeight",
-        "weight",
-        "VmAffinityWeightPolicyUnit",
-        Copy(product.ranks(vm_weight.rank_hosts), (PENDING_AS_IT_IS,), beforehand=(MEMBERS_ELSEWHERE,)),
-        refined,
-    ),
-    _ours(
-        "HostAffinityWeight",
-        "weight",
-        "VmToHostAffinityWeightPolicyUnit",
-        Copy(product.ranks(host_weight.rank_hosts), beforehand=(MEMBERS_ELSEWHERE,)),
-        same(as_tiers),
-    ),
-    _ours(
-        "HaReservationWeight",
-        "weight",
-        "HaReservationWeightPolicyUnit",
-        Copy(product.ranks(rank_hosts), (NOT_ITSELF, PENDING_HA)),
-        same(as_tiers),
-    ),
-    Unit(
-        "ha-check-exact",
-        "ha_check",
-        of_cluster,
-        {
-            "product": Copy(
-                product.ha_check, (NOTHING_TO_PROTECT,), beforehand=(PENDING_TWICE, PERCENT_OF_CPUS, NO_RULES)
-            )
-        },
-        exact,
-        FEWER,
-    ),
-    Unit(
-        "conflicts-alike",
-        "conflicts",
-        of_cluster,
-        {"product": Copy(product.conflicts, beforehand=(MEMBERS_ELSEWHERE,))},
-        conflicts_alike,
-        FEWER,
-    ),
-)
+def _about_clusters() -> Iterator[Unit]:
+    elsewhere, as_is = (MEMBERS_ELSEWHERE,), same(comparing.as_is)
+    crash = (switches.CRASH_FOR_ALL,)
+    once = (switches.PENDING_TWICE, switches.PERCENT_OF_CPUS, switches.NO_RULES)
+    order = (switches.PHYSICAL_MEMORY_AS_TOLD, switches.ONLY_WHAT_IS_UP, *crash)
+    soft = (switches.NO_SOFT_ENFORCEMENT, *crash)
+    unknown = (switches.UNKNOWN_USE_OF_A_HOST, switches.UNKNOWN_USE_OF_A_VM)
+    moves = (*unknown, switches.ONLY_WHAT_IS_UP, switches.HOSTED_ENGINE_STAYS)
+    of_cluster = questions.of_cluster
+    for name, kind, asking, whose, copy, agree in (
+        ("ha-check", "ha_check", of_cluster, "simulator", Copy(simulator.ha_check), as_is),
+        ("ha-check-exact", "ha_check", of_cluster, "product",
+         Copy(product.ha_check, (switches.NOTHING_TO_PROTECT,), once), comparing.exact),
+        ("conflicts", "conflicts", of_cluster, "simulator",
+         Copy(simulator.conflicts), same(comparing.as_conflicts)),
+        ("conflicts-alike", "conflicts", of_cluster, "product",
+         Copy(product.conflicts, (), elsewhere), comparing.conflicts_alike),
+        ("unified", "unified", of_cluster, "product",
+         Copy(product.unified, elsewhere), same(comparing.as_sets)),
+        ("closure", "closure", questions.closing, "simulator",
+         Copy(simulator.closure), same(comparing.as_closure)),
+        ("broken", "broken", of_cluster, "simulator", Copy(simulator.broken), as_is),
+        ("enforcement", "enforcement", questions.enforcing, "product",
+         Copy(product.enforcement, order, elsewhere), comparing.same_order),
+        ("enforcement-cycle", "manager", questions.cycling, "simulator",
+         Copy(simulator.enforcement_cycle, soft), comparing.one_of_the_runs),
+        ("even-distribution", "balance", questions.balancing, "product",
+         Copy(product.even_distribution_move, moves), comparing.first_move),
+        ("schedule", "schedule", questions.moving, "simulator",
+         Copy(simulator.schedule, crash), same(comparing.as_placed)),
+        ("external-units", "external", questions.externally, "simulator",
+         Copy(simulator.schedule_externally, crash), as_is),
+    ):  # fmt: skip
+        request = {"unit": "EvenDistributionBalancePolicyUnit"} if kind == "balance" else {}
+        yield Unit(name, kind, asking, {whose: copy}, agree, comparing.FEWER, request)
 
 
-CLUSTERS = (
-    Unit("ha-check", "ha_check", of_cluster, {"simulator": Copy(simulator.ha_check)}, number=FEWER),
-    Unit(
-        "conflicts",
-        "conflicts",
-        of_cluster,
-        {"simulator": Copy(simulator.conflicts)},
-        same(as_conflicts),
-        number=FEWER,
-    ),
-    Unit(
-        "unified",
-        "unified",
-        of_cluster,
-        {"product": Copy(product.unified, (MEMBERS_ELSEWHERE,))},
-        same(as_sets),
-        number=FEWER,
-    ),
-    Unit(
-        "closure", "closure", closing, {"simulator": Copy(simulator.closure)}, same(as_closure), number=FEWER
-    ),
-    Unit(
-        "validator",
-        "validate",
-        validating,
-        {"simulator": Copy(simulator.validate, (LABEL_WITHOUT_MEMBERS,))},
-        number=FEWER,
-    ),
-    Unit("broken", "broken", of_cluster, {"simulator": Copy(simulator.broken)}, number=FEWER),
-    Unit(
-        "enforcement",
-        "enforcement",
-        enforcing,
-        {
-            "product": Copy(
-                product.enforcement,
-                (PHYSICAL_MEMORY_AS_TOLD, ONLY_WHAT_IS_UP, CRASH_FOR_ALL),
-                beforehand=(MEMBERS_ELSEWHERE,),
-            ),
-            "simulator": Copy(simulator.enforcement, (NO_SOFT_ENFORCEMENT, CRASH_FOR_ALL)),
-        },
-        same_order,
-        number=FEWER,
-    ),
-    Unit(
-        "enforcement-cycle",
-        "manager",
-        cycling,
-        {"simulator": Copy(simulator.enforcement_cycle, (NO_SOFT_ENFORCEMENT, CRASH_FOR_ALL))},
-        one_of_the_runs,
-        number=FEWER,
-    ),
-    Unit(
-        "even-distribution",
-        "balance",
-        balancing,
-        {
-            "product": Copy(
-                product.even_distribution_move,
-                (UNKNOWN_USE_OF_A_HOST, UNKNOWN_USE_OF_A_VM, ONLY_WHAT_IS_UP, HOSTED_ENGINE_STAYS),
-            )
-        },
-        first_move,
-        number=FEWER,
-        request={"unit": "EvenDistributionBalancePolicyUnit"},
-    ),
-    Unit(
-        "schedule",
-        "schedule",
-        moving,
-        {"simulator": Copy(simulator.schedule, (CRASH_FOR_ALL,))},
-        same(as_placed),
-        number=FEWER,
-    ),
-    Unit(
-        "external-units",
-        "external",
-        externally,
-        {"simulator": Copy(simulator.schedule_externally, (CRASH_FOR_ALL,))},
-        number=FEWER,
-    ),
-)
-
-
-UNCOPIED = (
-    filter_unit(
-        "hosted-engine-hosts",
-        "HostedEngineHAClusterFilterPolicyUnit",
-        placing_alongside_the_engine,
-        definition=Copy(definitions.hosted_engine_hosts),
-    ),
-    filter_unit(
-        "hosted-engine-spares",
-        "HostedEngineMemoryReservationFilterPolicyUnit",
-        placing_alongside_the_engine,
-        definition=Copy(definitions.hosted_engine_spares),
-    ),
-    weight_unit(
-        "hosted-engine-weight",
-        "HostedEngineHAClusterWeightPolicyUnit",
-        placing_alongside_the_engine,
-        definition=Copy(definitions.hosted_engine_weight),
-    ),
-    Unit(
-        "basic-selector",
-        "selector",
-        selecting,
-        {"definition": Copy(definitions.least_weights)},
-        definitions.one_of_these,
-        request={"unit": "BasicWeightSelectorPolicyUnit"},
-    ),
-)
-
-
-UNITS = {unit.name: unit for unit in (*FILTERS, *WEIGHTS, *SELECTORS, *CLUSTERS, *OURS, *UNCOPIED)}
-ALL_SWITCHES = SWITCHES | OUR_SWITCHES
+UNITS = {unit.name: unit for unit in (*_copies_of_units(), *_about_clusters(), *_our_units())}

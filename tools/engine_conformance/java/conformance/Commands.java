@@ -1,4 +1,4 @@
-// What stands around the scheduler: the enforcement's cycle, the "broken" flag, and what is checked before saving.
+// What stands around the scheduler: the enforcement's cycle and the "broken" flag.
 package conformance;
 
 import java.lang.reflect.Proxy;
@@ -8,15 +8,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
 
 import org.ovirt.engine.core.bll.interfaces.BackendInternal;
 import org.ovirt.engine.core.bll.scheduling.AffinityRulesEnforcementManager;
 import org.ovirt.engine.core.bll.scheduling.queries.GetAffinityGroupsByClusterIdQuery;
-import org.ovirt.engine.core.bll.validator.AffinityValidator;
 import org.ovirt.engine.core.common.action.ActionReturnValue;
 import org.ovirt.engine.core.common.action.MigrateVmParameters;
-import org.ovirt.engine.core.common.businessentities.Label;
 import org.ovirt.engine.core.common.scheduling.AffinityGroup;
 import org.ovirt.engine.core.compat.Guid;
 import org.slf4j.Logger;
@@ -75,41 +72,5 @@ final class Commands {
         Map<String, Boolean> broken = new LinkedHashMap<>();
         groups.forEach(group -> broken.put(group.getId().toString(), group.getBroken()));
         return broken;
-    }
-
-    // The first message of what is refused; null where groups, or the groups and labels of a VM or host, may be saved.
-    static Object validate(Beans beans, State state, JsonNode request) {
-        AffinityValidator validator = beans.inject(new AffinityValidator());
-        Guid cluster = State.id(request, "cluster");
-        AffinityValidator.Result result;
-        if (request.hasNonNull("vm")) {
-            result = validator.validateAffinityUpdateForVm(
-                    cluster, State.id(request, "vm"), groups(state, request), labels(state, request));
-        } else if (request.hasNonNull("host")) {
-            result = validator.validateAffinityUpdateForHost(
-                    cluster, State.id(request, "host"), groups(state, request), labels(state, request));
-        } else {
-            result = validator.checkAffinityGroupConflicts(state.groups(true).stream()
-                    .filter(group -> group.getClusterId().equals(cluster)).collect(Collectors.toList()));
-        }
-        return result.getValidationResult().isValid() ? null
-                : result.getValidationResult().getMessages().get(0).name();
-    }
-
-    private static List<AffinityGroup> groups(State state, JsonNode request) {
-        if (!request.hasNonNull("groups")) {
-            return null;
-        }
-        List<Guid> wanted = State.ids(request, "groups");
-        return state.groups(false).stream().filter(group -> wanted.contains(group.getId()))
-                .collect(Collectors.toList());
-    }
-
-    private static List<Label> labels(State state, JsonNode request) {
-        if (!request.hasNonNull("labels")) {
-            return null;
-        }
-        List<Guid> wanted = State.ids(request, "labels");
-        return state.labels().stream().filter(label -> wanted.contains(label.getId())).collect(Collectors.toList());
     }
 }

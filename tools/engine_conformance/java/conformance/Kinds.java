@@ -63,8 +63,6 @@ final class Kinds {
             return Commands.manager(beans, state, request);
         case "broken":
             return Commands.broken(beans, state);
-        case "validate":
-            return Commands.validate(beans, state, request);
         case "external":
             return External.schedule(beans, state, request);
         default:

@@ -150,12 +150,6 @@ final class State {
         node.path("free_huge_pages").fields().forEachRemaining(entry -> pages.add(
                 new HugePage(Integer.parseInt(entry.getKey()), entry.getValue().asInt(), entry.getValue().asInt())));
         host.setHugePages(pages);
-        host.setHostedEngineConfigured(node.path("hosted_engine_configured").asBoolean());
-        host.setHighlyAvailableIsConfigured(node.path("hosted_engine_configured").asBoolean());
-        host.setHighlyAvailableIsActive(node.path("hosted_engine_active").asBoolean());
-        host.setHighlyAvailableScore(node.path("hosted_engine_score").asInt());
-        host.setHighlyAvailableLocalMaintenance(node.path("hosted_engine_local_maintenance").asBoolean());
-        host.setHighlyAvailableGlobalMaintenance(node.path("hosted_engine_global_maintenance").asBoolean());
         overloadedMinutes.put(host.getId(), node.path("overloaded_minutes").asDouble(LONG_MINUTES));
         freeMb.put(host.getId(), node.get("free_mb").asInt());
         hosts.put(host.getId(), host);
