@@ -28,7 +28,7 @@ from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler
 from ovirt_enforcer.service.process import Stores
-from ovirt_enforcer.service.reading import Orders, Parts
+from ovirt_enforcer.service.reading import CycleLog, Orders, Parts
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_enforcer.watchers.engine_watch import DrainWatch
@@ -225,7 +225,8 @@ def daemon_of(
     try:
         drains = DrainWatch(Notifications(), clock, 2 * settings.interval_seconds)
         shown = (executor, recorder, drains, *watchers)
-        yield Daemon(read or whole, stores.intents, leader, parts, metrics, shown)
+        cycles = CycleLog(stores.cycles, lambda: leader.epoch)
+        yield Daemon(read or whole, stores.intents, leader, parts, metrics, shown, ended=cycles.ended)
     finally:
         memory.close()
         stores.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -144,12 +144,13 @@ class Daemon:
         watchers: Sequence[Watcher] = (),
         health: Health | None = None,
         people: Callable[[], None] = lambda: None,
-        ended: Callable[[Reading | None, Exception | None], None] = lambda reading, error: None,
+        ended: Callable[[Reading | None, Exception | None, Collection[str]], None] = lambda *_: None,
     ) -> None:
         """`read` gives a snapshot whose reading began after the call. The watchers are shown what is read.
 
         `people` is called in each cycle, to log what people did; `ended` after each, with the look that it
-        took, if any, and what it failed of: also what one before it did, if the engine was not asked since.
+        took, if any, and what it failed of: also what one before it did, if the engine was not asked since;
+        and the VMs of what is not repaired.
         """
         self._read = read
         self._store = store
@@ -210,7 +211,7 @@ class Daemon:
                 pause = self._cycle()
             except Exception as error:  # no failure may end the daemon
                 self._cycles.failed(error)
-                self._ended(None, error)
+                self._ended(None, error, ())
                 self._parts.recorder.failed(error)
                 return min(self._cycles.pause, self._leader.seconds_until_due())
         if not self.leads:
@@ -218,7 +219,9 @@ class Daemon:
         else:
             self._cycles.ended(engine_asked=self._last_reading is not None)
             if self._parts.goes_on():  # what is about to stop has looked at nothing
-                self._ended(self._last_reading, self._cycles.failure)
+                works = self._clusters.values()
+                waiting = {vm for work in works for vm in work.last_plan.waiting}
+                self._ended(self._last_reading, self._cycles.failure, waiting)
         return pause
 
     def happened(self, events: Iterable[EngineEvent]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -206,6 +206,8 @@ class LastPlan:
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
+        #: VMs of what it leaves unrepaired.
+        self.waiting: frozenset[str] = frozenset()
         #: VMs that it could not take off a host that is to be empty, with the reasons.
         self.staying: dict[str, str] = {}
         #: By the run that brings VMs back, once nothing is left to be done, those that stay.
@@ -223,6 +225,9 @@ class LastPlan:
 
     def take(self, reading: Reading, plan: Plan, asked: Snapshot) -> None:
         """Take note of a plan that was made of what was asked."""
+        lost = plan.reservation.lost if plan.reservation is not None else ()
+        unrepaired = (*(one.vms for one in plan.remaining), *(one.vms for one in lost))
+        self.waiting = frozenset(vm for vms in unrepaired for vm in vms)
         self.staying = staying_text(plan, asked)
         self.at_home = {}
         if self._asked is None or plan.steps or reading.moves_in(self._cluster):
@@ -247,31 +252,33 @@ class CycleLog:
         #: What was written last.
         self._last: Cycle | None = None
 
-    def ended(self, reading: Reading | None, error: Exception | None) -> None:
+    def ended(self, reading: Reading | None, error: Exception | None, waiting: Collection[str] = ()) -> None:
         """Write down a cycle that looked at the engine or failed, or the first one after one that failed.
 
+        Of VMs that are left alone those in `waiting` are named: the others are to go nowhere.
         A store that does not answer is reported by the cycle itself.
         """
         last = self._last
         if reading is None and error is None and (last is None or last.error is None):
             return
         try:
-            cycle = self._cycle(reading, error)
+            cycle = self._cycle(reading, error, waiting)
             self._store.record(cycle)
         except UserError as away:
             _log.debug("the cycle is not written down: %s", away)
         else:
             self._last = cycle
 
-    def _cycle(self, reading: Reading | None, error: Exception | None) -> Cycle:
+    def _cycle(self, reading: Reading | None, error: Exception | None, waiting: Collection[str]) -> Cycle:
         said = None if error is None else str(error) or type(error).__name__
         if reading is None:
             last = self._last
             kept = ((), ()) if last is None else (last.breakers, last.refusals)
             return Cycle(epoch=self._epoch(), error=said, breakers=kept[0], refusals=kept[1])
         breakers = reading.gates.open_breakers(reading.snapshot)
-        waiting = reading.backoff.refused_vms
-        left_out = [RememberedRefusal(vm, None, one.reason) for vm, one in waiting.items()]
+        left_out = [
+            RememberedRefusal(vm, None, one.reason) for vm, one in reading.backoff.refused_vms.items()
+        ]
         left_out += [
             RememberedRefusal(vm, host, reason) for (vm, host), reason in reading.backoff.left_out.items()
         ]
@@ -279,5 +286,5 @@ class CycleLog:
             epoch=self._epoch(),
             error=said,
             breakers=tuple(OpenBreaker(*one) for one in breakers.items()),
-            refusals=tuple(left_out[:_MOST_REFUSALS]),
+            refusals=tuple([one for one in left_out if one.vm in waiting][:_MOST_REFUSALS]),
         )

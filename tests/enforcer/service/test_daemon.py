@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
+from ovirt_placement.store.enforcer_records import CycleStore
 from ovirt_placement.store.intents import IntentState, Store
 from ovirt_placement.store.schema import intents
 from ovirt_simulator.core.engine import Engine
@@ -62,6 +63,7 @@ class Bench:
         self.connection = connection
         self.now = 0.0
         self.stopping = False
+        self.store_url = config.store.url
         self.store = Store(config.store.url, engine="default", patience_seconds=5)
         self._building = daemon_of(
             config,
@@ -115,6 +117,21 @@ def test_two_clusters_are_repaired_side_by_side(bench: Bench) -> None:
 
 
 @pytest.mark.system
+@pytest.mark.system
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_is_left_alone_is_recorded_while_something_waits_for_it(refused: bool, bench: Bench) -> None:
+    if refused:
+        for name in ("one-a", "one-b"):
+            bench.engine.faults.next_migrations(MigrationFault(refuse=True), count=9, vm_id=name)
+    for _ in range(12):
+        bench.cycle()
+    with closing(CycleStore(bench.store_url, engine="default", create=False)) as cycles:
+        last = cycles.last()
+    assert last is not None
+    assert len(bench.migrated()) == (1 if refused else 2)
+    assert {one.vm for one in last.refusals} == ({"one-a", "one-b"} if refused else set())
+
+
 def test_a_cluster_that_cannot_even_be_planned_does_not_stop_the_other(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -184,7 +201,7 @@ def test_a_step_that_a_rule_refuses_is_logged_once_and_dropped_and_the_others_go
 
 def test_what_ended_long_ago_is_forgotten_in_time(bench: Bench) -> None:
     """After a month it is not asked for, and the store must not grow for ever."""
-    for _ in range(6):
+    for _ in range(12):
         bench.cycle()
     assert len(bench.store.history(within_seconds=2 * MONTH)) == 2
     with bench.store._transaction() as rows:
