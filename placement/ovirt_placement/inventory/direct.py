@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import logging
 import os
 import stat
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,9 +130,6 @@ def _is_ours(place: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
 
 
-_log = logging.getLogger(__name__)
-
-
 class DirectReader:
     """Keeps one connection and the last snapshot; the reading goes on when its asker cannot wait longer."""
 
@@ -247,20 +244,14 @@ class DirectReader:
 
     def _read_topology(self, connection: EngineConnection) -> Snapshot:
         """Read it, and once more where it suddenly lacks most of what was there."""
-        from ovirt_placement.engine.reading.doubts import Doubts, Implausible, kinds_of
+        from ovirt_placement.engine.reading.doubts import Doubts, kinds_of
         from ovirt_placement.engine.reading.policies import PolicyReader
         from ovirt_placement.engine.reading.topology import read_snapshot
 
         self._policies = self._policies or PolicyReader()
         self._doubts = self._doubts or Doubts()
-        found = read_snapshot(connection, policies=self._policies)
-        try:
-            self._doubts.check(kinds_of(found))
-        except Implausible as implausible:
-            _log.warning("%s: %s", connection.url, implausible)
-            found = read_snapshot(connection, policies=self._policies)
-            self._doubts.check(kinds_of(found))
-        return found
+        read = partial(read_snapshot, connection, policies=self._policies)
+        return self._doubts.confirm(read, kinds_of)
 
     def _connected(self) -> EngineConnection:
         from ovirt_placement.engine.connection.client import connect

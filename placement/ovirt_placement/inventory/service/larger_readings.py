@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum, auto
+from functools import partial
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.doubts import Doubts, kinds_of
+from ovirt_placement.engine.reading.doubts import RULES, Doubts, Kinds, kinds_of
 from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.requests import whole_answers
 from ovirt_placement.engine.reading.topology import read_as_reported, read_hosts
@@ -157,12 +158,15 @@ class LargerReadings:
         self, connection: EngineConnection, scope: ReconciliationScope, needs: Needs, began: float
     ) -> Reading:
         """Make one of them; raises what `EngineConnection.get` raises, and `Implausible`."""
-        found = read(connection, scope, needs, began)
-        if found.whole is not None:
-            self._doubts.check(kinds_of(found.whole))
-        elif found.hosts is not None:
-            self._doubts.check({"hosts": [host.id for host in found.hosts]})
-        return found
+        return self._doubts.confirm(
+            partial(read, connection, scope, needs, began), _kinds, lambda doubt: doubt.kinds <= RULES
+        )
+
+
+def _kinds(found: Reading) -> Kinds:
+    if found.whole is not None:
+        return kinds_of(found.whole)
+    return {} if found.hosts is None else {"hosts": [host.id for host in found.hosts]}
 
 
 def read(connection: EngineConnection, scope: ReconciliationScope, needs: Needs, began: float) -> Reading:

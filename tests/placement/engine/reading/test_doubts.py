@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.engine.reading.doubts import Doubts, Implausible
+from ovirt_placement.engine.reading.doubts import RULES, Doubts, Implausible
 
 TEN = [f"v{number}" for number in range(10)]
 
@@ -51,3 +51,31 @@ def test_kinds_are_doubted_by_themselves_and_reported() -> None:
         doubts.check({"VMs": TEN[:2], "hosts": []})
     doubts.check({"VMs": TEN[:2], "hosts": []})
     doubts.check({"hosts": ["h"]})  # a reading of hosts says nothing of VMs
+
+
+@pytest.mark.parametrize(
+    ("kind", "answers", "left"),
+    [
+        ("affinity groups", [[], []], 0),  # the user has removed the last one
+        ("affinity groups", [[], ["g"]], 1),
+        ("affinity labels", [[], []], 0),
+        ("VMs", [[], []], 1),  # nobody removes all: the next reading tells
+    ],
+)
+def test_what_a_user_may_remove_all_of_is_confirmed_at_once(
+    kind: str, answers: list[list[str]], left: int
+) -> None:
+    doubts = Doubts()
+    doubts.check({kind: ["g"]})
+
+    def read() -> int:
+        try:
+            return len(
+                doubts.confirm(
+                    lambda: answers.pop(0), lambda ids: {kind: ids}, lambda one: one.kinds <= RULES
+                )
+            )
+        except Implausible:
+            return 1
+
+    assert (read(), len(answers)) == (left, 0 if kind in RULES else 1)
