@@ -16,7 +16,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_simulator.generate import Sizes, generate
-from tools.benchmarks.tables import of_records
+from tools.benchmarks.world import of_records
 
 #: The last one is the size that counts; the others show how the time grows.
 HOSTS = (125, 250, 500)

@@ -9,7 +9,6 @@ import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -17,24 +16,27 @@ from functools import partial
 from pathlib import Path
 
 import psutil
-from demo.processes import Processes, address
 from ovirtsdk4 import readers
 from ovirtsdk4.xml import XmlReader
 
 from ovirt_placement import config, inventory
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, vms
-from ovirt_placement.inventory.protocol import ask_moments
-from ovirt_placement.inventory.publication import Moments, age
-from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_service.tables import table
-from ovirt_simulator.generate import generate
-from tests.configuration import write_configuration
 from tests.repeating import repeating
 
-from .placement_world import EVENTS_PER_SECOND, INVENTORY_USER, SIZES, WORKERS_USER, churning, requests
 from .proxy import quantiles
+from .world import (
+    EVENTS_PER_SECOND,
+    INVENTORY_USER,
+    WORKERS_USER,
+    World,
+    await_statistics,
+    churning,
+    processor_seconds,
+    running,
+)
 
 #: Each answer, what reads it here, and what reads it in the SDK.
 READERS: dict[str, tuple[dict[str, str], Callable[[bytes], object], type]] = {
@@ -46,8 +48,6 @@ READERS: dict[str, tuple[dict[str, str], Callable[[bytes], object], type]] = {
 ROUNDS = 3
 WINDOW_SECONDS = 20.0
 REST_SECONDS = 60.0
-#: The snapshot is published where it is on a real machine: /run is in memory, and a disk takes its time.
-MEMORY = Path("/dev/shm")
 SETTLING_SECONDS = 5.0
 READINGS_PER_SECOND = 10
 #: Of this many names, each running VM has some.
@@ -58,54 +58,40 @@ STARTS_PER_SECOND = 3
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory(dir=MEMORY) as memory:
-        folder = Path(name)
-        (folder / "inventory").symlink_to(memory)
-        (folder / "state.json").write_bytes(state_file.dumps(generate(SIZES, seed=1)))
-        with Processes(folder) as processes:
-            engine = address(
-                processes.start(
-                    "ovirt-simulator",
-                    f"ovirt-simulator run --listen 127.0.0.1:0 --state {folder}/state.json".split(),
-                )
-            )
-            for user in (INVENTORY_USER, WORKERS_USER):
-                write_configuration(folder, f"{engine}/ovirt-engine/api", name=f"{user}.toml", user=user)
-            file = folder / f"{INVENTORY_USER}.toml"
-            _parsing(file)
-            _remember(folder)
-            processes.start("inventory", f"ovirt-placement inventory run --config {file}".split())
-            _await_statistics(file)
-            rows = [_watched("at rest", engine, _sleep)]
-            decide = partial(_decide, engine, (folder / WORKERS_USER).with_suffix(".toml"))
-            rows.append(_watched(f"{READINGS_PER_SECOND} decisions a second", engine, decide))
-            with churning(engine, folder / "state.json"), _restarting(folder):
-                time.sleep(SETTLING_SECONDS)
-                rows.append(_watched(f"and {EVENTS_PER_SECOND} events a second", engine, decide))
+    with running() as world:
+        file = world.folder / f"{INVENTORY_USER}.toml"
+        _parsing(file)
+        _remember(world)
+        await_statistics(world.config)
+        rows = [_watched("at rest", world, _sleep)]
+        decide = partial(_decide, world)
+        rows.append(_watched(f"{READINGS_PER_SECOND} decisions a second", world, decide))
+        with churning(world.engine, world.state), _restarting(world):
+            time.sleep(SETTLING_SECONDS)
+            rows.append(_watched(f"and {EVENTS_PER_SECOND} events a second", world, decide))
     print("\nthe service, and a reader")
     headers, *lines = _columns(rows)
     print(table(lines, headers))
 
 
-def _remember(folder: Path) -> None:
+def _remember(world: World) -> None:
     """Let every running VM have started with some keys."""
-    store = _opened(folder)
-    running = [vm.id for vm in _state(folder).vms if vm.host is not None]
+    store = _opened(world.folder)
     dice = random.Random(1)
-    store.begin_runs([_run(vm, dice) for vm in running])
+    store.begin_runs([_run(vm.id, dice) for vm in world.snapshot.vms if vm.host is not None])
     store.close()
 
 
 @contextmanager
-def _restarting(folder: Path) -> Iterator[None]:
+def _restarting(world: World) -> Iterator[None]:
     """Give VMs other keys all the while, one after the other, as if they had started again."""
-    running = [vm.id for vm in _state(folder).vms if vm.host is not None]
+    running = [vm.id for vm in world.snapshot.vms if vm.host is not None]
     dice = random.Random(2)
 
     def restart() -> None:
         store.begin_runs([_run(dice.choice(running), dice)])
 
-    with closing(_opened(folder)) as store, repeating(restart, every=1 / STARTS_PER_SECOND):
+    with closing(_opened(world.folder)) as store, repeating(restart, every=1 / STARTS_PER_SECOND):
         yield
 
 
@@ -116,17 +102,6 @@ def _run(vm: str, dice: random.Random) -> Run:
 
 def _opened(folder: Path) -> KeyStore:
     return KeyStore(f"sqlite:///{folder}/store.db", engine="default", patience_seconds=30)
-
-
-def _state(folder: Path) -> Snapshot:
-    return state_file.load(folder / "state.json")
-
-
-def _await_statistics(file: Path) -> None:
-    """Wait until the readings of the start are over."""
-    directory = config.load(file, {}).inventory.directory
-    while age(Moments(*ask_moments(directory, 30.0)).statistics_at) is None:
-        time.sleep(0.2)
 
 
 def _columns(windows: list[dict[str, str]]) -> list[list[str]]:
@@ -177,18 +152,18 @@ def _seconds(read: Callable[[bytes], object], content: bytes) -> float:
     return time.process_time() - began
 
 
-def _watched(title: str, engine: str, do: Callable[[], dict[str, str]]) -> dict[str, str]:
+def _watched(title: str, world: World, do: Callable[[], dict[str, str]]) -> dict[str, str]:
     """Watch the service while something is done."""
-    service = next(each for each in psutil.Process().children() if "inventory" in each.cmdline())
-    before, busy, began = _requests(engine), _processor_seconds(service), time.monotonic()
+    service = world.process("inventory run")
+    before, busy, began = world.requests(), processor_seconds(service), time.monotonic()
     found = do()
     seconds = time.monotonic() - began
-    made = _requests(engine)[INVENTORY_USER] - before[INVENTORY_USER]
+    made = world.requests()[INVENTORY_USER] - before[INVENTORY_USER]
     return {
         "": title,
         "requests of the service a minute": f"{made / seconds * 60:.0f}",
         **found,
-        "the service: processor share": f"{(_processor_seconds(service) - busy) / seconds:.0%}",
+        "the service: processor share": f"{(processor_seconds(service) - busy) / seconds:.0%}",
         "the service: resident, MiB": f"{service.memory_info().rss / 2**20:.0f}",
     }
 
@@ -199,13 +174,14 @@ def _sleep() -> dict[str, str]:
     return {}
 
 
-def _decide(engine: str, file: Path) -> dict[str, str]:
+def _decide(world: World) -> dict[str, str]:
     """Let a reader ask for snapshots as decisions do."""
-    before = _requests(engine)[WORKERS_USER]
-    command = [sys.executable, "-m", "tools.benchmarks.inventory", str(file)]
+    before = world.requests()[WORKERS_USER]
+    command = [sys.executable, "-m", "tools.benchmarks.inventory"]
+    command.append(str(world.folder / f"{WORKERS_USER}.toml"))
     reader = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(reader.stdout)
-    made = _requests(engine)[WORKERS_USER] - before
+    made = world.requests()[WORKERS_USER] - before
     return {
         "requests of the reader a decision": f"{made / found['decisions']:.3f}",
         "versions a second": f"{found['versions'] / found['seconds']:.1f}",
@@ -214,17 +190,6 @@ def _decide(engine: str, file: Path) -> dict[str, str]:
         "the same on a new version, p50, ms": f"{found['new50']:.2f}" if found["new50"] else "",
         "a reader: resident, MiB": f"{found['rss']:.0f}",
     }
-
-
-def _requests(engine: str) -> dict[str, int]:
-    """How many requests the service and the reader have made so far."""
-    counts = requests(engine)
-    return {user: counts.get(user, 0) for user in (INVENTORY_USER, WORKERS_USER)}
-
-
-def _processor_seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
 
 
 def read_steadily(file: Path) -> None:

@@ -9,16 +9,13 @@ import xmlrpc.client
 from itertools import chain, cycle
 from typing import NamedTuple
 
-import psutil
-
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.protocol import Wake, ask, ask_moments
 from ovirt_placement.inventory.publication import Moments, now
 from ovirt_service.tables import table
-from tools.benchmarks.tables import of_records
+from tools.benchmarks.world import INVENTORY_USER, WORKERS_USER, World, churning, of_records, running
 
-from .placement_world import INVENTORY_USER, WORKERS_USER, World, running
-from .proxy import Client, quantiles
+from .proxy import Client, post, quantiles
 
 FILTERS = ("AffinityFilter", "HostAffinityFilter")
 WEIGHTS = ("SoftAffinityWeight", "HostAffinityWeight", "HaReservationWeight")
@@ -44,7 +41,7 @@ VMS = 200
 
 
 def main() -> None:
-    with running() as world:
+    with running(proxy=True) as world, churning(world.engine, world.state):
         _warm_up(world)
         _decisions("one after another", world, pause=0.0)
         _decisions(f"one every {PACE_SECONDS * 1e3:.0f} ms", world, pause=PACE_SECONDS)
@@ -55,11 +52,7 @@ def _request(world: World, call: Call, vm: str) -> bytes:
     method, units = call
     hosts = [host.id for host in world.snapshot.hosts]
     named = list(units) if method == "runFilters" else [[unit, 1] for unit in units]
-    body = xmlrpc.client.dumps((named, hosts, vm, {"HighUtilization": "80"}), method).encode()
-    head = (
-        f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/xml\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
+    return post(xmlrpc.client.dumps((named, hosts, vm, {"HighUtilization": "80"}), method).encode())
 
 
 def _warm_up(world: World) -> None:
@@ -101,7 +94,7 @@ def _decisions(title: str, world: World, pause: float) -> None:
     _print_decisions(samples)
     decisions = [sample for sample in samples if not sample.trivial]
     after = world.requests()
-    made = {user: after.get(user, 0) - before.get(user, 0) for user in (INVENTORY_USER, WORKERS_USER)}
+    made = {user: after[user] - before[user] for user in (INVENTORY_USER, WORKERS_USER)}
     row = {
         "decisions": len(decisions),
         "p99, ms": f"{quantiles([sample.seconds for sample in decisions])[1]:.1f}",
@@ -130,7 +123,7 @@ class _Seen:
     """What the inventory publishes, as a reader sees it."""
 
     def __init__(self, world: World) -> None:
-        self._directory = world.inventory_directory
+        self._directory = world.config.inventory.directory
         self._version = 0
         #: How many versions have come since.
         self.versions = -1
@@ -172,16 +165,16 @@ def _print_decisions(samples: list[Sample]) -> None:
 
 def _requests_made(world: World, seconds: float) -> float:
     """Give the inventory's requests each second while nobody asks for decisions."""
-    before = world.requests().get(INVENTORY_USER, 0)
+    before = world.requests()[INVENTORY_USER]
     time.sleep(seconds)
-    return (world.requests().get(INVENTORY_USER, 0) - before) / seconds
+    return (world.requests()[INVENTORY_USER] - before) / seconds
 
 
 def _memory(world: World) -> None:
     workers = world.workers()
     unique = [worker.memory_full_info().uss / 2**20 for worker in workers]
     resident = [worker.memory_info().rss / 2**20 for worker in workers]
-    inventory: psutil.Process = world.inventory()
+    inventory = world.process("inventory run")
     print("\nmemory, MiB")
     row = [
         len(workers),

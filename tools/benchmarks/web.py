@@ -12,11 +12,10 @@ import psutil
 
 from ovirt_service.tables import table
 from ovirt_simulator.generate import Sizes
+from tests.repeating import repeating
 
-from .placement_world import SIZES, WORKERS_USER
-from .placement_world import requests as requests_made
-from .web_browser import in_a_browser
-from .web_world import ADMIN, Served, meanwhile, processor_seconds, serving
+from .web_browser import ADMIN, FOLLOWING, Served, in_a_browser
+from .world import SIZES, WORKERS_USER, await_statistics, processor_seconds, running
 
 SMALL = Sizes(hosts=3, vms=30, groups=3)
 VIEWERS = 50
@@ -37,7 +36,11 @@ def main() -> None:
     columns = [("3 hosts, 30 VMs", SMALL), (f"{SIZES.hosts} hosts, {SIZES.vms:,} VMs", SIZES)]
     found = []
     for title, sizes in columns:
-        with serving(sizes) as served:
+        with running(sizes, page=True, inventory=FOLLOWING) as world:
+            served = Served(world)
+            while f"{sizes.hosts}</td>" not in served.session().get(f"{world.page}/", timeout=120).text:
+                time.sleep(0.2)
+            await_statistics(world.config)
             found.append({"": title, **_first_views(served), **in_a_browser(served), **_memory(served)})
             found[-1] |= _viewers(served)
     rows = [
@@ -92,9 +95,8 @@ def _watching(process: psutil.Process) -> Iterator[list[float]]:
 
     def look() -> None:
         most[0] = max(most[0], _together(process))
-        time.sleep(0.05)
 
-    with meanwhile(look):
+    with repeating(look, every=0.05):
         yield most
 
 
@@ -102,7 +104,7 @@ def _viewers(served: Served) -> dict[str, str]:
     """Fifty people who look at all views, all the while."""
     sessions = [served.session() for _ in range(VIEWERS)]
     before, busy, until = (
-        requests_made(served.engine),
+        served.world.requests(),
         processor_seconds(served.process),
         time.monotonic() + VIEWING_SECONDS,
     )
@@ -118,8 +120,8 @@ def _viewers(served: Served) -> dict[str, str]:
 
     with ThreadPoolExecutor(VIEWERS) as people:
         looks = sum(people.map(look, sessions))
-    made = requests_made(served.engine)
-    asked = {user: made.get(user, 0) - before.get(user, 0) for user in (WORKERS_USER, ADMIN)}
+    made = served.world.requests()
+    asked = {user: made[user] - before[user] for user in (WORKERS_USER, ADMIN)}
     seconds = (processor_seconds(served.process) - busy) / looks
     return {
         f"{VIEWERS} viewers: views": str(looks),

@@ -15,9 +15,13 @@ from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from tests.browsers import FLAGS
 from tests.configuration import PASSWORD
+from tests.repeating import repeating
 
-from .web_world import ADMIN, Served, meanwhile, processor_seconds
+from .world import World, processor_seconds
 
+ADMIN = "admin@internal"
+#: How often the inventory looks for events: an update takes what the page takes, and no pause of its source.
+FOLLOWING = "interval_seconds = 0.05\n"
 UPDATES = 5
 MOVES = 100
 #: Notes when frames are drawn, from now on.
@@ -27,6 +31,28 @@ _NOTE_FRAMES = """() => {
     requestAnimationFrame(note);
 }"""
 _FRAMES = "() => window.frames_at.slice(1).map((each, at) => each - window.frames_at[at])"
+
+
+class Served:
+    """A page, and a log-in to it."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.process = world.process("ovirt-placement-web")
+
+    def session(self) -> requests.Session:
+        asking, root = requests.Session(), self.world.page
+        headers = {"Origin": root.partition("/ovirt-placement")[0]}
+        form = {"name": ADMIN, "password": PASSWORD}
+        answer = asking.post(f"{root}/log-in", form, headers=headers, allow_redirects=False, timeout=120)
+        cookie = answer.headers["set-cookie"].partition(";")[0]
+        asking.headers.update({"Cookie": cookie})  # it is Secure, and this is plain HTTP on loopback
+        return asking
+
+    def path(self, view: str) -> str:
+        state = self.world.snapshot
+        vm = next(vm for vm in state.vms if vm.host is not None)
+        return self.world.page + view.format(cluster=state.clusters[0].id, vm=vm.id)
 
 
 class Update(NamedTuple):
@@ -42,7 +68,7 @@ def in_a_browser(served: Served) -> dict[str, str]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
-        page.goto(f"{served.root}/")
+        page.goto(f"{served.world.page}/")
         page.fill("#name", ADMIN)
         page.fill("#password", PASSWORD)
         page.click("main button")
@@ -88,13 +114,15 @@ def _panned(page: Page) -> list[float]:
 def _updates(served: Served, page: Page) -> tuple[list[Update], float]:
     """Migrations that begin, one by one, and the processor time of the page meanwhile, in seconds."""
     running = [
-        vm for vm in served.state.vms if vm.host is not None and vm.migratable and not vm.hosted_engine
+        vm
+        for vm in served.world.snapshot.vms
+        if vm.host is not None and vm.migratable and not vm.hosted_engine
     ]
-    hosts = [host.id for host in served.state.hosts]
-    grouped = {vm for group in served.state.affinity_groups for vm in group.vms}
+    hosts = [host.id for host in served.world.snapshot.hosts]
+    grouped = {vm for group in served.world.snapshot.affinity_groups for vm in group.vms}
     movable = [vm for vm in running if vm.id not in grouped][:UPDATES]
     seen, before = [], processor_seconds(served.process)
-    with _publications(served.config) as published:
+    with _publications(served.world.config) as published:
         for vm in movable:
             drawn = page.get_attribute("#map", "data-drawn")
             _migrate(served, vm.id, next(host for host in hosts if host != vm.host))
@@ -118,7 +146,7 @@ def _wait_until_settled(page: Page) -> None:
 
 def _migrate(served: Served, vm: str, host: str) -> None:
     answer = requests.post(
-        f"{served.engine}/ovirt-engine/api/vms/{vm}/migrate",
+        f"{served.world.engine}/ovirt-engine/api/vms/{vm}/migrate",
         f'<action><host id="{host}"/></action>',
         headers={"Content-Type": "application/xml"},
         auth=(ADMIN, PASSWORD),
@@ -137,5 +165,5 @@ def _publications(config: Config) -> Iterator[list[float]]:
         if inventory.wait_for_change(1.0, config=config):
             moments.append(time.perf_counter())
 
-    with meanwhile(note):
+    with repeating(note, every=0.0):
         yield moments

@@ -21,7 +21,7 @@ from ovirt_simulator.generate import Sizes, generate
 from tests.configuration import write_configuration
 from tests.paths import PLUGINS
 from tests.repeating import repeating
-from tools.benchmarks.placement_world import churning
+from tools.benchmarks.world import churning
 
 from .asking import KNOWN_UNITS
 from .clients import Clients

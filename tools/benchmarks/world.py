@@ -1,0 +1,216 @@
+"""A simulated engine with our inventory and, if wanted, the proxy and the page: each a process of its own."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from base64 import b64encode
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import psutil
+from demo.processes import Processes, address
+from lxml import etree
+
+from ovirt_placement import config as configuration
+from ovirt_placement.config import Config
+from ovirt_placement.inventory.protocol import ask_moments
+from ovirt_placement.inventory.publication import Moments, age
+from ovirt_placement.model import Snapshot, state_file
+from ovirt_service.tables import table
+from ovirt_simulator.generate import Sizes, generate
+from tests.configuration import write_configuration
+from tests.paths import PLUGINS
+
+SIZES = Sizes(hosts=500, vms=10_000, groups=1_000)
+EVENTS_PER_SECOND = 20
+
+#: Who asks the engine: the inventory, and the workers of the proxy or the page, which should not.
+INVENTORY_USER, WORKERS_USER = "reader@internal", "user@internal"
+_ADMIN = {"Authorization": "Basic " + b64encode(b"admin@internal:password").decode()}
+
+#: As /run is, where an inventory publishes.
+_IN_MEMORY = "/dev/shm"
+_TRIVIAL = """
+class TrivialFilter:
+    def do_filter(self, hosts, vm, args):
+        return hosts
+class TrivialWeight:
+    def do_score(self, hosts, vm, args):
+        return [(host, 0) for host in hosts]
+"""
+_PAGE = '[web]\nlisten = "127.0.0.1:0"\n'
+
+
+def of_records(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table of rows that name their columns."""
+    headers = tuple(rows[0]) if rows else ()
+    return table([[row.get(header, "") for header in headers] for row in rows], headers)
+
+
+class World(NamedTuple):
+    """The running processes, and what they cost."""
+
+    folder: Path
+    #: URL of the engine, and of the proxy or the page where they run.
+    engine: str
+    proxy: str
+    page: str
+    snapshot: Snapshot
+    #: Of the inventory.
+    config: Config
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "state.json"
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.proxy).port or 0
+
+    def requests(self) -> dict[str, int]:
+        """Give how many requests the inventory, the workers and the administrator have made so far."""
+        counts = json.loads(self._get("/simulator/requests"))
+        return {user: counts.get(user, 0) for user in (INVENTORY_USER, WORKERS_USER, "admin@internal")}
+
+    def last_event(self) -> int:
+        """Give the id of the newest event: how many there have been."""
+        found = etree.fromstring(self._get("/ovirt-engine/api/events?max=1"))
+        return max((int(event.get("id", "0")) for event in found), default=0)
+
+    def workers(self) -> list[psutil.Process]:
+        """Give the proxy's workers that have our plugins: those that have the library loaded."""
+        zygotes = self.process("ovirt-scheduler-proxy").children()
+        ours = [zygote for zygote in zygotes if str(PLUGINS) in _command(zygote) + zygote.cwd()]
+        return [worker for zygote in ours for worker in zygote.children()]
+
+    def process(self, word: str) -> psutil.Process:
+        """Give the process that was started with a command that has this in it."""
+        return next(process for process in psutil.Process().children() if word in _command(process))
+
+    def _get(self, path: str) -> bytes:
+        connection = http.client.HTTPConnection(urlsplit(self.engine).netloc)
+        connection.request("GET", path, headers=_ADMIN)
+        found = connection.getresponse().read()
+        connection.close()
+        return found
+
+
+@contextmanager
+def running(
+    sizes: Sizes = SIZES, *, proxy: bool = False, page: bool = False, inventory: str = ""
+) -> Iterator[World]:
+    """Run it until the block ends; `inventory` are further lines of that section of the configuration."""
+    snapshot = generate(sizes, seed=1)
+    with tempfile.TemporaryDirectory(dir=_IN_MEMORY) as name:
+        folder = Path(name)
+        (folder / "state.json").write_bytes(state_file.dumps(snapshot))
+        (folder / "trivial").mkdir()
+        (folder / "trivial" / "trivial.py").write_text(_TRIVIAL)
+        environment = {"OVIRT_PLACEMENT_CONFIG": str(folder / f"{WORKERS_USER}.toml")}
+        with Processes(folder, environment) as processes:
+            engine = _start(
+                processes, f"ovirt-simulator run --listen 127.0.0.1:0 --state {folder}/state.json"
+            )
+            for user, more in ((INVENTORY_USER, ""), (WORKERS_USER, _PAGE)):
+                url, file = f"{engine}/ovirt-engine/api", f"{user}.toml"
+                write_configuration(folder, url, name=file, user=user, inventory=inventory, more=more)
+            _start(processes, f"ovirt-placement inventory run --config {folder}/{INVENTORY_USER}.toml")
+            plugins = f"--plugins {PLUGINS} --plugins {folder}/trivial"
+            scheduler = f"ovirt-scheduler-proxy run --listen 127.0.0.1:0 {plugins}"
+            web = f"ovirt-placement-web run --config {folder}/{WORKERS_USER}.toml"
+            yield World(
+                folder,
+                engine,
+                _start(processes, scheduler) if proxy else "",
+                _start(processes, web).rstrip("/") if page else "",
+                snapshot,
+                configuration.load(folder / f"{INVENTORY_USER}.toml", {}),
+            )
+
+
+def _start(processes: Processes, command: str) -> str:
+    arguments = command.split()
+    return address(processes.start(arguments[0], arguments))
+
+
+def _command(process: psutil.Process) -> str:
+    return " ".join(process.cmdline())
+
+
+def await_statistics(config: Config) -> None:
+    """Wait until the readings of the start are over, which keep the simulator busy for seconds."""
+    while age(Moments(*ask_moments(config.inventory.directory, 30.0)).statistics_at) is None:
+        time.sleep(0.2)
+
+
+def processor_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+@contextmanager
+def churning(engine: str, state: Path) -> Iterator[None]:
+    """Let a process of its own keep the engine busy."""
+    command = [sys.executable, "-m", "tools.benchmarks.world", engine, str(state)]
+    with subprocess.Popen(command) as process:
+        try:
+            yield
+            if process.poll() is not None:
+                raise RuntimeError("nothing kept the engine busy any more")
+        finally:
+            process.terminate()
+
+
+def churn(engine: str, state: Path) -> None:
+    """Migrate, stop and start VMs for ever: this many events each second, by what each is known to log."""
+    snapshot = state_file.load(state)
+    dice = random.Random(1)
+    hosts = [host.id for host in snapshot.hosts]
+    running = deque(vm.id for vm in snapshot.vms if vm.host is not None)
+    stopped = deque(vm.id for vm in snapshot.vms if vm.host is None)
+    dice.shuffle(running)
+    connection = http.client.HTTPConnection(urlsplit(engine).netloc)
+    headers = {**_ADMIN, "Content-Type": "application/xml"}
+
+    def act(vm: str, action: str, body: str = "") -> None:
+        path = f"/ovirt-engine/api/vms/{vm}/{action}"
+        connection.request("POST", path, f"<action>{body}</action>", headers)
+        connection.getresponse().read()
+
+    def migrate() -> int:
+        running.rotate()
+        act(running[0], "migrate", f'<host id="{dice.choice(hosts)}"/>')
+        return 2
+
+    def stop() -> int:
+        vm = running.pop()
+        act(vm, "stop")
+        stopped.appendleft(vm)
+        return 2
+
+    def start() -> int:
+        vm = stopped.pop()
+        named = f'<host id="{dice.choice(hosts)}"/>'
+        act(vm, "start", f"<vm><placement_policy><hosts>{named}</hosts></placement_policy></vm>")
+        running.appendleft(vm)
+        return 3
+
+    due = time.monotonic()
+    while True:
+        logged = dice.choice((migrate, stop, start if stopped else migrate))()
+        due += logged / EVENTS_PER_SECOND
+        time.sleep(max(0.0, due - time.monotonic()))
+
+
+if __name__ == "__main__":
+    churn(sys.argv[1], Path(sys.argv[2]))
