@@ -100,11 +100,6 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let the engine call its policies' balance every minute",
     )
-    parser.add_argument(
-        "--ha-check",
-        action="store_true",
-        help="let the engine check its clusters' HA reservation every five minutes",
-    )
     parser.set_defaults(run=_run)
 
 

@@ -51,7 +51,6 @@ def _engine(args: argparse.Namespace) -> Engine:
         USUAL,
         affinity_enforcement_seconds=60.0 if args.affinity_enforcement else None,
         load_balancing_seconds=60.0 if args.load_balancing else None,
-        ha_check_seconds=300.0 if args.ha_check else None,
     )
     return Engine.from_snapshot(
         state_file.load(args.state),

@@ -79,12 +79,12 @@ class World(NamedTuple):
 
     def requests(self) -> dict[str, int]:
         """Give how many requests the inventory, the workers and the administrator have made so far."""
-        counts = json.loads(self._get("/simulator/requests"))
+        counts = json.loads(self._read("/simulator/requests"))
         return {user: counts.get(user, 0) for user in (INVENTORY_USER, WORKERS_USER, "admin@internal")}
 
     def last_event(self) -> int:
         """Give the id of the newest event: how many there have been."""
-        found = etree.fromstring(self._get("/ovirt-engine/api/events?max=1"))
+        found = etree.fromstring(self._read("/ovirt-engine/api/events?max=1"))
         return max((int(event.get("id", "0")) for event in found), default=0)
 
     def workers(self) -> list[psutil.Process]:
@@ -97,7 +97,7 @@ class World(NamedTuple):
         """Give the process that was started with a command that has this in it."""
         return next(process for process in psutil.Process().children() if word in _command(process))
 
-    def _get(self, path: str) -> bytes:
+    def _read(self, path: str) -> bytes:
         connection = http.client.HTTPConnection(urlsplit(self.engine).netloc)
         connection.request("GET", path, headers=_ADMIN)
         found = connection.getresponse().read()

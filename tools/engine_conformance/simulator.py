@@ -16,7 +16,6 @@ from ovirt_simulator.core.events import EventCode
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement
-from ovirt_simulator.scheduler.cycles import failed_hosts
 from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits
 from ovirt_simulator.scheduler.filters import Filter, HostLoad, Request, cpu_overloaded
 from ovirt_simulator.scheduler.placing import Scheduler
@@ -84,12 +83,6 @@ def best_by_rank(question: Question) -> str | None:
     """The host that the rank selector chooses."""
     records = [Record(*record) for record in question.request["records"]]
     return best_host(question.request["hosts"], records, dict(question.request["units"]))
-
-
-def ha_check(question: Question) -> dict[str, Any]:
-    backend = engine_of(question)._backend
-    failed = failed_hosts(backend.live_snapshot(), backend.state.clusters[question.request["cluster"]])
-    return {"safe": not failed, "failed": [host.id for host in failed]}
 
 
 def conflicts(question: Question) -> list[dict[str, Any]]:

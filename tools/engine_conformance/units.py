@@ -111,8 +111,7 @@ def _about_clusters() -> Iterator[Unit]:
     moves = (*unknown, switches.ONLY_WHAT_IS_UP, switches.HOSTED_ENGINE_STAYS)
     of_cluster = questions.of_cluster
     for name, kind, asking, whose, copy, agree in (
-        ("ha-check", "ha_check", of_cluster, "simulator", Copy(simulator.ha_check), as_is),
-        ("ha-check-exact", "ha_check", of_cluster, "product",
+        ("ha-check", "ha_check", of_cluster, "product",
          Copy(product.ha_check, (switches.NOTHING_TO_PROTECT,), once), comparing.exact),
         ("conflicts", "conflicts", of_cluster, "simulator",
          Copy(simulator.conflicts), same(comparing.as_conflicts)),

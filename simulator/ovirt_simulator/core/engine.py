@@ -9,7 +9,7 @@ from datetime import datetime
 from ovirt_placement import model
 
 from ..scheduler.affinity_enforcement import AffinityEnforcement
-from ..scheduler.cycles import HaCheck, LoadBalancing
+from ..scheduler.cycles import LoadBalancing
 from ..scheduler.external import ExternalScheduler, ExternalUnits
 from ..scheduler.filters import HostLoad
 from ..scheduler.placing import Scheduler
@@ -136,7 +136,6 @@ class Engine:
             (settings.statistics_seconds, host_load.cycle),
             (settings.affinity_enforcement_seconds, AffinityEnforcement(backend, scheduler, migrate).cycle),
             (settings.load_balancing_seconds, LoadBalancing(backend, external, migrate).cycle),
-            (settings.ha_check_seconds, HaCheck(backend).cycle),
         ):
             if seconds is not None:
                 backend.every(seconds, cycle)

@@ -103,11 +103,6 @@ class EventCode:
         "Running the external scheduler plugin '{plugin}' failed: '{error}'"), "error", flood_seconds=60)
     EXTERNAL_SCHEDULER_ERROR = EventType(
         10501, "Running the external scheduler failed: '{error}'", "error", flood_seconds=60)
-    CLUSTER_ALERT_HA_RESERVATION = EventType(10300, (
-        "Cluster {cluster} failed the HA Reservation check, HA VMs on host(s): {hosts} will fail to migrate"
-        " in case of a failover, consider adding resources or shutting down unused VMs."), "alert", 600)
-    CLUSTER_ALERT_HA_RESERVATION_DOWN = EventType(
-        10301, "Cluster {cluster} passed the HA Reservation check.", "alert")
     # Hosts: activated, in maintenance, lost and fenced.
     VDS_FAILURE = EventType(12, "Host {host} is non responsive.", "error")
     VDS_DETECTED = EventType(13, "Status of host {host} was set to {status}.")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import msgspec
+
+Fault = TypeVar("Fault")
 
 
 class MigrationFault(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,27 +42,27 @@ class Faults:
         """Let the next migrations (of this VM, if one is named) go wrong."""
         self._migrations.extend([(vm_id, fault)] * count)
 
+    def next_upgrades(self, fault: UpgradeFault, *, count: int = 1, host_id: str | None = None) -> None:
+        """Let the next upgrades (of this host, if one is named) go wrong."""
+        self._upgrades.extend([(host_id, fault)] * count)
+
     def clear(self) -> None:
         """Forget all faults that have not come yet."""
         self._migrations.clear()
         self._upgrades.clear()
 
-    def next_upgrades(self, fault: UpgradeFault, *, count: int = 1, host_id: str | None = None) -> None:
-        """Let the next upgrades (of this host, if one is named) go wrong."""
-        self._upgrades.extend([(host_id, fault)] * count)
+    def take_migration(self, vm_id: str) -> MigrationFault:
+        """Give the fault that a migration of this VM meets; a harmless one if none waits."""
+        return _taken(self._migrations, vm_id) or MigrationFault()
 
     def take_upgrade(self, host_id: str) -> UpgradeFault:
         """Give the fault that an upgrade of this host meets; a harmless one if none waits."""
-        for index, (wanted, fault) in enumerate(self._upgrades):
-            if wanted in (None, host_id):
-                del self._upgrades[index]
-                return fault
-        return UpgradeFault()
+        return _taken(self._upgrades, host_id) or UpgradeFault()
 
-    def take_migration(self, vm_id: str) -> MigrationFault:
-        """Give the fault that a migration of this VM meets; a harmless one if none waits."""
-        for index, (wanted, fault) in enumerate(self._migrations):
-            if wanted in (None, vm_id):
-                del self._migrations[index]
-                return fault
-        return MigrationFault()
+
+def _taken(waiting: list[tuple[str | None, Fault]], identity: str) -> Fault | None:
+    for index, (wanted, fault) in enumerate(waiting):
+        if wanted in (None, identity):
+            del waiting[index]
+            return fault
+    return None

@@ -55,8 +55,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: How often the engine's own affinity enforcement and load balancing run; None switches them off.
     affinity_enforcement_seconds: float | None = None
     load_balancing_seconds: float | None = None
-    #: How often it checks the clusters' HA reservation; the real one does every five minutes.
-    ha_check_seconds: float | None = None
 
 
 USUAL = Settings()

@@ -18,7 +18,7 @@ from ..scheduler.filters import Request
 from ..scheduler.placing import Scheduler
 from . import permissions, rejections
 from .backend import Backend, Commands, locked
-from .entities import ADMIN, SYSTEM, AffinityGroup, AffinityLabel, Caller, Cluster, Job, Vm
+from .entities import ADMIN, SYSTEM, AffinityGroup, AffinityLabel, Caller, Job, Vm
 from .events import EventCode, EventType
 from .migrations import MigrateCommand, Migrations, Order
 from .outages import Restarts
@@ -81,35 +81,6 @@ def _check_hosts(state: State, vm: Vm, action: str) -> None:
 _Set = TypeVar("_Set", AffinityGroup, AffinityLabel)
 
 
-class ChangeClusterCommand(Commands):
-    """The caller holds the engine's lock, and has made sure that nothing else holds the VM."""
-
-    def run(self, vm: Vm, cluster_id: str, caller: Caller) -> Vm:
-        """Change the cluster; one that is the VM's already changes nothing. Raises `Rejected`."""
-        if cluster_id == vm.cluster:
-            return vm
-        self._validate(vm, cluster_id)
-        moved = replace(
-            vm, cluster=cluster_id, pinned_hosts=(), cpu_profile=first_cpu_profile(self._state, cluster_id)
-        )
-        self._state.put_vm(moved)
-        leave_groups_and_labels(self._state, vm.id)
-        cleared = EventCode.USER_UPDATE_VM_CLUSTER_DEFAULT_HOST_CLEARED
-        code = cleared if vm.pinned_hosts else EventCode.USER_UPDATE_VM
-        self._log(code, caller, vm=moved)
-        return moved
-
-    def _validate(self, vm: Vm, cluster_id: str) -> None:
-        if vm.status != "down":
-            raise rejections.conflict("Cannot update a VM in this status. Try stopping the VM first.")
-        target = self._state.clusters.get(cluster_id)
-        if target is None:
-            raise rejections.bad_parameters("Cannot edit VM Cluster. Cluster ID is not valid.")
-        present: Cluster = self._state.clusters[vm.cluster]
-        if target.data_center != present.data_center:
-            raise rejections.conflict("VM can be moved only to a Cluster in the same Data Center.")
-
-
 def first_cpu_profile(state: State, cluster_id: str) -> str | None:
     """The one that a VM gets there: the state file knows a cluster's CPU profiles by its VMs alone."""
     found = {vm.cpu_profile for vm in state.vms.values() if vm.cluster == cluster_id}
@@ -138,92 +109,12 @@ _STOPPABLE = {"up", "powering_down", "powering_up", "reboot_in_progress"} | {
 _SAVING_OR_RESTORING = {"saving_state", "restoring_state"}
 
 
-class PowerCommands(Commands):
-    """Each returns at once with its job, and raises `Rejected` as the engine refuses."""
-
-    def __init__(self, backend: Backend, running: Running, restarts: Restarts) -> None:
-        super().__init__(backend)
-        self._running = running
-        self._restarts = restarts
-
-    def stop(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Power the VM off; one that is down stays so, which an event reports."""
-        seconds = self._backend.settings.stop_seconds
-        return self._end(vm_id, "stop", EventCode.USER_STOP_VM, seconds, "Stopping", caller)
-
-    def shutdown(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Ask the guest to shut down; one that is down stays so, which an event reports."""
-        seconds = self._backend.settings.shutdown_seconds
-        code = EventCode.USER_INITIATED_SHUTDOWN_VM
-        return self._end(vm_id, "shutdown", code, seconds, "Shutting down", caller)
-
-    @locked
-    def suspend(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Save the VM's memory and free its host."""
-        vm = self._unlocked_vm(vm_id, "suspend")
-        if vm.status in {"down", "unknown", "image_locked", "suspended"}:
-            raise rejections.vm_not_running("suspend")
-        if vm.status == "migrating":
-            raise rejections.migration_in_progress("suspend")
-        if vm.status != "up":
-            raise rejections.vm_status_illegal("suspend", vm.engine_status)
-        self._log(EventCode.USER_SUSPEND_VM, caller, vm=vm)
-        job = self._backend.jobs.start(f"Performing Hibernate action on VM {vm.name}", caller)
-        self._running.suspend(vm_id, job, caller)
-        return job
-
-    @locked
-    def _end(
-        self, vm_id: str, action: str, code: EventType, seconds: float, description: str, caller: Caller
-    ) -> Job:
-        vm = self._unlocked_vm(vm_id, action)
-        if vm.status == "down":
-            return self._skipped(vm, action, caller)
-        self._check_stoppable(vm, action)
-        suspended = vm.status == "suspended"
-        self._log(EventCode.USER_STOP_SUSPENDED_VM if suspended else code, caller, vm=vm)
-        job = self._backend.jobs.start(f"{description} VM {vm.name}", caller)
-        self._running.power_down(vm_id, seconds, job, caller)
-        return job
-
-    def _skipped(self, vm: Vm, action: str, caller: Caller) -> Job:
-        skipped = f"{action.capitalize()} VM"
-        self._log(EventCode.VM_ALREADY_IN_REQUESTED_STATUS, caller, vm=vm, status="Down", action=skipped)
-        job = self._backend.jobs.start(f"{action.capitalize()} VM {vm.name}", caller)
-        self._backend.jobs.end(job, "finished")
-        return job
-
-    def _check_stoppable(self, vm: Vm, action: str) -> None:
-        if vm.status == "migrating":
-            raise rejections.migration_in_progress(action)
-        if vm.status in _SAVING_OR_RESTORING:
-            raise rejections.conflict(
-                f"Cannot {action} VM. VM is in saving/restoring state.\n"
-                "-Please try again when the VM is either up or down."
-            )
-        if vm.status not in _STOPPABLE:
-            raise rejections.vm_not_running(action)
-
-    def _vm(self, vm_id: str, action: str) -> Vm:
-        vm = self._state.vms.get(vm_id)
-        if vm is None:
-            raise rejections.vm_not_found(action)
-        return vm
-
-    def _unlocked_vm(self, vm_id: str, action: str) -> Vm:
-        vm = self._vm(vm_id, action)
-        if vm_id in self._backend.vm_locks:
-            held = self._backend.vm_locks[vm_id]
-            raise Rejected(replace(held, text=held.text.replace("Cannot migrate", f"Cannot {action}")))
-        return vm
-
-
 #: What a VM of the template Blank has.
 _BLANK_MB = 1024
 _DOWN = {"down", "suspended"}
 
 
-class VmCommands(PowerCommands):
+class VmCommands(Commands):
     """Commands on VMs. Each returns at once with its job; what it started shows over simulated time.
 
     All raise `Rejected` as the engine refuses. `start` and `migrate` wait for the external scheduler.
@@ -237,11 +128,12 @@ class VmCommands(PowerCommands):
         restarts: Restarts,
         scheduler: Scheduler,
     ) -> None:
-        super().__init__(backend, running, restarts)
+        super().__init__(backend)
+        self._running = running
+        self._restarts = restarts
         self._migrations = migrations
         self._scheduler = scheduler
         self._migrate = MigrateCommand(backend, migrations, scheduler)
-        self._change_cluster = ChangeClusterCommand(backend)
 
     @locked
     def add(self, vm: model.Vm, *, caller: Caller = ADMIN) -> Vm:
@@ -311,7 +203,23 @@ class VmCommands(PowerCommands):
     @locked
     def change_cluster(self, vm_id: str, cluster_id: str, *, caller: Caller = ADMIN) -> Vm:
         """Move a VM that is down to another cluster, at once; its affinity groups and labels lose it."""
-        return self._change_cluster.run(self._unlocked_vm(vm_id, "edit"), cluster_id, caller)
+        vm = self._unlocked_vm(vm_id, "edit")
+        if cluster_id == vm.cluster:
+            return vm
+        if vm.status != "down":
+            raise rejections.conflict("Cannot update a VM in this status. Try stopping the VM first.")
+        target = self._state.clusters.get(cluster_id)
+        if target is None:
+            raise rejections.bad_parameters("Cannot edit VM Cluster. Cluster ID is not valid.")
+        if target.data_center != self._state.clusters[vm.cluster].data_center:
+            raise rejections.conflict("VM can be moved only to a Cluster in the same Data Center.")
+        profile = first_cpu_profile(self._state, cluster_id)
+        moved = replace(vm, cluster=cluster_id, pinned_hosts=(), cpu_profile=profile)
+        self._state.put_vm(moved)
+        leave_groups_and_labels(self._state, vm.id)
+        cleared = EventCode.USER_UPDATE_VM_CLUSTER_DEFAULT_HOST_CLEARED
+        self._log(cleared if vm.pinned_hosts else EventCode.USER_UPDATE_VM, caller, vm=moved)
+        return moved
 
     def start(self, vm_id: str, *, host_id: str | None = None, caller: Caller = ADMIN) -> Job:
         """Start a VM that is down or suspended, on this host only if one is named."""
@@ -416,3 +324,74 @@ class VmCommands(PowerCommands):
     def _launch(self, vm_id: str, host_id: str, job: Job, caller: Caller) -> None:
         self._running.launch(vm_id, host_id, job, caller)
         self._log(EventCode.USER_STARTED_VM, caller, vm=self._state.vms[vm_id])
+
+    def stop(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Power the VM off; one that is down stays so, which an event reports."""
+        seconds = self._backend.settings.stop_seconds
+        return self._end(vm_id, "stop", EventCode.USER_STOP_VM, seconds, "Stopping", caller)
+
+    def shutdown(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Ask the guest to shut down; one that is down stays so, which an event reports."""
+        seconds = self._backend.settings.shutdown_seconds
+        code = EventCode.USER_INITIATED_SHUTDOWN_VM
+        return self._end(vm_id, "shutdown", code, seconds, "Shutting down", caller)
+
+    @locked
+    def suspend(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Save the VM's memory and free its host."""
+        vm = self._unlocked_vm(vm_id, "suspend")
+        if vm.status in {"down", "unknown", "image_locked", "suspended"}:
+            raise rejections.vm_not_running("suspend")
+        if vm.status == "migrating":
+            raise rejections.migration_in_progress("suspend")
+        if vm.status != "up":
+            raise rejections.vm_status_illegal("suspend", vm.engine_status)
+        self._log(EventCode.USER_SUSPEND_VM, caller, vm=vm)
+        job = self._backend.jobs.start(f"Performing Hibernate action on VM {vm.name}", caller)
+        self._running.suspend(vm_id, job, caller)
+        return job
+
+    @locked
+    def _end(
+        self, vm_id: str, action: str, code: EventType, seconds: float, description: str, caller: Caller
+    ) -> Job:
+        vm = self._unlocked_vm(vm_id, action)
+        if vm.status == "down":
+            return self._skipped(vm, action, caller)
+        self._check_stoppable(vm, action)
+        suspended = vm.status == "suspended"
+        self._log(EventCode.USER_STOP_SUSPENDED_VM if suspended else code, caller, vm=vm)
+        job = self._backend.jobs.start(f"{description} VM {vm.name}", caller)
+        self._running.power_down(vm_id, seconds, job, caller)
+        return job
+
+    def _skipped(self, vm: Vm, action: str, caller: Caller) -> Job:
+        skipped = f"{action.capitalize()} VM"
+        self._log(EventCode.VM_ALREADY_IN_REQUESTED_STATUS, caller, vm=vm, status="Down", action=skipped)
+        job = self._backend.jobs.start(f"{action.capitalize()} VM {vm.name}", caller)
+        self._backend.jobs.end(job, "finished")
+        return job
+
+    def _check_stoppable(self, vm: Vm, action: str) -> None:
+        if vm.status == "migrating":
+            raise rejections.migration_in_progress(action)
+        if vm.status in _SAVING_OR_RESTORING:
+            raise rejections.conflict(
+                f"Cannot {action} VM. VM is in saving/restoring state.\n"
+                "-Please try again when the VM is either up or down."
+            )
+        if vm.status not in _STOPPABLE:
+            raise rejections.vm_not_running(action)
+
+    def _vm(self, vm_id: str, action: str) -> Vm:
+        vm = self._state.vms.get(vm_id)
+        if vm is None:
+            raise rejections.vm_not_found(action)
+        return vm
+
+    def _unlocked_vm(self, vm_id: str, action: str) -> Vm:
+        vm = self._vm(vm_id, action)
+        if vm_id in self._backend.vm_locks:
+            held = self._backend.vm_locks[vm_id]
+            raise Rejected(replace(held, text=held.text.replace("Cannot migrate", f"Cannot {action}")))
+        return vm

@@ -5,16 +5,15 @@ from __future__ import annotations
 import errno
 import logging
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from werkzeug import Request, Response
 
 from ovirt_simulator.http import markup, sso
-from ovirt_simulator.http.disturbances import Disturbances
+from ovirt_simulator.http.control import Control
 from ovirt_simulator.http.markup import API
-from ovirt_simulator.http.sso import LoginError, Tokens, User
+from ovirt_simulator.http.sso import LoginError, User
 
 _LOG = logging.getLogger(__name__)
 
@@ -35,19 +34,11 @@ class Answering(Protocol):
 class Application:
     """One engine's whole web face."""
 
-    def __init__(
-        self,
-        api: Answering,
-        tokens: Tokens,
-        disturbances: Disturbances,
-        made: Counter[str],
-        control: Callable[[Request, str], Response],
-    ) -> None:
+    def __init__(self, api: Answering, control: Control) -> None:
         self._api = api
-        self._tokens = tokens
-        self._disturbances = disturbances
-        self._made = made
         self._control = control
+        self._tokens = control.tokens
+        self._disturbances = control.disturbances
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
@@ -101,7 +92,7 @@ class Application:
             response = markup.page(401)
             response.headers["WWW-Authenticate"] = 'Basic realm="RESTAPI"'
             return response
-        self._made[identity[0]] += 1
+        self._control.made[identity[0]] += 1
         version, path = _version(request, path)
         if version != "4":
             return markup.page(400)

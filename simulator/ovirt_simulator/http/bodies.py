@@ -50,9 +50,8 @@ class Body:
 
     def check(self, known: Known) -> None:
         """Refuse an element that a command neither takes nor is said to read past."""
-        for path, node in _unknown(self._node, known, str(self._node.tag)):
-            if _asks(node):
-                raise not_simulated(f"the element {path}")
+        for path in known.unknown(self._node):
+            raise not_simulated(f"the element {self._node.tag}/{path}")
 
     def check_ids(self) -> None:
         """Refuse ids that are no UUIDs, which an engine cannot read, before it looks for anything."""
@@ -203,45 +202,32 @@ def rule(tag: str, *, legacy: bool = False) -> Part:
     return Part(" ".join([*paths, "positive enforcing"] if legacy else paths), read)
 
 
-class Known(msgspec.Struct):
-    """What may stand below an element of a body, by name."""
+class Known(msgspec.Struct, frozen=True):
+    """The elements of a body that a command takes, and those that it reads past with all that is below."""
 
-    #: Whether it is a value, or refers to an entity.
-    counts: bool = False
-    #: Whether what is below does not matter.
-    whole: bool = False
-    below: dict[str, Known] = {}
+    takes: frozenset[str]
+    past: frozenset[str]
+    #: What stands around those that are taken.
+    around: frozenset[str]
 
-    def at(self, path: str) -> Known:
-        """Give what is at a path, known from now on."""
-        found = self
-        for name in path.split("/"):
-            found = found.below.setdefault(name, Known(below={}))
-        return found
+    def unknown(self, node: etree._Element, above: str = "") -> Iterator[str]:
+        """Give the paths of elements that ask for something else."""
+        for child in node.iterchildren("*"):
+            path = f"{above}{child.tag}"
+            if path in self.past or (path in self.takes and child.get("id") is not None):
+                continue
+            if path in self.takes or path in self.around:
+                yield from self.unknown(child, f"{path}/")
+            elif child.tag not in _EVERYWHERE and _asks(child):
+                yield path
 
 
 def known(takes: Mapping[str, Part], past: str) -> Known:
-    """Give the elements that a command takes, and those that it reads past with all that is below."""
-    found = Known(below={})
-    for path in past.split():
-        found.at(path).whole = True
-    for part in takes.values():
-        for path in part.paths.split():
-            found.at(path).counts = True
-    return found
-
-
-def _unknown(node: etree._Element, expected: Known, path: str) -> Iterator[tuple[str, etree._Element]]:
-    """Give the elements below one that are not known, with their paths."""
-    if expected.whole or (expected.counts and node.get("id") is not None):
-        return
-    for child in node.iterchildren("*"):
-        tag = str(child.tag)
-        below, here = expected.below.get(tag), f"{path}/{tag}"
-        if below is not None:
-            yield from _unknown(child, below, here)
-        elif tag not in _EVERYWHERE:
-            yield here, child
+    """Give what a command knows of a body; of what refers to an entity by its id, nothing more counts."""
+    paths = [path for part in takes.values() for path in part.paths.split()]
+    steps = [path.split("/") for path in (*paths, *past.split())]
+    around = {"/".join(each[:end]) for each in steps for end in range(1, len(each))}
+    return Known(frozenset(paths), frozenset(past.split()), frozenset(around))
 
 
 def _asks(node: etree._Element) -> bool:

@@ -46,22 +46,16 @@ class Advance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float
 
 
-class MigrationFaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the next `count` migrations (of a VM, by id) meet; see `MigrationFault`."""
+class MigrationFaults(MigrationFault, frozen=True, forbid_unknown_fields=True):
+    """What the next `count` migrations (of a VM, by id) meet."""
 
-    fail: bool = False
-    hang: bool = False
-    slow: float = 1.0
-    refuse: bool = False
     count: int = 1
     vm: str | None = None
 
 
-class UpgradeFaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the next `count` upgrades (of a host, by id) meet; see `UpgradeFault`."""
+class UpgradeFaults(UpgradeFault, frozen=True, forbid_unknown_fields=True):
+    """What the next `count` upgrades (of a host, by id) meet."""
 
-    fail: bool = False
-    stay_away: bool = False
     count: int = 1
     host: str | None = None
 
@@ -69,11 +63,11 @@ class UpgradeFaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Control:
     """Answers requests below /simulator; a recording, in which nothing moves, has no engine."""
 
-    def __init__(self, tokens: Tokens, disturbances: Disturbances, engine: Engine | None = None) -> None:
+    def __init__(self, tokens: Tokens, engine: Engine | None = None) -> None:
         #: Requests that got past the log-in, by the user's full name.
         self.made: Counter[str] = Counter()
         self.tokens = tokens
-        self.disturbances = disturbances
+        self.disturbances = Disturbances()
         self._engine = engine
 
     @property
@@ -108,14 +102,12 @@ def _advance(control: Control, request: Request) -> dict[str, Any]:
 
 def _fail_migrations(control: Control, request: Request) -> None:
     asked = _read(request, MigrationFaults)
-    fault = MigrationFault(fail=asked.fail, hang=asked.hang, slow=asked.slow, refuse=asked.refuse)
-    control.engine.faults.next_migrations(fault, count=asked.count, vm_id=asked.vm)
+    control.engine.faults.next_migrations(asked, count=asked.count, vm_id=asked.vm)
 
 
 def _fail_upgrades(control: Control, request: Request) -> None:
     asked = _read(request, UpgradeFaults)
-    fault = UpgradeFault(fail=asked.fail, stay_away=asked.stay_away)
-    control.engine.faults.next_upgrades(fault, count=asked.count, host_id=asked.host)
+    control.engine.faults.next_upgrades(asked, count=asked.count, host_id=asked.host)
 
 
 _ANSWERS: dict[str, Callable[..., Any]] = {

@@ -30,6 +30,9 @@ Run: TypeAlias = "Callable[[Call, Ids, Given], Any]"
 Records: TypeAlias = "Callable[[Call, Ids], Mapping[str, Any]]"
 
 
+_STEP = re.compile("<(.*?)>")
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A command that a request carries out."""
 
@@ -104,8 +107,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     id: str = "entity_id"
     #: The root element of the list, where it is not the last step of the address.
     root: str = ""
-    #: The steps of the address that an entity has by itself, where that is another one.
-    home: Callable[[Any], tuple[str, ...]] | None = None
+    #: The collection that has an entity's own address, where that is another one: `/clusters/<cluster>/x`.
+    home: str = ""
     #: What searches know the collection by; empty where it has none.
     search: str = ""
     by_name: bool = False
@@ -178,9 +181,9 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         self, call: Call, ids: Ids, record: Any, shape: Shape | None = None, *, plain: bool = False
     ) -> str:
         shape = shape or self.shape
-        if self.home is not None:
-            href = markup.path(*self.home(record))
-        else:
-            above = re.sub("<(.*?)>", lambda name: quote(ids[name[1]], safe=""), self.address)
-            href = f"{markup.API}{above}/{quote(shape.id(record), safe='')}"
+        above = _STEP.sub(
+            lambda step: quote(getattr(record, step[1]) if self.home else ids[step[1]], safe=""),
+            self.home or self.address,
+        )
+        href = f"{markup.API}{above}/{quote(shape.id(record), safe='')}"
         return shape.render(call.links(href, ids, plain=plain), record)

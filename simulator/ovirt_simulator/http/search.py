@@ -38,8 +38,6 @@ class _Condition(NamedTuple):
 class _Search(NamedTuple):
     #: Alternatives, each of conditions that must all be met.
     any_of: Sequence[Sequence[_Condition]]
-    sort_by: str | None
-    descending: bool
     page: int
 
 
@@ -155,9 +153,6 @@ def searched(call: Call, kind: str, records: Iterable[Record]) -> list[Record]:
     if (ids := _wanted_ids(search)) is not None:
         found = [record for record in found if record.id.casefold() in ids]  # type: ignore[attr-defined]
     found = [record for record in found if _is_found(call, kind, record, search)]
-    if search.sort_by is not None:
-        read = _FIELDS[kind][search.sort_by]
-        found.sort(key=lambda record: sorted(read(call, record)), reverse=search.descending)
     if search.page == 0:
         raise fault(500, "ERROR: OFFSET must not be negative")
     size = len(found) if limit is None else limit
@@ -188,19 +183,14 @@ def _meets(call: Call, kind: str, record: Any, condition: _Condition) -> bool:
 
 def _parse(text: str, kind: str) -> _Search:
     tokens = _tokens(text)
-    sort_by, descending, page = None, False, 1
+    page = 1
     if len(tokens) >= 2 and tokens[-2].lower() == "page":
         if not tokens[-1].isdecimal():
             raise _Unparsed
         page, tokens = int(tokens[-1]), tokens[:-2]
-    lower = [token.lower() for token in tokens]
-    if "sortby" in lower:
-        at = lower.index("sortby")
-        order, tokens = lower[at + 1 :], tokens[:at]
-        if not order or order[0] not in _FIELDS[kind] or order[1:] not in ([], ["asc"], ["desc"]):
-            raise _Unparsed
-        sort_by, descending = order[0], order[1:] == ["desc"]
-    return _Search(_alternatives(tokens, kind), sort_by, descending, page)
+    if "sortby" in (token.lower() for token in tokens):
+        raise not_simulated("searches with sortby")
+    return _Search(_alternatives(tokens, kind), page)
 
 
 def _tokens(text: str) -> list[str]:

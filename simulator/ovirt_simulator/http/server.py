@@ -22,7 +22,6 @@ from ovirt_simulator.http import THREADS, markup
 from ovirt_simulator.http.api import Api
 from ovirt_simulator.http.application import Answering, Application
 from ovirt_simulator.http.control import Control
-from ovirt_simulator.http.disturbances import Disturbances
 from ovirt_simulator.http.documents import COLLECTIONS, minimal_api
 from ovirt_simulator.http.sso import SESSION_LIFETIME, Tokens, User, Users, default_users
 
@@ -178,17 +177,11 @@ class Server:
     """A server that runs until `close`. The API is at `url` + /ovirt-engine/api."""
 
     def __init__(
-        self,
-        application: Application,
-        listen: str,
-        certificate: Certificate | None,
-        tokens: Tokens,
-        disturbances: Disturbances,
-        threads: int,
+        self, api: Answering, control: Control, listen: str, certificate: Certificate | None, threads: int
     ) -> None:
-        self.tokens = tokens
-        self.disturbances = disturbances
-        self._server = _Listener(_address(listen), application, threads)
+        self.tokens = control.tokens
+        self.disturbances = control.disturbances
+        self._server = _Listener(_address(listen), Application(api, control), threads)
         if certificate is not None:
             self._server.ssl_adapter = _tls(certificate)
         try:
@@ -237,9 +230,8 @@ def serve(
     requests, `threads` are answered at once, and more wait. Nothing here advances the engine. Raises
     `UserError` when the address cannot be had.
     """
-    tokens, disturbances = _session(password, users, token_lifetime)
-    control = Control(tokens, disturbances, engine)
-    return _serve(Api(engine), control, listen, certificate, tokens, disturbances, threads)
+    tokens = Tokens(default_users(password) if users is None else users, token_lifetime)
+    return Server(Api(engine), Control(tokens, engine), listen, certificate, threads)
 
 
 def serve_recording(
@@ -251,26 +243,8 @@ def serve_recording(
     threads: int = THREADS,
 ) -> Server:
     """Serve a recorded engine as it stands, to the default users with any password; else as `serve` does."""
-    tokens, disturbances = _session(None, None, token_lifetime)
-    control = Control(tokens, disturbances)
-    return _serve(Recording(folder), control, listen, certificate, tokens, disturbances, threads)
-
-
-def _session(password: str | None, users: Users | None, lifetime: float) -> tuple[Tokens, Disturbances]:
-    return Tokens(default_users(password) if users is None else users, lifetime), Disturbances()
-
-
-def _serve(
-    api: Answering,
-    control: Control,
-    listen: str,
-    certificate: Certificate | None,
-    tokens: Tokens,
-    disturbances: Disturbances,
-    threads: int,
-) -> Server:
-    application = Application(api, tokens, disturbances, control.made, control)
-    return Server(application, listen, certificate, tokens, disturbances, threads)
+    control = Control(Tokens(default_users(None), token_lifetime))
+    return Server(Recording(folder), control, listen, certificate, threads)
 
 
 def _tls(certificate: Certificate) -> BuiltinSSLAdapter:

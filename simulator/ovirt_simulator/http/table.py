@@ -33,16 +33,16 @@ RESOURCES = (
     Resource(address="/datacenters", shape=shown.DATA_CENTER, records=records.data_centers,
              id="data_center_id", root="data_centers", search="data centers"),
     Resource(address="/datacenters/<data_center_id>/clusters", shape=shown.CLUSTER, records=records.clusters,
-             home=lambda cluster: ("clusters", cluster.id), by_name=True, single=False),
+             home="/clusters", by_name=True, single=False),
     # The state knows no other networks, and every data center and cluster has them.
     *(Resource(address=address, shape=shown.NETWORK, records=records.table("networks"),
-               home=lambda network: ("networks", network.id), search="networks",
+               home="/networks", search="networks",
                single=address == "/networks", unfiltered=True)
       for address in ("/networks", "/datacenters/<data_center_id>/networks",
                       "/clusters/<cluster_id>/networks")),
     Resource(address="/networks/<network_id>/vnicprofiles", shape=shown.VNIC_PROFILE,
              records=records.profiles_of_network,
-             root="vnic_profiles", home=lambda profile: ("vnicprofiles", profile.id), single=False,
+             root="vnic_profiles", home="/vnicprofiles", single=False,
              unfiltered=True),
     Resource(address="/vnicprofiles", shape=shown.VNIC_PROFILE, records=records.table("vnic_profiles"),
              root="vnic_profiles", unfiltered=True),
@@ -69,7 +69,7 @@ RESOURCES = (
                                         past="filter")}, outline=Shape("cluster", ())),
     Resource(address="/clusters/<cluster_id>/affinitygroups", shape=documents.AFFINITY_GROUP,
              records=records.groups, id="group_id", root="affinity_groups",
-             home=lambda group: ("clusters", group.cluster, "affinitygroups", group.id), by_name=True,
+             home="/clusters/<cluster>/affinitygroups", by_name=True,
              admins=True, missing=records.no_group,
              post=Change(run=commands.add_group, permit=Permit.MANIPULATE_AFFINITY_GROUPS,
                          takes=commands.GROUP_PARTS, past="broken comment", needs={"name": "name"},
@@ -216,7 +216,6 @@ RESOURCES = (
              records=lambda call, _: {job.id: job for job in call.engine.queries.jobs()}, search="jobs",
              admins=True),
 )
-# fmt: on
 # fmt: on
 
 

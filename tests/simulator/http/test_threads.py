@@ -16,11 +16,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from werkzeug import Response
 
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.disturbances import Disturbances
+from ovirt_simulator.http.control import Control
 from ovirt_simulator.http.server import Server, serve
 from ovirt_simulator.http.sso import Tokens, default_users
 from tests.builders import cluster, host, snapshot, vm
@@ -145,15 +146,15 @@ def test_of_more_clients_than_threads_as_many_are_answered_at_once_and_then_the_
     busy, gate = threading.Semaphore(0), threading.Event()
     answered = []
 
-    def answer(environ: Any, start_response: Any) -> list[bytes]:
-        busy.release()
-        gate.wait(LONG_SECONDS)
-        answered.append(threading.current_thread().name)
-        start_response("200 OK", [("Content-Length", "0")])
-        return []
+    class Busy:
+        def answer(self, *_: object) -> Response:
+            busy.release()
+            gate.wait(LONG_SECONDS)
+            answered.append(threading.current_thread().name)
+            return Response()
 
-    tokens, disturbances = Tokens(default_users("password"), 60.0), Disturbances()
-    server = Server(answer, "127.0.0.1:0", None, tokens, disturbances, threads=4)  # type: ignore[arg-type]
+    control = Control(Tokens(default_users("password"), 60.0))
+    server = Server(Busy(), control, "127.0.0.1:0", None, threads=4)
     with closing(server), ExitStack() as stack:
         clients = [stack.enter_context(sent(server, "GET", f"vms/{number}")) for number in range(40)]
         assert all(busy.acquire(timeout=LONG_SECONDS) for _ in range(4))

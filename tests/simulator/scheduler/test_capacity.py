@@ -1,4 +1,4 @@
-"""Memory, CPUs and HA reservation, against the definitions of the engine's SlaValidator and its units."""
+"""Memory and CPUs, against the definitions of the engine's SlaValidator and its units."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from hypothesis import given, settings
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_simulator.scheduler import filters
-from ovirt_simulator.scheduler.cycles import failed_hosts
 from tests import engine_memory
 from tests.builders import cluster, host, snapshot, vm
 from tests.examples import examples
-from tests.simulator.scheduler.clusters import questions, states
+from tests.simulator.scheduler.clusters import questions
 
 Question = tuple[Snapshot, list[Vm], list[Host]]
 
@@ -96,44 +95,3 @@ def test_cpus_that_are_a_vms_own_are_nobody_elses(policy: str, counted: bool, fi
     hosts = list(state.hosts)
     taken = [count for count in range(1, 9) if not filters.cpu(state, [vm("new", vcpus=count)], hosts)]
     assert max(taken, default=0) == fits
-
-
-def safe(state: Snapshot, failing: Host, up: list[Host]) -> bool:
-    """HaReservationHandling for one host."""
-    used = {one.id: [0, 0] for one in up}
-    threads = state.cluster_by_id[failing.cluster].count_threads_as_cores
-    cpus = failing.threads if threads and failing.threads else failing.cores
-    for one in state.vms:
-        if one.host != failing.id or not one.ha or one.cluster != failing.cluster:
-            continue
-        really = (2 * one.memory_mb * int(one.usage_mem_percent or 0) + 100) // 200
-        memory, percent = max(really, one.guaranteed_mb), int(one.usage_cpu_percent or 0) * one.vcpus // cpus
-        for other in sorted(up, key=lambda each: each.id):
-            if other.id == failing.id:
-                continue
-            pending = sum(own_mb(v) + engine_memory.overhead_mb(v) for v in pending_on(state, other))
-            free_percent = 0 if other.cpu_percent is None else 100 - other.cpu_percent
-            taken = used[other.id]
-            if other.free_mb - pending - taken[0] >= memory and free_percent - taken[1] >= percent:
-                used[other.id] = [taken[0] + memory, taken[1] + percent]
-                break
-        else:
-            return False
-    return True
-
-
-@settings(max_examples=examples(60))
-@given(states())
-def test_the_ha_check(state: Snapshot) -> None:
-    for one in state.clusters:
-        up = [other for other in state.hosts if other.cluster == one.id]
-        failed = {other.id for other in failed_hosts(state, one)}
-        expected = {other.id for other in up if len(up) == 1 or not safe(state, other, up)}
-        assert failed == expected
-
-
-def test_an_ha_vm_of_another_cluster_is_not_looked_at() -> None:
-    """Nor is one that the record of its host has there nevertheless."""
-    foreign = vm("v", "h1", ha=True, cluster="other")
-    state = snapshot(cluster(), cluster("other"), host("h1"), host("h2", free_mb=0), foreign)
-    assert failed_hosts(state, state.clusters[0]) == ()

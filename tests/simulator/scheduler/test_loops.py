@@ -120,22 +120,3 @@ def test_enforcement_goes_on_in_a_cluster_that_is_being_upgraded() -> None:
     engine.advance(300)
     assert engine.snapshot().clusters[0].upgrade_mode
     assert 67 in engines.codes(engine)
-
-
-def test_the_ha_check_alerts_and_reports_when_it_is_over() -> None:
-    engine = engines.engine(
-        cluster(ha_reservation=True),
-        host("h1"),
-        host("h2", free_mb=1000),
-        vm("big", "h1", ha=True, memory_mb=4096, guaranteed_mb=4096),
-        vm("filler", "h2", memory_mb=8192),
-        settings=replace(PROMPT, ha_check_seconds=300.0),
-    )
-    engine.advance(300)
-    (alert,) = engine.queries.events()
-    assert (alert.code, alert.severity) == (10300, "alert")
-    assert alert.cluster is not None
-    assert "h1" in alert.description
-    engine.vms.stop("filler")
-    engine.advance(300)
-    assert engine.queries.events()[0].code == 10301

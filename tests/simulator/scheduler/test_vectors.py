@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_simulator.scheduler import cycles, filters, rank_selector, weights
+from ovirt_simulator.scheduler import filters, rank_selector, weights
 from tests.paths import VECTORS
 
 
@@ -48,15 +48,6 @@ def test_weights_order_hosts_as_the_engine_does(vector: dict[str, Any]) -> None:
     found = WEIGHTS[vector["kind"]](snapshot, vms, hosts)
     tiers = [sorted(h for h in found if found[h] == w) for w in sorted(set(found.values()))]
     assert tiers == [sorted(tier) for tier in vector["expected"]["tiers"]]
-
-
-@pytest.mark.parametrize("vector", vectors("ha_check"))
-def test_the_ha_check_fails_the_hosts_that_the_engine_fails(vector: dict[str, Any]) -> None:
-    snapshot = state(vector)
-    cluster = snapshot.cluster_by_id[vector["request"]["cluster"]]
-    found = {host.id for host in cycles.failed_hosts(snapshot, cluster)}
-    allowed = vector["expected"].get("one_of", [vector["expected"]])
-    assert found in [set(answer["failed_hosts"]) for answer in allowed]
 
 
 @pytest.mark.parametrize("vector", vectors("rank_selector"))
