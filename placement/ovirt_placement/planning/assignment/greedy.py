@@ -10,8 +10,8 @@ from itertools import chain
 
 from ovirt_placement.planning.assignment.assignment import Assignment, Cost, EmptiestFirst, best_hosts
 from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Strategy, StrategyChoice
+from ovirt_placement.planning.assignment.proposals import Proposal, Proposals
 from ovirt_placement.planning.assignment.spread import spread
-from ovirt_placement.planning.assignment.ways import Way, Ways
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.lower_bound import bound, fixed
 from ovirt_placement.planning.problem.placement import ProblemPlacement
@@ -72,7 +72,7 @@ class Repairing:
         self._deadline = deadline
         self._effort = effort
         self._settled: set[str] = set()
-        self._ways = Ways(assignment, order, effort.width, self._settled)
+        self._proposals = Proposals(assignment, order, effort.width, self._settled)
         self._tries = effort.tries
         self._mark = assignment.mark
         self._violated = {one.number for one in assignment.placement.violated_goals()}
@@ -91,22 +91,22 @@ class Repairing:
         trouble = self._troubles()
         if trouble.may_stay:
             self._judge()
-        if depth <= 0 or trouble.ways is None:
+        if depth <= 0 or trouble.proposals is None:
             return
-        for way in trouble.ways:
+        for proposal in trouble.proposals:
             if self._tries <= 0 or self._deadline.over:
                 return
-            self._try(way, depth)
+            self._try(proposal, depth)
 
-    def _try(self, way: Way, depth: int) -> None:
+    def _try(self, proposal: Proposal, depth: int) -> None:
         self._tries -= 1
         mark = self._assignment.mark
-        for vm, host in way.items():
+        for vm, host in proposal.items():
             self._assignment.move((vm,), host)
-        self._settled.update(way)
+        self._settled.update(proposal)
         if self._worth_it():
             self._go_on(depth - 1)
-        self._settled.difference_update(way)
+        self._settled.difference_update(proposal)
         self._assignment.back_to(mark)
 
     def _worth_it(self) -> bool:
@@ -115,19 +115,19 @@ class Repairing:
 
     def _troubles(self) -> _Trouble:
         """What to repair next: the goal, hosts that are overfull, then what was newly violated."""
-        assignment, ways = self._assignment, self._ways
+        assignment, proposals = self._assignment, self._proposals
         if assignment.placement.violated(self._goal):
-            return _Trouble(False, ways.repairing(self._goal))
+            return _Trouble(False, proposals.repairing(self._goal))
         for host, missing_mb in assignment.overfull.items():
-            return _Trouble(False, ways.making_room(host, missing_mb))
+            return _Trouble(False, proposals.making_room(host, missing_mb))
         for goal in assignment.lost.values():
-            return _Trouble(False, ways.repairing(goal))
+            return _Trouble(False, proposals.repairing(goal))
         for goal in self._newly_violated():
-            return _Trouble(True, ways.repairing(goal))
+            return _Trouble(True, proposals.repairing(goal))
         for host, now in assignment.crowded.items():
             before = self._headroom_deficit.get(host, (0, 0))
             if now > before:
-                return _Trouble(True, ways.making_room(host, now[0] - before[0], before))
+                return _Trouble(True, proposals.making_room(host, now[0] - before[0], before))
         return _Trouble(True, None)
 
     def _newly_violated(self) -> Iterator[Goal]:
@@ -158,7 +158,7 @@ class _Trouble:
     #: Whether the draft is an end even if it stays.
     may_stay: bool
     #: None where there is no trouble.
-    ways: Iterator[Way] | None
+    proposals: Iterator[Proposal] | None
 
 
 def _without(cost: Cost, goal: Goal) -> Cost:
@@ -385,11 +385,11 @@ def repair(
     """Take the cheapest way to repair a goal, if it is still violated and that makes things better."""
     if not goal.wanted or not assignment.placement.violated(goal) or fixed(assignment.problem, goal):
         return
-    way = Repairing(assignment, order, goal, effort, deadline).cheapest()
-    left = {assignment.where(vm) for vm in way}
-    for vm, host in way.items():
+    moves = Repairing(assignment, order, goal, effort, deadline).cheapest()
+    left = {assignment.where(vm) for vm in moves}
+    for vm, host in moves.items():
         assignment.move((vm,), host)
-    order.update(left.union(way.values()))
+    order.update(left.union(moves.values()))
 
 
 def by_importance(goals: Iterable[Goal]) -> list[Goal]:

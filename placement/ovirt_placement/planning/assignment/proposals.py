@@ -1,4 +1,4 @@
-"""Ways to repair one goal or to empty a host a little: each a set of moves, the most promising first."""
+"""Proposals to repair one goal or to lighten a host: each a set of moves, the most promising first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ovirt_placement.planning.problem.problem import Goal
 from ovirt_placement.rules.constraints import Allowed, AtMost, Sum
 
 #: VMs that end elsewhere, with their hosts.
-Way = Mapping[str, str]
+Proposal = Mapping[str, str]
 #: VMs that move together.
 Block = tuple[str, ...]
 
@@ -22,8 +22,8 @@ _MOST_SINGLES = 6
 
 
 @dataclass(frozen=True)
-class Ways:
-    """Proposes ways in a draft as it stands when asked. `width` is how many hosts are tried for a VM."""
+class Proposals:
+    """Proposals for a draft as it stands when asked. `width` is how many hosts are tried for a VM."""
 
     assignment: Assignment
     order: EmptiestFirst
@@ -31,8 +31,8 @@ class Ways:
     #: VMs that are not to be moved any more.
     settled: set[str]
 
-    def repairing(self, goal: Goal) -> Iterator[Way]:
-        """Ways after which the goal is satisfied, whatever else they violate."""
+    def repairing(self, goal: Goal) -> Iterator[Proposal]:
+        """Proposals after which the goal is satisfied, whatever else they violate."""
         if goal.gathers:
             return self._gathering(goal)
         if goal.limit is not None:
@@ -43,8 +43,8 @@ class Ways:
 
     def making_room(
         self, host: str, missing_mb: int, headroom_deficit: tuple[int, int] | None = None
-    ) -> Iterator[Way]:
-        """Ways to take from a host what does not fit, or what makes its headroom deficit larger."""
+    ) -> Iterator[Proposal]:
+        """Proposals to take from a host what does not fit, or what makes its headroom deficit larger."""
 
         def missing() -> bool:
             if headroom_deficit is None:
@@ -53,7 +53,7 @@ class Ways:
 
         yield from self._lightening((host,), missing_mb, self.assignment.size_mb, missing)
 
-    def _relieving(self, goal: Goal, total: Sum) -> Iterator[Way]:
+    def _relieving(self, goal: Goal, total: Sum) -> Iterator[Proposal]:
         """Of a rule that limits what is on some hosts in sum."""
         placement = self.assignment.placement
 
@@ -82,7 +82,7 @@ class Ways:
 
     def _lightening(
         self, hosts: tuple[str, ...], missing: int, size: Callable[[Block], int], lacks: Callable[[], bool]
-    ) -> Iterator[Way]:
+    ) -> Iterator[Proposal]:
         """Single blocks that leave hosts and are large enough, then several, the largest first."""
         blocks = {block: of_it for host in hosts for block in self._leavers(host) if (of_it := size(block))}
         enough = [block for block, its in blocks.items() if its >= missing]
@@ -95,7 +95,7 @@ class Ways:
 
     # -- a goal of each shape
 
-    def _to_hosts(self, goal: Goal, allowed: Allowed) -> Iterator[Way]:
+    def _to_hosts(self, goal: Goal, allowed: Allowed) -> Iterator[Proposal]:
         wrong = self._blocks(vm for vm in goal.vms if not goal.right(self.assignment.where(vm)))
         if wrong is None:
             return
@@ -104,7 +104,7 @@ class Ways:
         else:
             yield from self._each_to_its_best(wrong, but=allowed.hosts)
 
-    def _parting(self, goal: Goal, limit: AtMost) -> Iterator[Way]:
+    def _parting(self, goal: Goal, limit: AtMost) -> Iterator[Proposal]:
         assignment = self.assignment
         members: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for vm in goal.vms:
@@ -132,7 +132,7 @@ class Ways:
         for last in range(len(sets), most - 1, -1):
             yield sets[last - most : last]
 
-    def _gathering(self, goal: Goal) -> Iterator[Way]:
+    def _gathering(self, goal: Goal) -> Iterator[Proposal]:
         assignment = self.assignment
         hosts = allowed(assignment, goal.vms)
         meeting = company(assignment.problem, goal) if goal.hard and not goal.satisfied else None
@@ -172,7 +172,7 @@ class Ways:
         crowd = self.assignment.placement.crowd(goal)
         return best_hosts(self.assignment, self.order, goal.vms, self.width, but=crowd)
 
-    def _trying(self, goal: Goal) -> Iterator[Way]:
+    def _trying(self, goal: Goal) -> Iterator[Proposal]:
         """Of a rule that says only whether it is satisfied."""
         for vm in goal.constraint.offenders(self.assignment.placement):
             if vm not in self.settled:
@@ -182,7 +182,7 @@ class Ways:
 
     def _each_to_its_best(
         self, blocks: Sequence[tuple[str, ...]], among: Iterable[str] | None = None, but: Iterable[str] = ()
-    ) -> Iterator[Way]:
+    ) -> Iterator[Proposal]:
         """All blocks to hosts, each to its best after those before it; the first also to others."""
         among = None if among is None else frozenset(among)
         but = frozenset(but)
@@ -192,40 +192,40 @@ class Ways:
         for host in best_hosts(self.assignment, self.order, first, self.width, among, but):
             mark = self.assignment.mark
             self.assignment.move(first, host)
-            way = dict.fromkeys(first, host)
+            proposal = dict.fromkeys(first, host)
             for block in rest:
                 found = best_hosts(self.assignment, self.order, block, 1, among, but)
                 if not found:
                     break
                 self.assignment.move(block, found[0])
-                way |= dict.fromkeys(block, found[0])
+                proposal |= dict.fromkeys(block, found[0])
             else:
                 self.assignment.back_to(mark)
-                yield way
+                yield proposal
                 continue
             self.assignment.back_to(mark)
 
-    def _one_to_each(self, block: tuple[str, ...], but: tuple[str, ...] = ()) -> Iterator[Way]:
+    def _one_to_each(self, block: tuple[str, ...], but: tuple[str, ...] = ()) -> Iterator[Proposal]:
         for host in best_hosts(self.assignment, self.order, block, self.width, but=but):
             yield dict.fromkeys(block, host)
 
     def _until(
         self, missing: Callable[[], bool], blocks: Iterable[Block], hosts: tuple[str, ...]
-    ) -> Iterator[Way]:
+    ) -> Iterator[Proposal]:
         """Blocks one after the other, until nothing is missing any more."""
         mark = self.assignment.mark
-        way: dict[str, str] = {}
+        proposal: dict[str, str] = {}
         for block in blocks:
             found = best_hosts(self.assignment, self.order, block, 1, but=hosts)
             if found and self.assignment.room_mb(found[0]) >= self.assignment.size_mb(block):
                 self.assignment.move(block, found[0])
-                way |= dict.fromkeys(block, found[0])
+                proposal |= dict.fromkeys(block, found[0])
             if not missing():
                 break
         enough = not missing()
         self.assignment.back_to(mark)
-        if enough and way:
-            yield way
+        if enough and proposal:
+            yield proposal
 
     def _leavers(self, host: str) -> list[tuple[str, ...]]:
         """Blocks that may leave a host: those that moved anyway, then those that no goal minds."""
