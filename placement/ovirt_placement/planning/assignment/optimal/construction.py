@@ -178,7 +178,9 @@ class Construction:
             left = {home[vm] for vm in scope}
             closed = left if apart else frozenset[str]()
             offered = {vm: (home[vm], *self._fitting(vm, its, left, closed)) for vm, its in scope.items()}
-            model = Model(ModelScope(self.placement, self.candidates, offered))
+            model = Model(ModelScope(self.placement, self.candidates, offered), deadline)
+            if not model.whole:
+                break
             for vms, number in counts:
                 model.cp.add(sum(model.moved[vm] for vm in vms) == number)
             solved = Stages(model, workers=2, evenly=False).solve(
@@ -280,9 +282,10 @@ def relaxed(construction: Construction, deadline: Deadline) -> Relaxed:
     offer = _Offer(construction, [built.part for built in hard])
     if not offer.domains or deadline.over:
         return Relaxed(bound, {})
-    model = Model(
-        ModelScope(ProblemPlacement(construction.problem), construction.candidates, offer.domains, room=False)
-    )
+    start = ProblemPlacement(construction.problem)
+    model = Model(ModelScope(start, construction.candidates, offer.domains, room=False), deadline)
+    if not model.whole:
+        return Relaxed(bound, {})
     busy = {vm for built in construction.built for vm in built.part.vms}
     for host in sorted(offer.counted):
         _limit(model, host, offer, busy)

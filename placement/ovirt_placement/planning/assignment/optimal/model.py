@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ovirt_placement.planning.cp_forms import Term, loads, restrict
 from ovirt_placement.planning.cp_sat import cp_model
+from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts, detour, is_fresh
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
@@ -29,13 +30,18 @@ class ModelScope:
 class Model:
     """The variables of a scope, and its goals as constraints over them."""
 
-    def __init__(self, scope: ModelScope) -> None:
+    def __init__(self, scope: ModelScope, deadline: Deadline = NEVER) -> None:
+        """Of a large scope it takes seconds: once the deadline is over it is left as it is, of no use."""
         self.scope = scope
+        #: Whether it was built before the deadline.
+        self.whole = False
         self.problem: Problem = scope.placement.problem
         self.cp = cp_model.CpModel()
         self.at: dict[tuple[str, str], cp_model.IntVar] = {}
         self.on: defaultdict[str, list[str]] = defaultdict(list)
         for vm in sorted(scope.domains):
+            if deadline.over:
+                return
             hosts = scope.domains[vm]
             for host in hosts:
                 self.at[vm, host] = self.cp.new_bool_var("")
@@ -50,9 +56,12 @@ class Model:
         self.detours: list[Term] = []
         self.most_detours = 0
         for goal in goals_of(self.problem, scope.domains):
+            if deadline.over:
+                return
             # A sum on hosts that no VM leaves or comes to stays what it is.
             if goal.sum is None or not goal.sum.hosts.isdisjoint(self.on):
                 self._add(goal)
+        self.whole = True
 
     @property
     def moved(self) -> dict[str, Term]:

@@ -417,9 +417,14 @@ def solve(
     if not domains:
         return None
     scope = ModelScope(placement, candidates, domains, room)
-    if least and sum(map(len, domains.values())) > _SMALL:
-        stages = Stages(Model(scope), workers=workers, evenly=evenly, work=work)
-        solved = stages.solve(deadline.within(_HELD_SHARE), least, hint, held=True)
+    large = sum(map(len, domains.values())) > _SMALL
+    for held in (True, False) if least and large else (False,):
+        model = Model(scope, deadline)
+        if not model.whole:
+            break
+        stages = Stages(model, workers=workers, evenly=evenly, work=work)
+        within = deadline.within(_HELD_SHARE) if held else deadline
+        solved = stages.solve(within, least, hint, held=held)
         if solved is not None:
             return solved
-    return Stages(Model(scope), workers=workers, evenly=evenly, work=work).solve(deadline, least, hint)
+    return None
