@@ -8,10 +8,12 @@ from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.groups import asked_by_groups
 from ovirt_placement.rules.affinity.host_groups import (
     OnHosts,
+    Restriction,
     configured,
     hard_host_groups_of,
     listed_hosts,
     on_and_off_hosts,
+    refusals,
 )
 from ovirt_placement.rules.rule import Dependence, Rule, UnitKind
 from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict
@@ -41,23 +43,18 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     restrictions = [
         _restriction(snapshot, vm, group) for vm, group in applying if configured(snapshot, group)
     ]
-
-    def vetoes(host: str) -> Iterator[Reason]:
-        if host in snapshot.draining_hosts:
-            yield Reason(HOST_DRAINING, host=host)
-        for listed, must_be_listed, reason in restrictions:
-            if (host in listed) is not must_be_listed:
-                yield reason
+    refused = refusals(request.candidate_hosts, restrictions)
 
     def judge(host: str) -> Verdict:
-        against = tuple(vetoes(host))
+        against = refused.get(host, ())
+        if host in snapshot.draining_hosts:
+            against = (Reason(HOST_DRAINING, host=host), *against)
         return Verdict(host, accepted=not against, reasons=(*against, *notes))
 
     return tuple(judge(host) for host in request.candidate_hosts)
 
 
-def _restriction(snapshot: Snapshot, vm: str, group: AffinityGroup) -> tuple[frozenset[str], bool, Reason]:
-    """The hosts listed, whether a host must be among them, and what is said of one that fails."""
+def _restriction(snapshot: Snapshot, vm: str, group: AffinityGroup) -> Restriction:
     positive = group.hosts_rule.positive
     kind = HOST_NOT_LISTED if positive else HOST_FORBIDDEN
     return listed_hosts(snapshot, group), positive, Reason(kind, group.id, vm)

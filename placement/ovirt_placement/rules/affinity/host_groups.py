@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from ovirt_placement.lookups.index import once_for_members
@@ -11,6 +11,7 @@ from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cl
 from ovirt_placement.rules.affinity.groups import hosts, members
 from ovirt_placement.rules.constraints import Allowed, Constraint
 from ovirt_placement.rules.placement import Placement
+from ovirt_placement.rules.verdict import Reason
 
 #: The first compatibility version whose clusters ignore the implicit flag of labels.
 _LABELS_ACT_NO_MORE = (4, 4)
@@ -65,6 +66,24 @@ def configured(snapshot: Snapshot, group: AffinityGroup) -> bool:
     shut its VMs out.
     """
     return bool(listed_hosts(snapshot, group)) or group.id in snapshot.label_by_id
+
+
+#: Hosts that a group lists, whether a VM must be on one of them or on none, and what is said of another host.
+Restriction = tuple[frozenset[str], bool, Reason]
+
+
+def refusals(hosts: Iterable[str], restrictions: Iterable[Restriction]) -> Mapping[str, tuple[Reason, ...]]:
+    """The reasons against each of these hosts that any restriction refuses, in the order of restrictions.
+
+    Set by set: of thousands of hosts, asked for thousands of VMs, most are judged alike.
+    """
+    every = frozenset(hosts)
+    found: dict[str, tuple[Reason, ...]] = {}
+    for listed, positive, reason in restrictions:
+        alone = (reason,)
+        for host in every - listed if positive else every & listed:
+            found[host] = (*found[host], reason) if host in found else alone
+    return found
 
 
 def _group_of(label: AffinityLabel, cluster: Cluster, snapshot: Snapshot) -> AffinityGroup:

@@ -30,7 +30,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.host_groups import hard_host_groups_of, legacy_groups
+from ovirt_placement.rules.affinity.host_groups import hard_host_groups_of, legacy_groups, refusals
 from ovirt_placement.rules.affinity.priorities import fixed_point
 from ovirt_placement.rules.built_in.weights import summed
 from ovirt_placement.rules.locations import destinations
@@ -187,10 +187,8 @@ def filter_by_host_groups(snapshot: Snapshot, request: Request) -> tuple[Verdict
         if vm in label.vms
     ]
 
-    def reasons(host: str) -> tuple[Reason, ...]:
-        return tuple(reason for listed, positive, reason in restrictions if (host in listed) is not positive)
-
-    return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
+    refused = refusals(request.candidate_hosts, restrictions)
+    return tuple(Verdict.of(host, refused.get(host, ())) for host in request.candidate_hosts)
 
 
 def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
