@@ -102,3 +102,14 @@ def test_no_member_comes_or_goes_while_others_go_at_once(seed: int) -> None:
         asked = [Request(one.move.vms, one.move.host, one.after) for one in found.moves]
         for _ in range(10):
             assert cluster.replay(asked, chance) is None
+
+
+def test_a_group_that_ends_where_none_of_it_was_costs_the_detour() -> None:
+    """By the end alone three migrations would do: to h3 no member comes alone, nor c to any other host."""
+    state = snapshot(
+        host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h1"), vm("c", "h2"),
+        group("together", TOGETHER, "a b c"), group("on", vms="c", hosts_rule=TOGETHER, hosts="h3"),
+    )  # fmt: skip
+    plan = make_plan(state, CLUSTER, deadline=NEVER)
+    assert BruteForce(state).best() == ((0, 0), plan.migrations)
+    assert (plan.migrations, plan.proven, plan.at_least) == (5, True, 5)
