@@ -49,7 +49,7 @@ class Misfits(UserError):
 
 
 def check_orders(config: Config, snapshot: Snapshot, plans: Iterable[Plan]) -> None:
-    """Raise `UserError` if plans could not be carried out: they fit no more, or nobody is there to do it."""
+    """Raise `UserError` if plans could not be carried out: they fit no more, or no enforcer leads."""
     for plan in plans:
         why = misfit(snapshot, plan)
         if why is not None:
@@ -78,7 +78,7 @@ def check_running(config: Config) -> None:
 def obstacle(config: Config, wanted: Mode, cluster: str) -> str | None:
     """Why no plan is carried out in this cluster, even if a person lets it; None if plans are.
 
-    No enforcer runs or can write the store, the one that leads only observes, or somebody paused the cluster.
+    No enforcer runs or can write the store, the one that leads only observes, or the cluster is paused.
     """
     try:
         check_acts(config, wanted)
@@ -158,7 +158,7 @@ def check_one_cluster(hosts: Sequence[Host]) -> None:
 def run_meant(
     config: Config, snapshot: Snapshot, hosts: Sequence[Host], request: MaintenanceRequest
 ) -> RunMeant:
-    """These hosts of one cluster, in this order. Raises `UserError` if nobody is there to do it."""
+    """These hosts of one cluster, in this order. Raises `UserError` if no enforcer leads."""
     check_one_cluster(hosts)
     check_running(config)
     cluster = snapshot.cluster_by_id[hosts[0].cluster]

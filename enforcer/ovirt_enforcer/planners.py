@@ -52,7 +52,7 @@ class PlanQuestion:
     simulate: bool = False
     #: What a strategy that draws lots casts its dice with; None: it draws.
     seed: int | None = None
-    #: Whether somebody else moves VMs to and fro: then that is tried out even if there is nothing to do.
+    #: Whether others move VMs back and forth: then that is tried out even if there is nothing to do.
     restless: bool = False
     #: VMs that a maintenance run brings back, once there is nothing to repair; None where no run does.
     home: tuple[Moved, ...] | None = None

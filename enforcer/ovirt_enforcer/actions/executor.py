@@ -140,7 +140,7 @@ class Executor:
 
         A refusal ends them as failed. Raises `EngineAway` or `EngineSetupError` if the engine cannot be
         asked, `StoreAway` if the store cannot be, `LeaseLost` if another may lead by now, `Paused` if
-        somebody has migrations paused, and `Stale` if the snapshot has grown too old: with these four the
+        migrations are paused, and `Stale` if the snapshot has grown too old: with these four the
         engine is not asked.
         """
         if isinstance(task, MigrationTask):
@@ -174,7 +174,7 @@ class Executor:
                 outcome.result()
 
     def reconsider(self, history: Iterable[Intent], snapshot: Snapshot) -> None:
-        """Follow again what was given up without a trace, and turns out to have begun nevertheless."""
+        """Reopen migrations that were given up and have started after all."""
         self._look_at(self._following.reconsider(history, snapshot))
 
     def keep_only(self, open_intents: Collection[Intent]) -> None:
@@ -282,7 +282,7 @@ class Executor:
         if not self._still_leads(task.epoch):
             raise LeaseLost(f"epoch {task.epoch} of the lease is over: another may lead now")
         if self._clock() > task.fresh_until:
-            raise Stale("what was read of the engine has grown too old before the request could be sent")
+            raise Stale("the engine's state is too old: the request was not sent")
         self._store.check_pauses(_paused_by(task))
 
 

@@ -66,7 +66,7 @@ class Origins:
         return begun[-1].description.strip() if begun else "the engine's events do not show by whom"
 
     def undone_after(self, intent: Intent, host: str | None) -> float:
-        """How many seconds after a migration of ours somebody else last moved its VM, which is on `host` now.
+        """How many seconds after a migration of ours others last moved its VM, which is on `host` now.
 
         0 where events do not show it. Both moments are those of the engine's clock, which is asked once.
         """
@@ -108,7 +108,7 @@ class Transitions:
     def record(
         self, intents: Iterable[Intent], transition: Callable[..., Intent], *why: str | None
     ) -> tuple[Intent, ...]:
-        """Record a transition of each intent; where somebody else has done so already, theirs stands."""
+        """Record a transition of each intent; one that another process has made stands."""
         recorded = []
         for intent in intents:
             try:
@@ -123,7 +123,7 @@ class Transitions:
         return tuple(recorded)
 
     def end(self, intent: Intent, transition: Callable[..., Intent], *why: str | None) -> Intent | None:
-        """Record the end of one migration; None where somebody else has done so."""
+        """Record the end of one migration; None where another process has done so."""
         return next(iter(self.record((intent,), transition, *why)), None)
 
     def warn(self, intent: Intent, text: str) -> None:
@@ -143,7 +143,7 @@ _RECONSIDERED_SECONDS: Final = 3600.0
 _Why = tuple[str | None, Cause | None]
 _ENDS: Final = {
     Progress.RETURNED: "it is back on its source",
-    Progress.ELSEWHERE: "it is on a third host: somebody else moved it",
+    Progress.ELSEWHERE: "it is on a third host: the engine or a user moved it",
     Progress.STOPPED: "the VM stopped",
     Progress.GONE: "the VM was removed",
 }
@@ -224,7 +224,7 @@ class Following:
     def reconsider(
         self, history: Iterable[Intent], snapshot: Snapshot
     ) -> Iterator[tuple[Intent, Dialogue[Intent | None]]]:
-        """Open again what was given up without a trace, and turns out to have begun nevertheless.
+        """Reopen migrations that were given up and have started after all.
 
         The engine is asked once wherever such a VM is known to move, or to be elsewhere than it was.
         """

@@ -42,7 +42,7 @@ def projected(snapshot: Snapshot, open_intents: Iterable[Intent]) -> Projection:
 
 
 def _target(snapshot: Snapshot, vm: Vm, ours: Mapping[str, str]) -> str | None:
-    """Where a running VM is going; None if it stays, or nobody says."""
+    """Where a running VM is going; None if it stays, or that is not known."""
     if vm.host is None:
         return None
     pending = snapshot.pending_hosts.get(vm.id, ())
@@ -72,7 +72,7 @@ def fitting_steps(
             for place in movable
             if without.isdisjoint(plan.steps[place].after)
             and (violated - remains_violated).isdisjoint(plan.steps[place].repairs)
-            and not _helps_nobody(plan, place, without, lost)
+            and not _is_useless(plan, place, without, lost)
         )
         if left == kept:
             allowed = remains_violated | violated_groups(projection, plan.cluster)
@@ -104,7 +104,7 @@ def _end(
     return World(projection).arrived(moved, source_freed=False).snapshot, frozenset(movable)
 
 
-def _helps_nobody(plan: Plan, place: int, without: Collection[int], lost: Collection[str]) -> bool:
+def _is_useless(plan: Plan, place: int, without: Collection[int], lost: Collection[str]) -> bool:
     """Whether all is left out that a step helps: groups repaired with others, or steps that need room."""
     step = plan.steps[place]
     if step.repairs or step.reserves:
@@ -122,7 +122,7 @@ class UnderWay:
     plan: Plan
     #: Steps by their places in the plan, from 0.
     done: set[int] = field(default_factory=set)
-    #: Whether somebody had it applied.
+    #: Whether a user had it applied.
     ordered: bool = False
     #: With the VMs that have not arrived yet.
     running: dict[int, set[str]] = field(default_factory=dict)

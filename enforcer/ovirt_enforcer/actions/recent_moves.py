@@ -24,7 +24,7 @@ from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.back_off import BackOff
 
-#: How often a VM must have come to a host where it was before: once, somebody may have decided otherwise.
+#: How often a VM must have come to a host where it was before: once, a user may have decided otherwise.
 _RETURNS: Final = 2
 #: How many hosts of a VM are remembered.
 _REMEMBERED: Final = 20
@@ -34,37 +34,37 @@ _SLACK_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Restless:
-    """A VM that somebody else moves to and fro."""
+    """A VM that the engine or a user moves back and forth."""
 
     vm: str
     #: The hosts that it was on, the last one now.
     hosts: tuple[str, ...]
-    #: Since the first of these migrations, and until it counts as at rest if nobody moves it again.
+    #: Since the first of these migrations, and until it counts as at rest if it is not moved again.
     within_seconds: float
     left_seconds: float
 
     def reason(self, snapshot: Snapshot) -> str:
         names = sorted(host_name(host, snapshot) for host in {*self.hosts})
-        return f"somebody else moves it to and fro between {' and '.join(names)}"
+        return f"the engine or a user moves it back and forth between {' and '.join(names)}"
 
 
 @dataclass(slots=True)
 class _Way:
-    """Where a VM has been, and when somebody else moved it."""
+    """Where a VM has been, and when others moved it."""
 
     hosts: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
     moments: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED - 1))
 
 
 class Movements:
-    """Finds VMs that others move to and fro, over the readings of one process.
+    """Finds VMs that others move back and forth, over the readings of one process.
 
     A plan that counts on where such a VM is would be out of date before it is carried out: the VM is left
     alone, and so are its soft rules. Nothing of this must survive: after a restart it is found out again.
     """
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
-        """A VM that nobody moved for this many `seconds` is at rest."""
+        """A VM that was not moved for this many `seconds` is at rest."""
         self._seconds = seconds
         self._clock = clock
         self._looked_at = clock()
@@ -213,7 +213,7 @@ class Backoff:
     #: The migrations that have ended, the oldest first.
     history: Sequence[Intent]
     origins: Origins
-    #: VMs that somebody else moves to and fro.
+    #: VMs that others move back and forth.
     restless: Mapping[str, Restless] = field(default_factory=dict)
 
     @cached_property
@@ -250,7 +250,7 @@ class Backoff:
 
     @cached_property
     def undone(self) -> Mapping[str, Held]:
-        """VMs that somebody else moves away from where we move them. Raises what `Origins` raises.
+        """VMs that others move away from where we move them. Raises what `Origins` raises.
 
         What moved one back (the engine's balancing, its affinity enforcement, an administrator) will do so
         again: to move it once more repairs nothing.
@@ -266,7 +266,7 @@ class Backoff:
                 often = "once" if times == 1 else f"{times} times"
                 reason = (
                     f"it was moved to {host_name(last.target, self.snapshot)} {often}, and away again by"
-                    f" somebody else, though no rule has changed; it is left alone for {pause:.0f} s"
+                    f" the engine or a user, though no rule has changed; it is left alone for {pause:.0f} s"
                 )
                 found[vm] = Held(reason, left)
         return found
@@ -308,7 +308,7 @@ class Backoff:
     def frozen_in(self, cluster: str) -> dict[str, str]:
         """Those of one cluster: where the rules of another cannot be judged, that is none of its business.
 
-        Of those that others move to and fro these are the ones that no hard rule needs elsewhere.
+        Of those that others move back and forth these are the ones that no hard rule needs elsewhere.
         """
         restless, known = self.restless_in(cluster), self.snapshot.vm_by_id
         violations = find_violations(self.snapshot, cluster) if restless else ()
@@ -320,7 +320,7 @@ class Backoff:
         }
 
     def restless_in(self, cluster: str) -> dict[str, Restless]:
-        """The VMs of one cluster that somebody else moves to and fro."""
+        """The VMs of one cluster that others move back and forth."""
         known = self.snapshot.vm_by_id
         return {vm: found for vm, found in self.restless.items() if known[vm].cluster == cluster}
 

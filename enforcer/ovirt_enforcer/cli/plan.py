@@ -85,7 +85,7 @@ def _run_plan(args: argparse.Namespace) -> int:
 
 def _seed(given: str) -> int:
     if not (given.isascii() and given.isdigit()):
-        raise argparse.ArgumentTypeError(f"{given!r} is no whole number from 0 on")
+        raise argparse.ArgumentTypeError(f"{given!r} is not a non-negative integer")
     return int(given)
 
 

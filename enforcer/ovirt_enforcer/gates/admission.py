@@ -351,7 +351,7 @@ class Memory:
         return Gates(self._settings, remembered, still_open, self._clock(), self._renewed)
 
     def words(self) -> Hashable:
-        """What people have said of migrations: another value once somebody approved, paused or resumed."""
+        """Revision of approvals and pauses: changes with each decision of a user."""
         approved = tuple((one.cluster, one.plan, one.set_at) for one in self._approvals.approvals())
         return approved, self._pauses.pauses(), self._pauses.resumptions()
 

@@ -156,7 +156,7 @@ class Remembered:
     #: In how many cycles each rule was seen violated, the last among them, by its key
     #: (`gates.people.rule_key`).
     violated_cycles: Mapping[str, int] = field(default_factory=dict)
-    #: How many seconds ago somebody had migrations resumed, by cluster; the empty name is for all.
+    #: How many seconds ago migrations were resumed, by cluster; the empty name is for all.
     resumed: Mapping[str, float] = field(default_factory=dict)
     #: Ids of VMs and hosts that bear the tag `exclude_tag`: snapshots may have no tags.
     tagged: frozenset[str] = frozenset()

@@ -48,7 +48,7 @@ class AtOnceGate(Gate):
         for setting, most, count_all in self.limits:
             for place, count, more in count_all(facts, cluster, step):
                 if not fits(count, more, most(facts.settings)):
-                    return f"migrations under way {place}: {count}, and {setting} lets no more join"
+                    return f"limit reached: {counted(count, 'migration')} running {place} ({setting})"
         return None
 
 
@@ -66,7 +66,7 @@ class PeriodGate(Gate):
         count = begun_within(facts.begun_in(cluster), self.period_seconds(facts.settings))
         if fits(count, len(step.vms), self.most(facts.settings)):
             return None
-        return f"migrations {self.period}: {count}, and {self.setting} lets no more follow"
+        return f"limit reached: {counted(count, 'migration')} {self.period} ({self.setting})"
 
     def seconds_left(self, facts: Facts, cluster: str) -> float:
         period_seconds, limit = self.period_seconds(facts.settings), self.most(facts.settings)
@@ -83,7 +83,7 @@ def _in_engine(facts: Facts, cluster: str, step: Step) -> _Counts:
 
 def _in_cluster(facts: Facts, cluster: str, step: Step) -> _Counts:
     here = (movement.migrates and movement.cluster == cluster for movement in facts.movements)
-    yield "here", sum(here), len(step.vms)
+    yield "in this cluster", sum(here), len(step.vms)
 
 
 def _from_hosts(facts: Facts, cluster: str, step: Step) -> _Counts:
@@ -119,7 +119,7 @@ LIMITS: Final[tuple[Gate, ...]] = (
         "within this cycle",
         lambda own: own.interval_seconds,
     ),
-    # A net below the repair of a cluster, should it ever go round in circles.
+    # Safety limit against endless repair loops.
     PeriodGate(
         "cluster_limit",
         "cluster_migrations_per_hour",
@@ -262,7 +262,7 @@ class BreakerGate(Gate):
                 f" {trips.reason}; the next is tried {pause:.0f} s after that, or after ovirt-enforcer resume"
             )
         if any(one.cluster == cluster and begun_ago(one) < trips.last_ago for one in facts.open_intents):
-            return "migrations failed here of late, and the one that tries whether they do still is under way"
+            return "circuit breaker open: waiting for the trial migration"
         return None
 
     def seconds_left(self, facts: Facts, cluster: str) -> float:
@@ -318,7 +318,7 @@ def _trips(facts: Facts, cluster: str) -> _Trips:
 
 
 def _ended_since_resumed(facts: Facts, cluster: str) -> Iterable[Intent]:
-    """What ended in a cluster since somebody last had it resumed, in the order in which it ended."""
+    """What ended in a cluster since it was last resumed, in the order in which it ended."""
     known = facts.snapshot.cluster_by_id[cluster]
     since = min(facts.remembered.resumed.get(key, inf) for key in (ALL_CLUSTERS, cluster, known.name))
     ended = (

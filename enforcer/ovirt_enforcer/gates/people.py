@@ -118,7 +118,7 @@ class ModeGate(Gate):
 
 
 class PauseGate(ClusterGate):
-    """Closed while somebody had migrations paused, in the cluster or in all of them."""
+    """Closed while migrations are paused, in the cluster or in all of them."""
 
     name = "pause"
 

@@ -103,13 +103,13 @@ def _reasons(facts: Facts, step: Step) -> Iterator[str]:
     for movement in facts.movements:
         name = vm_name(movement.vm, names)
         if movement.vm in step.vms:
-            yield f"{name} {_verb(movement)} already, by {'us' if movement.ours else 'somebody else'}"
+            yield f"{name} {_verb(movement)} already, by {'us' if movement.ours else 'the engine or a user'}"
         elif movement.ours:
             continue
         elif (host := _shared_host(movement, step)) is not None:
-            yield f"{name} {_verb(movement)} from or to {host_name(host, names)}, by somebody else"
+            yield f"{name} {_verb(movement)} from or to {host_name(host, names)}, by the engine or a user"
         elif movement.vm in peers:
-            yield f"{name} of affinity group {peers[movement.vm]} {_verb(movement)}, by somebody else"
+            yield f"{name} of affinity group {peers[movement.vm]} {_verb(movement)}, by the engine or a user"
 
 
 def _verb(movement: Movement) -> str:

@@ -93,7 +93,7 @@ class _Started:
                 )
             if not data:
                 if self.reported.runs:
-                    self.reported = replace(self.reported, interrupted="was killed by someone else")
+                    self.reported = replace(self.reported, interrupted="was killed from outside")
                 self.stop()
                 self.process.stdout.close()
                 self.process.wait()

@@ -19,7 +19,7 @@ from ovirt_placement.store.maintenance import HostPhase, HostProgress, Maintenan
 _AGAIN_SECONDS = 30.0
 #: How many VMs that only take their time are named.
 _NAMED = 5
-_NOT_ALLOWED = "cannot migrate, and nobody allows to stop it"
+_NOT_ALLOWED = "cannot migrate, and its shutdown is not allowed (--stop)"
 _GOING = ("preparing_for_maintenance", "maintenance")
 
 
@@ -132,7 +132,7 @@ def _waiting(scene: Scene) -> Decision:
     if scene.run.state is RunState.PAUSED:
         return Wait("the run is paused")
     if scene.lost:
-        return End(RunState.FAILED, f"{', '.join(scene.lost)} is done and no longer up: nothing else begins")
+        return End(RunState.FAILED, f"{', '.join(scene.lost)} went down after its maintenance: the run stops")
     if scene.status in _GOING:
         return Enter(HostPhase.DEACTIVATING, draining=True)
     if scene.status != "up":
@@ -290,7 +290,7 @@ def _rests(scene: Scene) -> bool:
 
 
 def _why(scene: Scene) -> str:
-    return "nobody knows why" if scene.failed is None else scene.failed.reason or "nobody knows why"
+    return "no reason is known" if scene.failed is None else scene.failed.reason or "no reason is known"
 
 
 def _half_drained(scene: Scene) -> str:

@@ -143,7 +143,7 @@ class UpgradeFlags:
         self._rests: dict[str, int] = {}
 
     def show(self, run: MaintenanceRun) -> None:
-        """Have the engine show how far a run is, unless an upgrade by somebody else is under way."""
+        """Have the engine show how far a run is, unless an upgrade by others is under way."""
         if run.request.work is Work.NOTHING or run.state is RunState.STOPPING:
             return
         percent = 100 * sum(host.phase in ENDED for host in run.hosts) // max(1, len(run.hosts))
@@ -176,8 +176,8 @@ class UpgradeFlags:
     def _show(self, cluster: str, correlation_id: str, percent: int) -> bool:
         """Begin it where none is under way, as after a restart of the engine, which forgets them all.
 
-        False while an upgrade by somebody else is under way. An engine that does not say whose an upgrade is
-        is shown none: nobody could distinguish it from those of others.
+        False while an upgrade by others is under way. An engine that does not say whose an upgrade is
+        is shown none: it could not be told from those of others.
         """
         state = read_upgrade(self._connection, cluster)
         if not state.attributed:

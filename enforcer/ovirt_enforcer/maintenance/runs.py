@@ -93,7 +93,7 @@ class MaintenanceRuns:
         settings: EnforcerSettings,
         flags: UpgradeFlags,
         clock: Callable[[], float],
-        notifications: Notifications = Notifications(),  # noqa: B008 - nobody is notified
+        notifications: Notifications = Notifications(),  # noqa: B008 - no channel
     ) -> None:
         self._store = store
         self._intents = intents

@@ -37,9 +37,9 @@ class Notice:
     #: What it reports together, each by itself; none if it reports one thing.
     carried: tuple[Notice, ...] = ()
     number: int = field(default_factory=draw_number)
-    #: Whether nobody can have sent this number before.
+    #: Whether this number cannot have been sent before.
     fresh: bool = True
-    #: Whether somebody has written the number down, who must choose another one if it is taken.
+    #: Whether its number is recorded, and to be replaced there if it is taken.
     written: bool = False
     #: In seconds since the epoch.
     at: float = field(default_factory=time.time)
@@ -63,7 +63,7 @@ class Receipt:
 
     @property
     def over(self) -> bool:
-        """Whether nobody is about to deliver it any more."""
+        """Whether no channel is about to deliver it any more."""
         return self._waiting == 0
 
     @property
@@ -134,7 +134,7 @@ class NumberTaken(Rejected):
 
 
 class Channel(Protocol):
-    """A way to send somebody a notice."""
+    """A way to send a notice."""
 
     name: str
 

@@ -41,7 +41,7 @@ class EngineEvents:
     def __init__(
         self, engine: EngineSettings, sentence: Callable[[NoticeKind, Mapping[str, str]], str]
     ) -> None:
-        """It has a connection of its own: nobody waits for its requests. Raises `UserError`."""
+        """It has a connection of its own: nothing waits for its requests. Raises `UserError`."""
         self._connection: EngineConnection = connect(engine)
         self._sentence = sentence
         #: Numbers that were sent without an answer: the engine may have them.
@@ -50,8 +50,8 @@ class EngineEvents:
     def send(self, notice: Notice) -> None:
         """Add the event once. Raises `NotDelivered` or `Rejected`.
 
-        A fresh number that the engine has already is somebody else's event, so another one is drawn. One that
-        may have been sent before is our own. `NumberTaken` is raised where somebody else must draw.
+        A fresh number that the engine has already is another event's, so another one is drawn. One that
+        may have been sent before is our own. `NumberTaken` is raised where its owner must draw.
         """
         for _ in range(_MOST_NUMBERS):
             if self._add(notice) or not notice.fresh or notice.number in self._uncertain:
@@ -80,7 +80,7 @@ class EngineEvents:
 
 
 class Notifications:
-    """All channels together; nothing here waits for any of them. Without channels nobody is notified."""
+    """All channels together; nothing here waits for any of them. There may be none."""
 
     def __init__(
         self,

@@ -264,7 +264,7 @@ def _outcome_text(simulation: ClusterSimulation) -> str:
             f"a LOOP: {after} come {counted(len(simulation.loop.migrations), 'migration')} again and again."
         )
     if simulation.outcome is SimulationOutcome.SETTLED:
-        return f"settles {after}." if simulation.migrations else "nobody moves anything."
+        return f"settles {after}." if simulation.migrations else "no VM is migrated."
     return f"not settled {after}; {'there was no more time' if simulation.out_of_time else 'given up'}."
 
 

@@ -36,7 +36,7 @@ from ovirt_service.saying import Said
 
 
 def gist(plan: Plan, unsettled: Collection[str]) -> str:
-    """What a plan comes to, without what changes each time that somebody else moves a VM to and fro."""
+    """What a plan comes to, without what changes each time that others move a VM back and forth."""
     remaining = {group for rule in plan.remaining for group in rule.groups} - {*unsettled}
     return f"{plan.id if plan.steps else ''} {sorted(remaining)}"
 
@@ -81,11 +81,11 @@ class ClusterWork:
         self._asked_at = self._rested_at = 0.0
         #: How often in a row the cluster did not fit its plan.
         self._misfits = 0
-        #: What somebody had applied, and does not fit the cluster any more.
+        #: What a user had applied, and does not fit the cluster any more.
         self._void: set[tuple[str, float]] = set()
         #: Correlation ids used since they were taken last.
         self._begun_ids: list[str] = []
-        #: What was said of VMs that somebody else moves.
+        #: What was said of VMs that others move.
         self._said = Said()
         #: Whether it was tried out if the first plan would lead to a loop.
         self._simulated = False
@@ -142,7 +142,7 @@ class ClusterWork:
         self._hurry(self._parts.clock())
 
     def compare(self, open_intents: Iterable[Intent]) -> None:
-        """Take note of which migrations are open: any other step that runs was ended by somebody else."""
+        """Take note of which migrations are open: any other step that runs was ended elsewhere."""
         if self._under_way is not None and self._under_way.lose_all_but(open_intents):
             self.wake(self._parts.clock())
 
@@ -196,7 +196,7 @@ class ClusterWork:
             return
         plan = None if self._under_way is None else self._under_way.plan
         self._asked, self._asked_at = reading.projection.snapshot, self._parts.clock()
-        # What was drawn stands until it begins: somebody may be about to approve of it.
+        # What was drawn stands until it begins: a user may be about to approve of it.
         waiting = self._under_way is not None and not self._under_way.begun
         seed = plan.seed if plan is not None and waiting else None
         question = reading.question(self._cluster, plan, simulate=not self._simulated, seed=seed)
@@ -205,7 +205,7 @@ class ClusterWork:
         self._collect()
 
     def _obey(self, reading: Reading) -> bool:
-        """Take up a plan that somebody had applied, unless the cluster has changed beneath it."""
+        """Take up a plan that a user had applied, unless the cluster has changed beneath it."""
         order = self._parts.orders.of(self._cluster)
         if order is None or (order.plan.id, order.set_at) in self._void:
             return False
@@ -250,7 +250,7 @@ class ClusterWork:
         return True
 
     def _warn_of_undone(self, reading: Reading, plan: Plan) -> None:
-        """Warn of each VM that violates a rule, and that somebody else moves away whenever we move it."""
+        """Warn of each VM that violates a rule, and that others move away whenever we move it."""
         violating = {vm for rule in plan.remaining for vm in rule.vms}
         for vm in sorted(violating & reading.backoff.undone.keys()):
             reason = reading.backoff.undone[vm].reason
@@ -258,7 +258,7 @@ class ClusterWork:
                 self._warn_of_others(reading, vm, reason)
 
     def _warn_of_restless(self, reading: Reading) -> bool:
-        """Warn of each VM that somebody else moves to and fro; whether there was any that is news."""
+        """Warn of each VM that others move back and forth; whether there was any that is news."""
         restless = reading.backoff.restless_in(self._cluster)
         news = [vm for vm in sorted(restless) if self._said.is_news(("restless", vm), "restless")]
         for vm in news:
@@ -291,7 +291,7 @@ class ClusterWork:
             )
 
     def _held(self, reading: Reading, under_way: UnderWay) -> Set[str]:
-        """VMs that the plan must leave alone; what somebody had applied waits for the gates instead."""
+        """VMs that the plan must leave alone; what a user had applied waits for the gates instead."""
         return frozenset() if under_way.ordered else reading.frozen(under_way.plan).keys()
 
     def _drop(self, why: str) -> None:

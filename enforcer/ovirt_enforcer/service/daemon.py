@@ -236,7 +236,7 @@ class Daemon:
             self._latest = snapshot
 
     def wake_all(self) -> None:
-        """Look at every cluster: much happened, and nobody says what."""
+        """Look at every cluster: much happened, and it is not known what."""
         self._wake(self._clusters)
 
     def _cycle(self) -> float:
@@ -257,7 +257,7 @@ class Daemon:
         return self._pause()
 
     def _listen(self) -> None:
-        """Look at once at what somebody approved, had applied, paused or resumed."""
+        """Look at once at what users approved, had applied, paused or resumed."""
         self._people()
         said, self._said = self._said, self._parts.memory.words()
         if said is not None and said != self._said:

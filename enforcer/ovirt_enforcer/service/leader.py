@@ -11,7 +11,7 @@ the boot clock, which goes on while a process is stopped. To act takes these ste
         if leader.still_leads(epoch):  # the last thing before the request
             ...                        # ask the engine
 
-An epoch other than before means that somebody else may have led meanwhile: nothing that is kept in memory
+An epoch other than before means that another process may have led meanwhile: nothing that is kept in memory
 counts any more, and all is to be read again.
 """
 
@@ -72,7 +72,7 @@ class Leader:
         changed: Callable[[int], None] = lambda epoch: None,
         lasts: Callable[[float], None] = lambda until: None,
     ) -> None:
-        """`name` is this process's own; `clock` gives seconds that go on while the process is stopped.
+        """`name` is this process's own; `clock` must advance while the process is suspended.
 
         `changed` is called with the epoch whenever this process begins to lead, and 0 whenever it ceases to;
         `lasts` before it begins and at each renewal, with the moment until which it surely leads.
@@ -89,14 +89,14 @@ class Leader:
         self._due = -math.inf
         self._resigned = threading.Event()
         self._away = Complaint(_log, "the lease cannot be looked at", "the lease can be looked at again")
-        #: Who leads, as far as this process knows; empty if nobody does.
+        #: Who leads, as far as this process knows; empty if none does.
         self.known = ""
 
     def tend(self) -> bool:
         """Renew the lease, or take it where it is free, if that is due; whether this process leads now.
 
         A lease that was lost is not taken again by the same call, but may be by another thread's: what shows
-        that somebody else may have led meanwhile is another `epoch` than before.
+        that another process may have led meanwhile is another `epoch` than before.
         """
         with self._lock:
             if self._clock() >= self._due and not self._resigned.is_set():

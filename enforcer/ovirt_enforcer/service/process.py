@@ -348,7 +348,7 @@ def _end_in_the_middle() -> NoReturn:
 
 
 def _say_so() -> None:
-    _log.info("ended in the middle of its work: nobody waits for the answer of engine or store")
+    _log.info("ended in the middle of its work, without the answer of engine or store")
     logging.shutdown()
 
 

@@ -81,7 +81,7 @@ class Orders:
         self._history = history
 
     def of(self, cluster: str) -> AppliedPlan | None:
-        """What is still to be done in a cluster on somebody's word; None without any. Raises `StoreAway`."""
+        """What is still to be done in a cluster on a user's word; None without any. Raises `StoreAway`."""
         for approval in self._approvals.approvals():
             if (
                 approval.cluster == cluster
@@ -118,7 +118,7 @@ class Reading(Observation):
     parts: Parts
     #: Migrations that have ended, the oldest first.
     history: Sequence[Intent]
-    #: VMs that somebody else moves to and fro, by id.
+    #: VMs that others move back and forth, by id.
     restless: Mapping[str, Restless]
     #: When it began, by the daemon's clock.
     began: float

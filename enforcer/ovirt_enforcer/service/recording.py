@@ -109,7 +109,7 @@ class Recorder:
         self,
         store: HistoryStore,
         metrics: EnforcerMetrics,
-        notifications: Notifications = Notifications(),  # noqa: B008 - nobody is notified
+        notifications: Notifications = Notifications(),  # noqa: B008 - no channel
         name: str = "",
         sampler: Sampler | None = None,
     ) -> None:
@@ -143,7 +143,7 @@ class Recorder:
             audit("plan", sentence, plan=plan_id, cluster=cluster, name=name, epoch=epoch, document=document)
 
     def waits(self, plan_id: str, cluster: str) -> None:
-        """A plan begins to wait for somebody's approval."""
+        """A plan begins to wait for approval."""
         name = self._cluster_name(cluster)
         self._notifications.report(NoticeKind.PLAN_WAITS, cluster_id=cluster, cluster=name, plan=plan_id)
 
@@ -182,7 +182,7 @@ class Recorder:
                 cluster=self._cluster_name(intent.cluster),
                 vm=vm_name(intent.vm, self._latest),
                 host=host_name(intent.target, self._latest),
-                reason=intent.reason or "nobody knows why",
+                reason=intent.reason or "no reason is known",
             )
 
     def leading(self, epoch: int) -> None:

@@ -88,7 +88,7 @@ class DrainWatch:
 
 
 def _why(snapshot: Snapshot, vm: Vm) -> str:
-    """What keeps a VM where it is: itself, or each other host that is up; else somebody else's filter."""
+    """What keeps a VM where it is: itself, or each other host that is up; else a filter that is not known."""
     if not vm.migratable:
         return f"{vm.name} cannot migrate"
     others = [host for host in snapshot.hosts_of_cluster[vm.cluster] if host.up and host.id != vm.host]
@@ -97,7 +97,7 @@ def _why(snapshot: Snapshot, vm: Vm) -> str:
         return f"no other host is up for {vm.name}"
     refused = [one for one in judged if not one.accepted]
     if len(refused) < len(judged):
-        return f"{vm.name}, for which no known rule is the reason"
+        return f"{vm.name} (no known rule prevents it)"
     sentences = (f"{one.host.name}: {one.reasons[0].sentence}" for one in refused if one.reasons)
     return f"{vm.name} ({', '.join(sentences)})"
 
@@ -156,7 +156,7 @@ class NameWatch:
     def __init__(
         self, configured: Sequence[ConfiguredName], tagged: Callable[[], frozenset[str] | None], gauge: Gauge
     ) -> None:
-        """`tagged` gives the ids that bear the tag of the configuration; None while nobody knows."""
+        """`tagged` gives the ids that bear the tag of the configuration; None while that is not known."""
         self._configured = configured
         self._tagged = tagged
         self._gauge = gauge
@@ -298,7 +298,7 @@ def _lost(before: Seen, after: Seen | None, snapshot: Snapshot) -> Iterator[Lost
 
 
 def _is_still_there(one: Membership, cluster: str, snapshot: Snapshot) -> bool:
-    """Whether somebody could want it back: a group may also have gone with the cluster that its VMs left."""
+    """Whether a user could want it back: a group may also have gone with the cluster that its VMs left."""
     if one.kind is MembershipKind.LABEL:
         return one.id in snapshot.label_by_id
     return one.id in snapshot.group_by_id or cluster not in snapshot.cluster_by_id

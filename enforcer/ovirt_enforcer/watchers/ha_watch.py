@@ -94,7 +94,7 @@ class _Known:
     announcements: tuple[Announcement, ...] | None = None
     at: float = 0.0
     receipts: dict[int, Receipt] = field(default_factory=dict)
-    #: Numbers that nobody can have sent yet.
+    #: Numbers that cannot have been sent yet.
     fresh: set[int] = field(default_factory=set)
     #: When what failed is sent again.
     again: dict[int, float] = field(default_factory=dict)
@@ -196,7 +196,7 @@ class Announcements:
         return known.announcements
 
     def _current(self) -> _Known:
-        """What is known in this epoch: in another one, somebody else may have written and sent."""
+        """What is known in this epoch: in another one, another process may have written and sent."""
         if self._known.epoch != self._epoch():
             self._known = _Known(self._epoch())
         return self._known

@@ -131,7 +131,7 @@ class KeyRecorder:
         suffices: Callable[[Snapshot], bool] = lambda keyed: True,
         epoch: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`read_starts` gives the events of the latest starts, oldest first: asked if nobody watched one.
+        """`read_starts` gives the events of the latest starts, oldest first: asked where none was watched.
 
         `suffices` says whether a snapshot that it is shown, with its keys, holds all that these refer to.
         `epoch` is that of the lease: a process that does not lead is shown nothing.
@@ -172,7 +172,7 @@ class KeyRecorder:
         self._try(lambda: self._look(snapshot, whole=True))
 
     def _try(self, look: Callable[[], None]) -> None:
-        """Look, or again later where that fails; nobody watches what VMs do until then."""
+        """Look, or again later where that fails; what VMs do is not watched until then."""
         if not self._all.attempt(look, self._clock, self._longest_pause) and self._all.failing:
             self._idle = frozenset()
 
@@ -262,7 +262,7 @@ def is_idle(vm: Vm) -> bool:
 
 
 def other_run(vm: Vm, since: float | None) -> bool:
-    """Whether a VM has stopped and started since its record was made, with nobody looking.
+    """Whether a VM has stopped and started since its record was made, unobserved.
 
     The engine says when the last start began; a migration and a reboot of the guest are no start.
     """

@@ -28,7 +28,7 @@ class ReservationState(StrEnum):
     SAFE = "safe"
     UNSAFE = "unsafe"
     UNKNOWN = "unknown"
-    #: Nobody asks any more: the cluster has no HA reservation, or is gone.
+    #: It is watched no more: the cluster has no HA reservation, or is gone.
     OFF = "off"
 
 

@@ -135,7 +135,7 @@ def test_it_is_left_alone_and_so_are_its_soft_groups_but_no_hard_rule() -> None:
     )
     state = snapshot(host("h1"), host("h2"), vm("v", "h1"), vm("w", "h2"), vm("x", "h2"), *groups)
     assert backoff(state).frozen == {
-        "v": "somebody else moves it to and fro between h1 and h2",
+        "v": "the engine or a user moves it back and forth between h1 and h2",
     }
     assert set(backoff(state).spared(CLUSTER)) == {"near", "far"}
 

@@ -179,7 +179,7 @@ def test_a_plan_that_was_drawn_says_its_seed_and_is_repeated_by_it(state: Path) 
             ("--strategy", "greedy", "--seed", "1"),
             "--seed goes with the strategy random; greedy draws nothing",
         ),
-        (("--strategy", "random", "--seed", "-1"), "'-1' is no whole number from 0 on"),
+        (("--strategy", "random", "--seed", "-1"), "'-1' is not a non-negative integer"),
     ):
         refused = run("plan", "--state", state, *wrong)
         assert (refused.returncode, because in refused.stderr) == (2, True)

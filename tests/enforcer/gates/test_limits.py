@@ -88,7 +88,7 @@ def test_migrations_in_the_whole_engine_are_limited(limit: int, passes: bool) ->
     if passes:
         assert admitted(asked, *PARTS, *NEIGHBOURS)
     else:
-        reason = "migrations under way in the engine: 3, and migrations_at_once lets no more join"
+        reason = "limit reached: 3 migrations running in the engine (migrations_at_once)"
         assert closed(asked, *PARTS, *NEIGHBOURS) == ("engine_at_once", reason)
 
 
@@ -98,7 +98,7 @@ def test_migrations_in_a_cluster_are_limited(limit: int, passes: bool) -> None:
     if passes:
         assert admitted(asked, *PARTS, *NEIGHBOURS)
     else:
-        reason = "migrations under way here: 2, and cluster_migrations_at_once lets no more join"
+        reason = "limit reached: 2 migrations running in this cluster (cluster_migrations_at_once)"
         assert closed(asked, *PARTS, *NEIGHBOURS) == ("cluster_at_once", reason)
 
 
@@ -136,7 +136,7 @@ def test_a_group_that_moves_at_once_passes_alone_where_it_is_more_than_the_limit
 
 def test_a_cluster_has_a_limit_of_its_own() -> None:
     history = tuple(intent(DONE, 100, vm_id=f"vm{number}") for number in range(120))
-    reason = "migrations in the last hour: 120, and cluster_migrations_per_hour lets no more follow"
+    reason = "limit reached: 120 migrations in the last hour (cluster_migrations_per_hour)"
     assert closed(gates(history=history)) == ("cluster_limit", reason)
     assert admitted(gates(history=history[1:]))
 
@@ -160,7 +160,7 @@ def test_a_migration_counts_from_its_begin() -> None:
 def test_a_cycle_has_a_limit() -> None:
     few = limited(cluster_migrations_per_cycle=2)
     lately = (intent(DONE, 20, "c"), intent(DONE, 59, "d"))
-    reason = "migrations within this cycle: 2, and cluster_migrations_per_cycle lets no more follow"
+    reason = "limit reached: 2 migrations within this cycle (cluster_migrations_per_cycle)"
     assert closed(gates(few, history=lately)) == ("cluster_cycle_limit", reason)
     assert admitted(gates(few, history=(lately[0], intent(DONE, 61, "d"))))
 
@@ -362,7 +362,7 @@ def test_one_migration_tries_and_the_others_wait_for_it() -> None:
     parts = (*PARTS, host("n0"), host("n1"), vm("c", "n0"))
     assert admitted(asked, *parts)
     trying = intent(ACCEPTED, 5, "c", None, source="n0", target="n1")
-    reason = "migrations failed here of late, and the one that tries whether they do still is under way"
+    reason = "circuit breaker open: waiting for the trial migration"
     assert closed(gates(history=opened, under_way=[trying]), *parts) == ("breaker", reason)
     before = intent(ACCEPTED, 1300, "c", None, source="n0", target="n1")
     assert admitted(gates(history=opened, under_way=[before]), *parts)

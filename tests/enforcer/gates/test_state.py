@@ -15,18 +15,18 @@ FAR = (host("f1"), host("f2"))
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ((vm("x", "h2", status="migrating"),), "x is on its way from or to h2, by somebody else"),
-        ((vm("x", "h1", status="migrating"),), "x is on its way from or to h1, by somebody else"),
-        ((vm("x", "f1", migrating_to="h2"),), "x is on its way from or to h2, by somebody else"),
-        ((vm("x", "f1"), pending("x", "h2")), "x is on its way from or to h2, by somebody else"),
-        ((vm("x", "f1"), pending("x", "h1")), "x is on its way from or to h1, by somebody else"),
+        ((vm("x", "h2", status="migrating"),), "x is on its way from or to h2, by the engine or a user"),
+        ((vm("x", "h1", status="migrating"),), "x is on its way from or to h1, by the engine or a user"),
+        ((vm("x", "f1", migrating_to="h2"),), "x is on its way from or to h2, by the engine or a user"),
+        ((vm("x", "f1"), pending("x", "h2")), "x is on its way from or to h2, by the engine or a user"),
+        ((vm("x", "f1"), pending("x", "h1")), "x is on its way from or to h1, by the engine or a user"),
         (
             (vm("x", "f1", status="migrating"), group("k", APART, "a x")),
-            "x of affinity group k is on its way, by somebody else",
+            "x of affinity group k is on its way, by the engine or a user",
         ),
         (
             (vm("x"), pending("x", "f1"), group("k", APART, "a x")),
-            "x of affinity group k is on its way, by somebody else",
+            "x of affinity group k is on its way, by the engine or a user",
         ),
     ],
 )
@@ -50,7 +50,7 @@ def test_what_others_do_elsewhere_holds_nothing(more: tuple[Part, ...]) -> None:
 
 def test_a_vm_that_somebody_moves_is_left_alone() -> None:
     parts = (*PARTS[:2], vm("a", "h1", status="migrating"), *PARTS[3:])
-    assert closed(gates(), *parts) == ("movement", "a is on its way already, by somebody else")
+    assert closed(gates(), *parts) == ("movement", "a is on its way already, by the engine or a user")
 
 
 def test_our_own_migrations_do_not_hold_their_hosts_and_groups() -> None:

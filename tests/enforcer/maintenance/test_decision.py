@@ -101,7 +101,7 @@ def test_the_next_host_waits_for_gates_alerts_and_the_last_host() -> None:
     for status, decision in said.items():
         assert decide(scene(waiting, blocked_by=status, **asks)) == decision
     lost = decide(scene(waiting, lost=("h0",)))
-    assert lost == End(RunState.FAILED, "h0 is done and no longer up: nothing else begins")
+    assert lost == End(RunState.FAILED, "h0 went down after its maintenance: the run stops")
     assert isinstance(decide(scene(waiting, state=RunState.PAUSED)), Wait)
     assert isinstance(decide(scene(waiting, update_available=False)), Enter)
     idle = scene(waiting, update_available=False, request=MaintenanceRequest(work=Work.NOTHING))
@@ -122,7 +122,9 @@ def test_a_host_that_does_not_come_back_ends_the_run() -> None:
 def test_a_vm_that_cannot_migrate_is_stopped_by_consent_alone() -> None:
     there: dict[str, Any] = {"vms": {"b": "db"}, "pinned": frozenset("b"), "staying": {"b": "is pinned"}}
     decision = decide(scene(HostPhase.DRAINING, **there))
-    assert decision == Wait("2 of 3 VMs have left: db cannot migrate, and nobody allows to stop it")
+    assert decision == Wait(
+        "2 of 3 VMs have left: db cannot migrate, and its shutdown is not allowed (--stop)"
+    )
     allowed = scene(HostPhase.DRAINING, request=MaintenanceRequest(stop_vms=("b",)), **there)
     assert decide(allowed) == Ask(IntentKind.STOP_VM, "b")
     assert decide(scene(HostPhase.CHECKING, down={"b": "db"})) == Ask(IntentKind.START_VM, "b")
