@@ -47,7 +47,7 @@ class Happenings:
     def edit_group(self, group: str, vms: list[str]) -> None:
         self.engine.affinity_groups.edit(group, msgspec.convert({"vms": vms}, AffinityGroupEdit))
 
-    def migrate_vm(self, vm: str, host: str) -> None:
+    def migrate_vm(self, vm: str, host: str | None) -> None:
         self.engine.vms.migrate(vm, host_id=host)
 
     def disturb(self, **disturbance: Any) -> None:

@@ -46,8 +46,6 @@ from tests.configuration import write_configuration
 from tests.enforcer.planners_here import PlannersHere
 from tests.scenarios.happenings import Happenings
 
-#: So often the engine is asked for events, in simulated seconds.
-EVENTS_SECONDS = 2.0
 #: Longer than any story: nobody else wants to lead.
 LEASE_SECONDS = 1e6
 #: The simulated start; only differences matter.
@@ -78,16 +76,20 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Stage(Happenings):
     """One scenario under way."""
 
+    #: So often the engine is asked for events, in simulated seconds.
+    events_seconds = 2.0
+
     def __init__(self, story: Story, engine: Engine, server: Server, folder: Path) -> None:
         super().__init__(engine, server, folder, story.enforcer)
         self.now = 0.0
+        #: Whether the daemon is to end before the curtain.
+        self.ended = False
         self._story = story
         self._waiting = sorted(story.happenings, key=lambda happening: happening.at)
 
     def perform(self, daemon: Daemon, connection: EngineConnection) -> None:
         """Let the daemon run until the curtain."""
-        self._daemon = daemon
-        self._connection = connection
+        self._daemon, self._connection, self.ended = daemon, connection, False
         self._reported = self._last_event()
         daemon.run(self.sleep)
 
@@ -97,11 +99,15 @@ class Stage(Happenings):
     def sleep(self, seconds: float) -> bool:
         """Let simulated time pass and the story go on, until the daemon is due; whether it is at its end."""
         until = min(self.now + max(seconds, 0.1), self._story.until)
-        while self.now < until:
-            self.advance(min(self.now + EVENTS_SECONDS, until))
+        while self.now < until and not self.ended:
+            self.advance(min(self.now + self.events_seconds, until))
             self._report_events()
             if self._daemon.due:
                 break
+        return self.over or self.ended
+
+    @property
+    def over(self) -> bool:
         return self.now >= self._story.until
 
     def _report_events(self) -> None:
@@ -121,13 +127,16 @@ class Stage(Happenings):
             happening = self._waiting.pop(0)
             self._advance(happening.at)
             self.log.append(f"{self.now:6.0f} * {happening.what} {_words(happening.arguments)}".rstrip())
-            command: Callable[..., str | None] = getattr(self, happening.what)
-            self.say(command(**happening.arguments) or "", "> ")
+            self.befall(happening)
         self._advance(until)
 
+    def befall(self, happening: Happening) -> None:
+        command: Callable[..., str | None] = getattr(self, happening.what)
+        self.say(command(**happening.arguments) or "", "> ")
+
     def _advance(self, until: float) -> None:
-        self.engine.advance(until - self.now)
-        self.now = until
+        self.engine.advance(max(0.0, until - self.now))
+        self.now = max(self.now, until)
 
     def say(self, text: str, mark: str = "") -> None:
         """Write down what is said now; what differs from run to run is left out."""

@@ -99,22 +99,24 @@ def _troubles(
     added = 0
     for one in vms:
         if chance.random() < 0.25:
-            yield Happening(at=0.0, what="fault", arguments={"vm": one, **chance.choice(_FAULTS), "count": 2})
+            yield Happening(
+                at=0.0, what="fail_migrations", arguments={"vm": one, **chance.choice(_FAULTS), "count": 2}
+            )
     for _ in range(chance.choice((0, 1, 2, 3, 5, 8))):
         at = chance.choice((0.0, chance.uniform(0, 20), chance.uniform(0, TROUBLED_SECONDS)))
         one, where = chance.choice(vms), chance.choice(hosts)
         what = chance.choice(_WHAT)
         arguments: dict[str, Any]
-        if what in {"fail_host", "recover_host", "maintenance", "activate"}:
+        if what in {"fail_host", "recover_host", "deactivate_host", "activate_host"}:
             arguments = {"host": where}
-        elif what == "fault":
+        elif what == "fail_migrations":
             arguments = {"vm": one, **chance.choice(_FAULTS), "count": chance.randint(1, 3)}
-        elif what == "person_migrates":
+        elif what == "migrate_vm":
             arguments = {"vm": one, "host": chance.choice((where, None))}
-        elif what == "person_edits":
+        elif what == "edit_group":
             number = chance.randint(0, 3)
             arguments = {"group": f"{name}-g{number}", "vms": sorted(_some(chance, vms, least=2))}
-        elif what == "person_adds":
+        elif what == "add_group":
             added += 1
             arguments = {
                 "name": f"{name}-new{added}",
@@ -122,7 +124,7 @@ def _troubles(
                 "together": chance.random() < 0.4,
                 "vms": sorted(_some(chance, vms, least=2)),
             }
-        elif what == "person_removes":
+        elif what == "remove_group":
             arguments = {"group": f"{name}-g{chance.randint(0, 3)}"}
         else:
             arguments = {"vm": one}
@@ -133,27 +135,27 @@ _WHAT = (
     "fail_host",
     "fail_host",
     "recover_host",
-    "maintenance",
-    "activate",
-    "fault",
-    "fault",
-    "fault",
-    "fault",
+    "deactivate_host",
+    "activate_host",
+    "fail_migrations",
+    "fail_migrations",
+    "fail_migrations",
+    "fail_migrations",
     "start_vm",
     "start_vm",
     "shut_vm",
     "crash_vm",
     "suspend_vm",
-    "person_migrates",
-    "person_migrates",
-    "person_migrates",
-    "person_cancels",
-    "person_edits",
-    "person_adds",
-    "person_adds",
-    "person_adds",
-    "person_adds",
-    "person_removes",
+    "migrate_vm",
+    "migrate_vm",
+    "migrate_vm",
+    "cancel_migration",
+    "edit_group",
+    "add_group",
+    "add_group",
+    "add_group",
+    "add_group",
+    "remove_group",
 )
 _FAULTS: tuple[dict[str, Any], ...] = ({"fail": True}, {"hang": True}, {"slow": 12.0}, {"refuse": True})
 
