@@ -33,44 +33,28 @@ from ovirt_service.back_off import BackOff
 
 #: Of each place that a limit is for: what it is called, how many migrations count there, how many would join.
 _Counts = Iterable[tuple[str, int, int]]
-_Setting = Callable[[EnforcerSettings], int]
 
 
 @dataclass(frozen=True)
-class AtOnceGate(Gate):
-    """Closed while as many migrations are under way as settings allow."""
-
-    name: str
-    #: Settings, by name and with their value, each with what counts for it.
-    limits: tuple[tuple[str, _Setting, Callable[[Facts, str, Step], _Counts]], ...]
-
-    def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        for setting, most, count_all in self.limits:
-            for place, count, more in count_all(facts, cluster, step):
-                if not fits(count, more, most(facts.settings)):
-                    return f"limit reached: {counted(count, 'migration')} running {place} ({setting})"
-        return None
-
-
-@dataclass(frozen=True)
-class PeriodGate(Gate):
-    """Closed after as many migrations began in a cluster within a period as a setting allows."""
+class LimitGate(Gate):
+    """Closed where as many migrations run, or began within a period, as a setting allows."""
 
     name: str
     setting: str
-    most: _Setting
-    period: str
-    period_seconds: Callable[[EnforcerSettings], float]
+    most: Callable[[EnforcerSettings], int]
+    count: Callable[[Facts, str, Step], _Counts]
+    #: How long what has begun counts; 0 where what runs counts.
+    period_seconds: Callable[[EnforcerSettings], float] = lambda settings: 0.0
 
     def blocked_reason(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        count = begun_within(facts.begun_in(cluster), self.period_seconds(facts.settings))
-        if fits(count, len(step.vms), self.most(facts.settings)):
-            return None
-        return f"limit reached: {counted(count, 'migration')} {self.period} ({self.setting})"
+        for place, count, more in self.count(facts, cluster, step):
+            if not fits(count, more, self.most(facts.settings)):
+                return f"limit reached: {counted(count, 'migration')} {place} ({self.setting})"
+        return None
 
     def seconds_left(self, facts: Facts, cluster: str) -> float:
-        period_seconds, limit = self.period_seconds(facts.settings), self.most(facts.settings)
-        return seconds_until_fewer(facts.begun_in(cluster), period_seconds, limit)
+        period_seconds = self.period_seconds(facts.settings)
+        return seconds_until_fewer(facts.begun_in(cluster), period_seconds, self.most(facts.settings))
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return self.period_seconds(settings)
@@ -78,54 +62,60 @@ class PeriodGate(Gate):
 
 def _in_engine(facts: Facts, cluster: str, step: Step) -> _Counts:
     """Of the whole engine: its migrations share networks and threads."""
-    yield "in the engine", sum(movement.migrates for movement in facts.movements), len(step.vms)
+    yield "running in the engine", sum(movement.migrates for movement in facts.movements), len(step.vms)
 
 
 def _in_cluster(facts: Facts, cluster: str, step: Step) -> _Counts:
     here = (movement.migrates and movement.cluster == cluster for movement in facts.movements)
-    yield "in this cluster", sum(here), len(step.vms)
+    yield "running in this cluster", sum(here), len(step.vms)
 
 
 def _from_hosts(facts: Facts, cluster: str, step: Step) -> _Counts:
     """From each host that the step leaves: it carries them all."""
     for source, more in Counter(step.sources).items():
         count = sum(movement.source == source for movement in facts.movements)
-        yield f"from {host_name(source, facts.snapshot)}", count, more
+        yield f"running from {host_name(source, facts.snapshot)}", count, more
 
 
 def _to_host(facts: Facts, cluster: str, step: Step) -> _Counts:
     coming = (step.target in movement.targets for movement in facts.movements if movement.migrates)
-    yield f"to {host_name(step.target, facts.snapshot)}", sum(coming), len(step.vms)
+    yield f"running to {host_name(step.target, facts.snapshot)}", sum(coming), len(step.vms)
+
+
+def _in_cycle(facts: Facts, cluster: str, step: Step) -> _Counts:
+    count = begun_within(facts.begun_in(cluster), facts.settings.interval_seconds)
+    yield "within this cycle", count, len(step.vms)
+
+
+def _in_hour(facts: Facts, cluster: str, step: Step) -> _Counts:
+    yield "in the last hour", begun_within(facts.begun_in(cluster), HOUR_SECONDS), len(step.vms)
 
 
 LIMITS: Final[tuple[Gate, ...]] = (
-    AtOnceGate("engine_at_once", (("migrations_at_once", lambda own: own.migrations_at_once, _in_engine),)),
-    AtOnceGate(
+    LimitGate("engine_at_once", "migrations_at_once", lambda own: own.migrations_at_once, _in_engine),
+    LimitGate(
         "cluster_at_once",
-        (("cluster_migrations_at_once", lambda own: own.cluster_migrations_at_once, _in_cluster),),
+        "cluster_migrations_at_once",
+        lambda own: own.cluster_migrations_at_once,
+        _in_cluster,
     ),
-    AtOnceGate(
-        "host_at_once",
-        (
-            ("host_migrations_out", lambda own: own.host_migrations_out, _from_hosts),
-            ("host_migrations_in", lambda own: own.host_migrations_in, _to_host),
-        ),
-    ),
+    LimitGate("host_at_once", "host_migrations_out", lambda own: own.host_migrations_out, _from_hosts),
+    LimitGate("host_at_once", "host_migrations_in", lambda own: own.host_migrations_in, _to_host),
     # As many as this, then the enforcer reads again whether they help.
-    PeriodGate(
+    LimitGate(
         "cluster_cycle_limit",
         "cluster_migrations_per_cycle",
         lambda own: own.cluster_migrations_per_cycle,
-        "within this cycle",
-        lambda own: own.interval_seconds,
+        _in_cycle,
+        lambda settings: settings.interval_seconds,
     ),
     # Safety limit against endless repair loops.
-    PeriodGate(
+    LimitGate(
         "cluster_limit",
         "cluster_migrations_per_hour",
         lambda own: own.cluster_migrations_per_hour,
-        "in the last hour",
-        lambda own: HOUR_SECONDS,
+        _in_hour,
+        lambda _: HOUR_SECONDS,
     ),
 )
 

@@ -97,7 +97,7 @@ def test_every_gate_stands_in_the_catalogue_once() -> None:
     }
     assert {type(gate) for gate in GATES} == found
     assert set(LIMITS) <= set(GATES)
-    assert len({gate.name for gate in GATES}) == len(GATES)
+    assert len({(gate.name, getattr(gate, "setting", "")) for gate in GATES}) == len(GATES)
 
 
 def test_nothing_but_the_gates_can_make_an_admitted_step() -> None:

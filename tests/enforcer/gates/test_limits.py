@@ -105,15 +105,15 @@ def test_migrations_in_a_cluster_are_limited(limit: int, passes: bool) -> None:
 @pytest.mark.parametrize(
     ("ends", "words"),
     [
-        ({"source": "h1", "target": "n3"}, "from h1: 1, and host_migrations_out lets no more join"),
-        ({"source": "n3", "target": "h2"}, "to h2: 1, and host_migrations_in lets no more join"),
+        ({"source": "h1", "target": "n3"}, "1 migration running from h1 (host_migrations_out)"),
+        ({"source": "n3", "target": "h2"}, "1 migration running to h2 (host_migrations_in)"),
     ],
 )
 def test_migrations_from_and_to_a_host_are_limited(ends: dict[str, str], words: str) -> None:
     parts = (*PARTS, host("n3"), vm("c", ends["source"]))
     under_way = [intent(ACCEPTED, 1, "c", None, **ends)]
     tight = limited(host_migrations_out=1, host_migrations_in=1)
-    assert closed(gates(tight, under_way), *parts) == ("host_at_once", f"migrations under way {words}")
+    assert closed(gates(tight, under_way), *parts) == ("host_at_once", f"limit reached: {words}")
     assert admitted(gates(limited(), under_way), *parts)
 
 
