@@ -14,7 +14,7 @@ from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Backoff
 from ovirt_enforcer.gates.admission import Gates, Memory
 from ovirt_enforcer.gates.gate import Remembered
-from ovirt_enforcer.plans import Asked, Holding, KeptVm, PlansBack, failure_domains, plan_options
+from ovirt_enforcer.plans import Asked, KeptVm, PlansBack, failure_domains, plan_options
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.answers.plans.plan import kept_text, plans_record
@@ -48,12 +48,7 @@ def read_engine_state(config: Config, patience_seconds: float) -> Asked:
             snapshot,
             plan_options(settings, spared, gates.frozen_hosts(snapshot), domains),
             settings,
-            Holding(
-                {**backoff.frozen, **{vm: one.reason for vm, one in held.items()}},
-                backoff.left_out,
-                spared,
-                backoff.waits(held),
-            ),
+            backoff.holding(held, spared),
             partial(_why_not_now, gates.unrenewed(), snapshot),
             partial(_frozen_while_emptying, gates.unrenewed(), snapshot, backoff.frozen),
         )

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -58,26 +58,6 @@ class PlanQuestion:
     home: tuple[Moved, ...] | None = None
 
 
-class Planning(Protocol):
-    """A plan that is being made."""
-
-    def result(self) -> Plan | None:
-        """The plan; None as long as it is not there. Raises `PlanningFailed`."""
-        ...
-
-    def cancel(self) -> None:
-        """Make it no more."""
-        ...
-
-
-class Planners(Protocol):
-    """Where plans are made."""
-
-    def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
-        """Begin to make a plan."""
-        ...
-
-
 def plan_of(
     snapshot: Snapshot, question: PlanQuestion, simulation_seconds: float = _SIMULATION_SECONDS
 ) -> Plan:
@@ -109,14 +89,15 @@ class PlannerProcesses:
 
     def __init__(self) -> None:
         self._at_once = max(_LEAST_AT_ONCE, os.cpu_count() or 1)
-        self._waiting: deque[_PlanningProcess] = deque()
-        self._running: list[_PlanningProcess] = []
+        self._waiting: deque[Planning] = deque()
+        self._running: list[Planning] = []
         #: The snapshot that was encoded last: all clusters of a reading share it.
         self._encoded: tuple[Snapshot, bytes] | None = None
         preload(__name__, "ovirt_enforcer.watchers.verdict")
 
     def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
-        planning = _PlanningProcess(self._encode(snapshot), question)
+        """Begin to make a plan."""
+        planning = Planning(self._encode(snapshot), question)
         self._waiting.append(planning)
         self.answers()
         return planning
@@ -145,7 +126,7 @@ class PlannerProcesses:
         return self._encoded[1]
 
 
-class _PlanningProcess:
+class Planning:
     """A plan that a process makes, or that waits for one."""
 
     def __init__(self, snapshot: bytes, question: PlanQuestion) -> None:
@@ -169,6 +150,7 @@ class _PlanningProcess:
             self._failed = error
 
     def result(self) -> Plan | None:
+        """The plan; None as long as it is not there. Raises `PlanningFailed`."""
         try:
             if self._failed is not None:
                 raise self._failed
@@ -178,6 +160,7 @@ class _PlanningProcess:
             raise PlanningFailed(str(error)) from error
 
     def cancel(self) -> None:
+        """Make it no more."""
         self.cancelled = True
         if self._call is not None:
             self._call.cancel()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ovirt_enforcer.planners import Planning, PlanQuestion, plan_of
+from ovirt_enforcer.planners import PlannerProcesses, Planning, PlanQuestion, plan_of
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 
@@ -12,19 +12,17 @@ from ovirt_placement.planning.plan import Plan
 _LONG = 600.0
 
 
-class PlannersHere:
-    """Stands for `PlannerProcesses`."""
+class PlannersHere(PlannerProcesses):
+    """Plans are there as soon as they are asked for."""
 
     def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
-        return _Made(plan_of(snapshot, replace(question, deadline=_LONG), simulation_seconds=_LONG))
+        return _Made(plan_of(snapshot, replace(question, deadline=_LONG), simulation_seconds=_LONG), question)
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    plan: Plan
+class _Made(Planning):
+    def __init__(self, plan: Plan, question: PlanQuestion) -> None:
+        super().__init__(b"", question)
+        self._plan = plan
 
     def result(self) -> Plan:
-        return self.plan
-
-    def cancel(self) -> None:
-        """There is nothing to end."""
+        return self._plan

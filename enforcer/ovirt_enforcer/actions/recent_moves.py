@@ -15,6 +15,7 @@ import msgspec
 
 from ovirt_enforcer.actions.following import Origins
 from ovirt_enforcer.gates.gate import Held, asked, by_vm, refused
+from ovirt_enforcer.plans import Holding
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import host_name, vm_name
@@ -275,12 +276,27 @@ class Backoff:
     def _targets(self) -> Mapping[tuple[str, str], Held]:
         return {**self.left_behind, **self.refused_targets}
 
-    def waits(self, by_gates: Mapping[str, Held], cluster: str | None = None) -> dict[tuple[str, str], float]:
+    def holding(
+        self, by_gates: Mapping[str, Held], spared: Mapping[str, str], cluster: str | None = None
+    ) -> Holding:
+        """What plans leave alone, in one cluster or in all; `by_gates` are VMs that gates hold besides.
+
+        `spared` are the groups that are not repaired, with the reason.
+        """
+        vms = {vm.id for vm in self.snapshot.vms if cluster in (None, vm.cluster)}
+        frozen = self.frozen if cluster is None else self.frozen_in(cluster)
+        return Holding(
+            {**frozen, **{vm: one.reason for vm, one in by_gates.items()}},
+            {(vm, host): why for (vm, host), why in self.left_out.items() if vm in vms},
+            spared,
+            self._waits(by_gates, vms),
+        )
+
+    def _waits(self, by_gates: Mapping[str, Held], vms: Collection[str]) -> dict[tuple[str, str], float]:
         """What may be done in a while, and in how many seconds: VMs with hosts, or with "" for any host.
 
-        `by_gates` are the VMs that gates hold. What goes round in circles is not among it: it would again.
+        What goes round in circles is not among it: it would again.
         """
-        known = self.snapshot.vm_by_id
         refused = {(vm, ""): one.seconds for vm, one in self.refused_vms.items()}
         found = {pair: one.seconds for pair, one in self.refused_targets.items()}
         for vm, one in by_gates.items():
@@ -289,8 +305,7 @@ class Backoff:
         return {
             (vm, host): seconds
             for (vm, host), seconds in {**found, **refused}.items()
-            if vm in known and cluster in (None, known[vm].cluster)
-            if vm not in lasting and (vm, host) not in self.left_behind
+            if vm in vms and vm not in lasting and (vm, host) not in self.left_behind
         }
 
     @cached_property
@@ -332,11 +347,6 @@ class Backoff:
             for group in self.snapshot.groups_of_vm.get(vm, ())
             if not (group.vms_rule.hard or group.hosts_rule.hard)
         }
-
-    def left_out_of(self, cluster: str) -> dict[tuple[str, str], str]:
-        """The same as `left_out` of the VMs of one cluster."""
-        vms = {vm.id for vm in self.snapshot.vms if vm.cluster == cluster}
-        return {(vm, host): reason for (vm, host), reason in self.left_out.items() if vm in vms}
 
     def seconds_left(self, cluster: str) -> float:
         """How long until the first of these is over in a cluster; infinite without any."""

@@ -17,6 +17,7 @@ from ovirt_enforcer.gates.state import LegalityGate
 from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.planners import Planning
 from ovirt_enforcer.service.reading import LastPlan, Parts, Reading
+from ovirt_enforcer.service.triggers import OwnMigrations
 from ovirt_placement.answers.plans.plan import misfit_text, plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
@@ -66,10 +67,11 @@ _COUNTED_SECONDS: Final = 5.0
 class ClusterWork:
     """A cluster, with its plan and how far that has come. After a restart all of this is made again."""
 
-    def __init__(self, cluster: str, parts: Parts) -> None:
+    def __init__(self, cluster: str, parts: Parts, ours: OwnMigrations) -> None:
         self.retry_state = RetryState(f"cluster {cluster}", due=parts.clock())
         self._cluster = cluster
         self._parts = parts
+        self._ours = ours
         self._under_way: UnderWay | None = None
         self._planning: Planning | None = None
         #: A plan that was made and not looked at yet, and what every plan is made of.
@@ -83,8 +85,6 @@ class ClusterWork:
         self._misfits = 0
         #: What a user had applied, and does not fit the cluster any more.
         self._void: set[tuple[str, float]] = set()
-        #: Correlation ids used since they were taken last.
-        self._begun_ids: list[str] = []
         #: What was said of VMs that others move.
         self._said = Said()
         #: Whether it was tried out if the first plan would lead to a loop.
@@ -100,11 +100,6 @@ class ClusterWork:
     def planning(self) -> bool:
         """Whether a plan is being made."""
         return self._planning is not None
-
-    def take_begun_ids(self) -> tuple[str, ...]:
-        """The correlation ids of what was begun since this was asked last."""
-        self._begun_ids, taken = [], self._begun_ids
-        return tuple(taken)
 
     def wake(self, at: float) -> None:
         """Something happened that can violate or repair a rule: look again then, and plan again.
@@ -335,7 +330,7 @@ class ClusterWork:
             admitted, plan.id, place + 1, reading.snapshot, reading.epoch, reading.fresh_until
         )
         intents = self._parts.executor.begin(task)
-        self._begun_ids.extend(intent.correlation_id for intent in intents)
+        self._ours.note(*(intent.correlation_id for intent in intents))
         for intent in intents:
             if not intent.open:
                 self._ended(intent)

@@ -381,7 +381,6 @@ class Daemon:
         self._parts.recorder.looked_at(reading.snapshot, cluster)
         self._parts.memory.look(reading.snapshot, cluster)
         work.reconcile(reading)
-        self._ours.note(*work.take_begun_ids())
         work.retry_state.recover()
 
     def _keep_only(self, reading: Reading) -> None:
@@ -402,7 +401,7 @@ class Daemon:
 
     def _work(self, cluster: str) -> ClusterWork:
         if cluster not in self._clusters:
-            self._clusters[cluster] = ClusterWork(cluster, self._parts)
+            self._clusters[cluster] = ClusterWork(cluster, self._parts, self._ours)
         return self._clusters[cluster]
 
     def _pause(self) -> float:

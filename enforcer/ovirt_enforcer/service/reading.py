@@ -18,8 +18,8 @@ from ovirt_enforcer.gates.admission import Memory
 from ovirt_enforcer.gates.gate import HOUR_SECONDS, Held
 from ovirt_enforcer.maintenance.run_state import WayHome
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns, Observation
-from ovirt_enforcer.planners import Planners, PlanQuestion
-from ovirt_enforcer.plans import Holding, failure_domains, plan_options, planning_seconds, strategy_name
+from ovirt_enforcer.planners import PlannerProcesses, PlanQuestion
+from ovirt_enforcer.plans import failure_domains, plan_options, planning_seconds, strategy_name
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.plans.plan import kept_text
@@ -42,7 +42,7 @@ class Parts:
     """What reconciles clusters."""
 
     settings: EnforcerSettings
-    planners: Planners
+    planners: PlannerProcesses
     executor: Executor
     memory: Memory
     recorder: Recorder
@@ -172,12 +172,7 @@ class Reading(Observation):
         here = [host.id for host in known if host.id in self.parts.maintenance.emptied]
         return PlanQuestion(
             cluster=cluster,
-            holding=Holding(
-                frozen={**self.backoff.frozen_in(cluster), **{vm: one.reason for vm, one in held.items()}},
-                left_out=self.backoff.left_out_of(cluster),
-                spared=spared,
-                waits=self.backoff.waits(held, cluster),
-            ),
+            holding=self.backoff.holding(held, spared, cluster),
             options=dataclasses.replace(options, constraints=tuple(leaving(self.projection.snapshot, here))),
             strategy=strategy_name(self._settings),
             deadline=planning_seconds(self._settings),

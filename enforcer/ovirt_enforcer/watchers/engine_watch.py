@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import groupby, islice
-from typing import Final, Protocol
+from typing import Final
 
 from prometheus_client import Gauge
 
@@ -180,20 +180,17 @@ class NameWatch:
 _EVENTS_AT_ONCE = 20
 
 
-class AddEvent(Protocol):
-    """Adds an event to the engine's log, unless it holds one of this number."""
-
-    def __call__(
-        self, *, number: int, severity: str, description: str, cluster: str | None, vm: str | None
-    ) -> bool: ...
-
-
 class MembershipRecorder:
     """Follows memberships through whole readings of the engine."""
 
     def __init__(
-        self, store: MembershipStore, add_event: AddEvent, clock: Callable[[], float], longest_pause: float
+        self,
+        store: MembershipStore,
+        add_event: Callable[..., bool],
+        clock: Callable[[], float],
+        longest_pause: float,
     ) -> None:
+        """`add_event` is `engine.writing.events.add_event` on a connection."""
         self._store = store
         self._add_event = add_event
         self._clock = clock
