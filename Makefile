@@ -23,7 +23,7 @@ PYTEST_ARGS ?= -n $(shell expr 2 \* $$(nproc)) --max-worker-restart=0
 # The SQLite of EL8, and the tests that run under it; those of all that makes digests. An earlier release left
 # nothing in FIPS mode: it did not run there.
 OLD_SQLITE := .work/old-sqlite/libsqlite3.so.0
-ON_THE_STORE := tests/placement/store tests/enforcer/leaders tests/enforcer/actions/crash
+ON_THE_STORE := tests/placement/store tests/enforcer/leaders
 ON_DIGESTS := tests/placement/engine/connection tests/placement/store \
     tests/proxy/contract tests/integration/test_demo.py
 # What the RPMs hold of others, as locked.

@@ -29,7 +29,7 @@ PROCESSES.set_forkserver_preload(
         "ovirt_scheduler_proxy.service",
         "ovirt_simulator.cli",
         "sqlalchemy.dialects.sqlite",
-        "tests.enforcer.actions.crash.launcher",
+        "tests.enforcer.launching",
         "tools.faults.launcher",
     ]
 )

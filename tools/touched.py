@@ -29,7 +29,7 @@ _CONCERN = {
     "placement/ovirt_placement/rules/": ("tests/integration",),
     "placement/ovirt_placement/planning/": ("tests/integration", "tests/enforcer/safety"),
     "placement/ovirt_placement/units/": ("tests/plugins", "tests/integration"),
-    "placement/ovirt_placement/store/": ("tests/enforcer/actions/crash",),
+    "placement/ovirt_placement/store/": ("tests/enforcer/leaders",),
     "enforcer/": ("tests/tools/test_faults.py", "tests/tools/test_soak_enforcing.py"),
     "docs/developers/": ("tests/developers",),
     "docs/": ("tests/docs", "tests/release/test_site.py"),

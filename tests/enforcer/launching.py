@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import threading
-from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +30,7 @@ _LOOP = ("loop", "asking")
 class At(NamedTuple):
     """A signal that a process gets when a point of this name is passed for the n-th time, if ever."""
 
+    #: Empty for any.
     where: str
     occurrence: int
     number: signal.Signals
@@ -39,36 +39,22 @@ class At(NamedTuple):
 
 
 class Points:
-    """Writes each point that is passed into a file; at the fatal one (0: none) the power fails."""
-
-    def __init__(self, path: Path, fatal: int = 0) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        self._fatal = fatal
-        self._passed = 0
-        self._lock = threading.Lock()
-
-    def reach(self, what: str) -> None:
-        with self._lock:
-            self._passed += 1
-            os.write(self._file, f"{what}\n".encode())
-            if self._passed == self._fatal:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-
-class SignalPoints(Points):
-    """Points, at one of which the process gets a signal."""
+    """Writes each point that is passed into a file; at one of them the process gets a signal."""
 
     def __init__(self, path: Path, at: At) -> None:
-        super().__init__(path)
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         self._at = at
-        self._seen = Counter[str]()
+        self._seen = 0
+        self._lock = threading.Lock()
 
     def reach(self, what: str) -> None:
         if self._at.loop and threading.current_thread().name not in _LOOP:
             return
-        super().reach(what)
-        self._seen[what] += 1
-        if (what, self._seen[what]) == self._at[:2]:
+        with self._lock:
+            os.write(self._file, f"{what}\n".encode())
+            self._seen += self._at.where in ("", what)
+            fatal = self._at.where in ("", what) and self._seen == self._at.occurrence
+        if fatal:
             # Sent to the process, it would take effect on whichever thread comes first, and this one go on.
             signal.pthread_kill(threading.get_ident(), self._at.number)
 
@@ -76,16 +62,12 @@ class SignalPoints(Points):
 def run_enforcer(log: Path, points: Path, at: At, arguments: list[str]) -> None:
     """Be `ovirt-enforcer`, which gets a signal at a point."""
     say_into(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-    counted = SignalPoints(points, at)
+    counted = Points(points, at)
     watch_requests(counted)
-    watch_store(counted, words=3)
+    watch_store(counted)
     if at.loop:
-        plan_in_loop()
+        process.PlannerProcesses = PlannersHere  # type: ignore[misc]
     sys.exit(ovirt_enforcer.cli.main.main(arguments))
-
-
-def plan_in_loop() -> None:
-    process.PlannerProcesses = PlannersHere  # type: ignore[misc]
 
 
 def say_into(descriptor: int) -> None:
@@ -121,12 +103,12 @@ def watch_requests(points: Points) -> None:
     SingleSignOn.log_in, SingleSignOn.log_out = watched_log_in, watched_log_out  # type: ignore[method-assign]
 
 
-def watch_store(points: Points, words: int = 1) -> None:
-    """Pass a point around each write, named by this many words of its SQL."""
+def watch_store(points: Points) -> None:
+    """Pass a point around each write, named by the first words of its SQL."""
     writing = threading.local()
 
     def title(text: str) -> str:
-        return " ".join(text.split(None, words)[:words])
+        return " ".join(text.split(None, 3)[:3])
 
     def before(_c: Any, _cursor: Any, text: str, *_: Any) -> None:
         if text.lstrip().upper().startswith(_WRITES):

@@ -29,7 +29,7 @@ from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.enforcer.launching import At, SignalPoints, watch_requests
+from tests.enforcer.launching import At, Points, watch_requests
 from tests.enforcer.service.test_process import running
 from tests.placement.cli.documents import defined
 from tests.processes import PROCESSES
@@ -157,7 +157,7 @@ def test_a_store_that_is_made_again_or_restored_has_a_record_of_who_did_it(
 
 def kill_before(request: str, arguments: list[str], folder: Path) -> None:
     """Be `ovirt-placement`, which is killed before it sends this request."""
-    watch_requests(SignalPoints(folder / "points", At(f"before {request}", 1, signal.SIGKILL)))
+    watch_requests(Points(folder / "points", At(f"before {request}", 1, signal.SIGKILL)))
     sys.exit(placement(arguments))
 
 

@@ -22,9 +22,9 @@ from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.leases import LeaseStore
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
-from tests.enforcer.actions.crash.world import world as simulated
 from tests.enforcer.enforcer_process import EnforcerProcess
 from tests.enforcer.launching import At
+from tests.enforcer.simulator_process import simulator
 from tests.examples import some
 from tests.placement.databases import postgresql
 from tests.proxy.running import eventually
@@ -78,9 +78,9 @@ DECISIVE = (
 class World:
     """A simulated engine with a violated pair, a store, and enforcers."""
 
-    def __init__(self, folder: Path, url: str, store_url: str) -> None:
+    def __init__(self, folder: Path, api: str, store_url: str) -> None:
         self._folder = folder
-        self._api = f"{url}/ovirt-engine/api"
+        self._api = api
         self.store_url = store_url
         self._configuration = write_configuration(folder, self._api, store_url=store_url, more=SETTINGS)
         made = Store(store_url, engine="default", patience_seconds=30)
@@ -157,8 +157,8 @@ class World:
 
 @contextmanager
 def world(folder: Path, store_url: str) -> Iterator[World]:
-    with simulated(folder, STATE) as engine:
-        yield World(folder, engine.url, store_url)
+    with simulator(folder / "engine", STATE) as api:
+        yield World(folder, api, store_url)
 
 
 @contextmanager

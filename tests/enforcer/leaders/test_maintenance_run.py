@@ -14,10 +14,10 @@ import pytest
 from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceRun, MaintenanceStore, Work
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
-from tests.enforcer.actions.crash.world import world as simulated
 from tests.enforcer.enforcer_process import EnforcerProcess
 from tests.enforcer.launching import At
 from tests.enforcer.leaders.test_leaders import LEADS, OVER, SETTINGS, WATCHES, store_of
+from tests.enforcer.simulator_process import simulator
 from tests.proxy.running import eventually
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -48,8 +48,7 @@ def test_the_second_goes_on_where_the_first_was_killed(where: str, database: str
         store = MaintenanceStore(url, engine="default", patience_seconds=30)
         stack.callback(store.close)
         assert store.runs() == ()  # the tables are there
-        engine = stack.enter_context(simulated(tmp_path / "engine", STATE))
-        api = f"{engine.url}/ovirt-engine/api"
+        api = stack.enter_context(simulator(tmp_path / "engine", STATE))
         configuration = write_configuration(tmp_path, api, store_url=url, more=CALM)
 
         def enforcer(name: str, at: At) -> EnforcerProcess:
@@ -87,8 +86,7 @@ def test_the_command_of_one_that_was_stopped_ends_before_another_leads(tmp_path:
         store = MaintenanceStore(url, engine="default", patience_seconds=30)
         stack.callback(store.close)
         assert store.runs() == ()
-        engine = stack.enter_context(simulated(tmp_path / "engine", STATE))
-        api = f"{engine.url}/ovirt-engine/api"
+        api = stack.enter_context(simulator(tmp_path / "engine", STATE))
         more = f'{short}[enforcer.maintenance]\ncommand = "{line}"\n'
         configuration = write_configuration(tmp_path, api, store_url=url, more=more)
         enforcers = []

@@ -1,1 +1,0 @@
-"""A real enforcer, killed at every point between two effects on the outside world."""
