@@ -174,9 +174,8 @@ def folded_text(folded: FoldedPlans) -> str:
 
 def migration_text(migration: RecordedMigration) -> str:
     """A migration of which no plan is known."""
-    return (
-        f"{moment(migration.created)}  migration of {migration.vm} to {migration.target}: {_end(migration)}"
-    )
+    title = f"migration of {migration.vm} to {migration.target}"
+    return f"{moment(migration.created)}  {title}: {_end_text(migration)}"
 
 
 def moment(seconds: float) -> str:
@@ -226,10 +225,10 @@ def _step_lines(record: PlanRecord, number: int) -> Iterator[str]:
     for migration in record.migrations:
         if migration.step == number:
             whose = f"{names.get(migration.vm, migration.vm)} " if len(names) > 1 else ""
-            yield f"       {moment(migration.created)} {whose}{_end(migration)}"
+            yield f"       {moment(migration.created)} {whose}{_end_text(migration)}"
 
 
-def _end(migration: RecordedMigration) -> str:
+def _end_text(migration: RecordedMigration) -> str:
     if migration.state is IntentState.DONE:
         end = f"done in {migration.seconds:.0f} s"
     elif migration.state is IntentState.FAILED:

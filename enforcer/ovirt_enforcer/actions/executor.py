@@ -223,7 +223,7 @@ class Executor:
             intents[0].correlation_id,
             closure=step.closure,
         )
-        return self._ask(task, intents, request, rejected)
+        return self._send_request(task, intents, request, rejected)
 
     def _action(self, task: ActionTask, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
         action = task.admitted.action
@@ -235,9 +235,11 @@ class Executor:
             intents[0].correlation_id,
             **more,
         )
-        return self._ask(task, intents, request, lambda rejection: (self._store.fail, Cause.TARGET_REFUSED))
+        return self._send_request(
+            task, intents, request, lambda rejection: (self._store.fail, Cause.TARGET_REFUSED)
+        )
 
-    def _ask(
+    def _send_request(
         self,
         task: MigrationTask | ActionTask,
         intents: tuple[Intent, ...],

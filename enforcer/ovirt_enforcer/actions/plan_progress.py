@@ -63,7 +63,7 @@ def fitting_steps(
     # A step may repair what a later one violates again, for a rule that counts more.
     remains_violated = {group for rule in plan.remaining for group in rule.groups}
     while True:
-        end, movable = _end(plan, kept, projection, frozen)
+        end, movable = _state_after(plan, kept, projection, frozen)
         violated = violated_groups(end, plan.cluster)
         lost = {group for place in ahead - kept for group in plan.steps[place].repairs}
         without = {*given_up, *(ahead - kept)}
@@ -87,7 +87,7 @@ def violated_groups(snapshot: Snapshot, cluster: str) -> frozenset[str]:
     return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)
 
 
-def _end(
+def _state_after(
     plan: Plan, kept: Set[int], projection: Snapshot, frozen: Set[str]
 ) -> tuple[Snapshot, frozenset[int]]:
     """The cluster after these steps, and those of them that start where their VMs are."""

@@ -76,7 +76,7 @@ def add_resume(commands: argparse._SubParsersAction[argparse.ArgumentParser], su
 def _run_pause(args: argparse.Namespace) -> int:
     if args.list:
         return _list(args)
-    where = _EVERYWHERE if args.cluster is None else _find(args)
+    where = _EVERYWHERE if args.cluster is None else _find_cluster(args)
     before = _in_force(args)
     seconds = None if args.hours is None else args.hours * _HOUR_SECONDS
     if args.dry_run:
@@ -111,13 +111,15 @@ def _run_pause(args: argparse.Namespace) -> int:
 def _run_resume(args: argparse.Namespace) -> int:
     if args.dry_run:
         before = _in_force(args)
-        where = _EVERYWHERE if args.cluster is None else _paused(args.cluster, before) or _find(args)
+        where = _EVERYWHERE if args.cluster is None else _paused(args.cluster, before) or _find_cluster(args)
         left = tuple(one for one in before if one.cluster != where.cluster)
         lifted = next((one for one in before if one.cluster == where.cluster), None)
     else:
         with opened(PauseStore, args) as store:
             before = store.pauses()
-            where = _EVERYWHERE if args.cluster is None else _paused(args.cluster, before) or _find(args)
+            where = (
+                _EVERYWHERE if args.cluster is None else _paused(args.cluster, before) or _find_cluster(args)
+            )
             lifted = store.resume(where.cluster, cluster_name=where.name, set_by=login_name())
             left = store.pauses()
     said = [
@@ -156,7 +158,7 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _find(args: argparse.Namespace) -> _Where:
+def _find_cluster(args: argparse.Namespace) -> _Where:
     """The cluster named. Where the engine cannot say which there are, it is taken at its word."""
     try:
         snapshot = inventory.snapshot(config=configuration.load(args.config), max_age=None)

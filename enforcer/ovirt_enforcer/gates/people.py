@@ -222,7 +222,7 @@ class ApprovalGate(Gate):
         left = _left(approval.moves, approval, facts)
         if not left:
             return wanted
-        if left != _left(moves(plan), approval, facts) or _move(step) not in left:
+        if left != _left(moves(plan), approval, facts) or _approved_move(step) not in left:
             return f"plan {approval.plan} was approved of, and the cluster has changed since; {wanted}"
         return None
 
@@ -238,10 +238,10 @@ def empties(step: Step, facts: Facts) -> bool:
 
 def moves(plan: Plan) -> tuple[ApprovedMove, ...]:
     """What a plan does, as it is approved of."""
-    return tuple(map(_move, plan.steps))
+    return tuple(map(_approved_move, plan.steps))
 
 
-def _move(step: Step) -> ApprovedMove:
+def _approved_move(step: Step) -> ApprovedMove:
     return ApprovedMove(step.vms, step.sources, step.target)
 
 

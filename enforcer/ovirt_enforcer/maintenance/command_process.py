@@ -88,7 +88,7 @@ class CommandProcess:
             if self._kill_at is not None:
                 if now > self._kill_at + _GRACE_SECONDS:
                     break  # the kernel does not end it
-                self._end(kill=now > self._kill_at)
+                self._end_command(kill=now > self._kill_at)
             self._listen(now)
         self._read()
         os.set_blocking(1, True)
@@ -120,7 +120,7 @@ class CommandProcess:
         """How long the enforcer that began it leads, if it does nothing more; not more than 0 if not now."""
         return self._leads_until - time.clock_gettime(time.CLOCK_BOOTTIME)
 
-    def _end(self, *, kill: bool) -> None:
+    def _end_command(self, *, kill: bool) -> None:
         """Signal its process group once, and what has left that and was adopted; kill what is left then."""
         group = -self._command.pid
         with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as children:

@@ -110,7 +110,7 @@ def decide(scene: Scene) -> Decision:
     if scene.open and scene.host.phase not in (HostPhase.WORKING, HostPhase.ACTIVATING):
         return _under_way(scene)
     if scene.status is None:
-        return _end(scene, "the engine has it no more")
+        return _fail_run(scene, "the engine has it no more")
     return _PHASES[scene.host.phase](scene)
 
 
@@ -120,9 +120,9 @@ def _under_way(scene: Scene) -> Decision:
     if phase is HostPhase.DRAINING and late:
         return Enter(HostPhase.FAILED, _half_drained(scene), draining=False)
     if phase is HostPhase.DEACTIVATING and late:
-        return _end(scene, f"it does not arrive in maintenance{_because(scene)}")
+        return _fail_run(scene, f"it does not arrive in maintenance{_because(scene)}")
     if phase is HostPhase.CHECKING and scene.host.seconds > scene.settings.return_seconds:
-        return _end(scene, "it is up, but the engine does not finish what it was asked for")
+        return _fail_run(scene, "it is up, but the engine does not finish what it was asked for")
     return Wait("the engine is at work")
 
 
@@ -159,7 +159,7 @@ def _draining(scene: Scene) -> Decision:
     if scene.status in _GOING:
         return Enter(HostPhase.DEACTIVATING)
     if scene.status != "up":
-        return _end(scene, f"its status is {scene.status}")
+        return _fail_run(scene, f"its status is {scene.status}")
     if scene.run.state is RunState.STOPPING:
         return End(RunState.STOPPED, f"stopped: {_half_drained(scene)}")
     if scene.run.state is RunState.PAUSED:
@@ -180,10 +180,10 @@ def _deactivating(scene: Scene) -> Decision:
         return Enter(HostPhase.ACTIVATING if stops else HostPhase.WORKING)
     if scene.status == "preparing_for_maintenance":
         if scene.host.seconds > scene.settings.drain_seconds:
-            return _end(scene, f"it does not arrive in maintenance{_because(scene)}")
+            return _fail_run(scene, f"it does not arrive in maintenance{_because(scene)}")
         return Wait(f"the engine empties it{_because(scene)}" if scene.vms else "on its way to maintenance")
     if scene.status != "up":
-        return _end(scene, f"its status is {scene.status}")
+        return _fail_run(scene, f"its status is {scene.status}")
     if scene.run.state is not RunState.RUNNING or scene.vms or scene.arriving:
         return Enter(HostPhase.DRAINING)
     if _rests(scene):
@@ -199,7 +199,7 @@ def _working(scene: Scene) -> Decision:
     if scene.status == "up":
         return Enter(HostPhase.CHECKING, draining=False)
     if scene.status == "install_failed":
-        return _end(scene, "its upgrade failed, and it is out of service")
+        return _fail_run(scene, "its upgrade failed, and it is out of service")
     if scene.status != "maintenance":
         return _patient(scene, "is upgraded")
     if scene.open:
@@ -224,7 +224,7 @@ def _commanded(scene: Scene) -> Decision:
     if command.interrupted:
         return Enter(HostPhase.ACTIVATING, f"the command {command.why}")
     if command.status != 0:
-        return _end(scene, f"the command failed, and the host stays as it is: {command.why}")
+        return _fail_run(scene, f"the command failed, and the host stays as it is: {command.why}")
     return Enter(HostPhase.ACTIVATING)
 
 
@@ -232,7 +232,7 @@ def _activating(scene: Scene) -> Decision:
     if scene.status == "up":
         return Enter(HostPhase.CHECKING, draining=False)
     if scene.status == "install_failed":
-        return _end(scene, "it is out of service")
+        return _fail_run(scene, "it is out of service")
     if scene.status == "maintenance" and not scene.open:
         if scene.run.state is RunState.PAUSED:
             return Wait("the run is paused: it is in maintenance")
@@ -275,12 +275,12 @@ def _patient(scene: Scene, message: str) -> Decision:
     """Wait as long as a host may take to come back; then nothing else is touched."""
     if scene.host.seconds > scene.settings.return_seconds:
         if scene.status == "up":
-            return _end(scene, f"it is up, and not as it was: {message}")
-        return _end(scene, f"it does not come back: its status is {scene.status}, and it {message}")
+            return _fail_run(scene, f"it is up, and not as it was: {message}")
+        return _fail_run(scene, f"it does not come back: its status is {scene.status}, and it {message}")
     return Wait(message)
 
 
-def _end(scene: Scene, message: str) -> End:
+def _fail_run(scene: Scene, message: str) -> End:
     return End(RunState.FAILED, f"host {scene.host.name}: {message}")
 
 

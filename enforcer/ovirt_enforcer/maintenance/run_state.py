@@ -150,7 +150,7 @@ class UpgradeFlags:
         if self._shown.get(run.id) == percent or self._is_resting(run.id):
             return
         try:
-            shown = self._show(run.cluster, upgrade_id(run.id), percent)
+            shown = self._show_upgrade(run.cluster, upgrade_id(run.id), percent)
         except EngineAway:
             return
         except UserError as error:
@@ -173,7 +173,7 @@ class UpgradeFlags:
         except UserError as error:
             self._failed(run, f"maintenance run {run}: has ended and is still shown as an upgrade: {error}")
 
-    def _show(self, cluster: str, correlation_id: str, percent: int) -> bool:
+    def _show_upgrade(self, cluster: str, correlation_id: str, percent: int) -> bool:
         """Begin it where none is under way, as after a restart of the engine, which forgets them all.
 
         False while an upgrade by others is under way. An engine that does not say whose an upgrade is

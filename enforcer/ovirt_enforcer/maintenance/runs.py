@@ -251,13 +251,13 @@ class MaintenanceRuns:
             case Enter():
                 self._enter(scene, decision)
             case Ask(kind, vm):
-                self._ask(scene, seen, kind, vm)
+                self._ask_for_action(scene, seen, kind, vm)
             case RunCommand(kind):
                 self._run_command(scene, seen, kind)
             case StopCommand():
                 self.commands.stop(run, host, CommandKind.WORK)
             case End(state, message):
-                self._end(run, state, message)
+                self._end_run(run, state, message)
         if scene.blocked_by is not None and not scene.blocked_by.runs:
             self.commands.forget(run, host, CommandKind.BLOCKED_BY)
 
@@ -281,9 +281,9 @@ class MaintenanceRuns:
         self._store.enter(run.id, host.host, entered.phase, entered.message, **changes)
         failed = sum(one.phase is HostPhase.FAILED for one in run.hosts) + 1
         if entered.phase is HostPhase.FAILED and failed > run.request.failures:
-            self._end(run, RunState.FAILED, f"host {host.name} has failed: {entered.message}")
+            self._end_run(run, RunState.FAILED, f"host {host.name} has failed: {entered.message}")
 
-    def _ask(self, scene: Scene, seen: Observation, kind: IntentKind, vm: str) -> None:
+    def _ask_for_action(self, scene: Scene, seen: Observation, kind: IntentKind, vm: str) -> None:
         run, host = scene.run, scene.host
         try:
             admitted = seen.gates.admit_action(seen.snapshot, run.cluster, HostAction(kind, host.host, vm))
@@ -306,7 +306,7 @@ class MaintenanceRuns:
         if not brings_back(run):
             self._finish(run)
         elif run.state is RunState.STOPPING:
-            self._end(run, RunState.STOPPED, "stopped before all VMs were back on their hosts")
+            self._end_run(run, RunState.STOPPED, "stopped before all VMs were back on their hosts")
         elif run.state is RunState.PAUSED or kept is None:
             message = "the run is paused" if run.state is RunState.PAUSED else "VMs go back to their hosts"
             if message != run.message:
@@ -320,9 +320,9 @@ class MaintenanceRuns:
     def _finish(self, run: MaintenanceRun, more: str = "") -> None:
         counted = [(sum(host.phase is phase for host in run.hosts), phase) for phase in ENDED]
         words = ", ".join(f"{count} {phase}" for count, phase in counted if count)
-        self._end(run, RunState.DONE, words + more)
+        self._end_run(run, RunState.DONE, words + more)
 
-    def _end(self, run: MaintenanceRun, state: RunState, message: str) -> None:
+    def _end_run(self, run: MaintenanceRun, state: RunState, message: str) -> None:
         self.commands.end(run)
         self._store.end(run.id, state, message)
         self._flags.finish(run.cluster, run.id)

@@ -225,13 +225,13 @@ class Delivery:
             one = self._waiting.popleft()
             if one.notice.kind not in LIMITED or (not self._held and self._may_go()):
                 return [one]
-            self._hold(one)
+            self._hold_back(one)
         return []
 
     def _may_go(self) -> bool:
         return self._limit is None or self._limit.take()
 
-    def _hold(self, one: _Addressed) -> None:
+    def _hold_back(self, one: _Addressed) -> None:
         self._count(self._channel.name, "held_back")
         if len(self._held) >= self._most_waiting:
             self._settle(self._held.popleft().receipt, "dropped")
@@ -239,7 +239,7 @@ class Delivery:
 
     def _deliver(self, notice: Notice, those: Sequence[_Addressed]) -> str:
         try:
-            self._try(notice)
+            self._send_repeatedly(notice)
         except NumberTaken:
             for one in those:
                 one.receipt.number_taken = True
@@ -252,7 +252,7 @@ class Delivery:
         self._said.is_over(notice.kind)
         return "delivered"
 
-    def _try(self, notice: Notice) -> None:
+    def _send_repeatedly(self, notice: Notice) -> None:
         tries = stamina.retry_context(
             on=self._is_worth_another,
             attempts=None,

@@ -196,13 +196,13 @@ class Webhook:
 def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:
     """The alerts of a notice, each of which begins or ends."""
     about = ABOUT[notice.kind]
-    found = [_alert(name, notice, _over(name, notice, sentence), notice.at) for name in about.ends]
+    found = [_alert(name, notice, _ending_text(name, notice, sentence), notice.at) for name in about.ends]
     if about.begins is not None:
         found.append(_alert(about.begins, notice, sentence, notice.at + about.lasts))
     return found
 
 
-def _over(name: str, notice: Notice, sentence: str) -> str:
+def _ending_text(name: str, notice: Notice, sentence: str) -> str:
     return _OVER[name].format(cluster=notice.facts["cluster"]) if name in _OVER else sentence
 
 

@@ -175,14 +175,14 @@ class ClusterWork:
             self._check(reading, self._under_way)
         begun = self._under_way is not None and self._under_way.begun
         if self._wanted or not (new or begun or self.planning):
-            self._ask(reading)
+            self._ask_for_plan(reading)
             self._accept(reading)
         # While another plan is made, nothing is done that it does not know of.
         if self._under_way is not None and not self.planning:
             self._take_steps(reading, self._under_way)
         self._hurry(self._parts.clock() + reading.seconds_left(self._cluster))
 
-    def _ask(self, reading: Reading) -> None:
+    def _ask_for_plan(self, reading: Reading) -> None:
         """Have a plan made for the cluster as it will be once what moves has arrived."""
         if self._planning is not None:
             return
@@ -310,7 +310,7 @@ class ClusterWork:
                 closed[place] = why
                 continue
             try:
-                begun = self._begin(reading, under_way, place, admitted)
+                begun = self._begin_step(reading, under_way, place, admitted)
             except (Stale, Paused) as why:
                 self._put_off_steps(why)
                 return
@@ -319,7 +319,7 @@ class ClusterWork:
         if closed and not under_way.running:
             self._wait(reading, under_way.plan, closed)
 
-    def _begin(self, reading: Reading, under_way: UnderWay, place: int, admitted: Admitted) -> bool:
+    def _begin_step(self, reading: Reading, under_way: UnderWay, place: int, admitted: Admitted) -> bool:
         """Have a step carried out; whether it is under way then."""
         plan, self._misfits = under_way.plan, 0
         _log.info(

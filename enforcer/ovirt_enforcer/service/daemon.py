@@ -251,7 +251,7 @@ class Daemon:
         self._follow(intents)
         self._listen()
         for cluster, work in self._clusters.items():
-            self._try(cluster, work.collect)
+            self._try_for_cluster(cluster, work.collect)
         if (self.due or not self._clusters) and self._parts.goes_on():
             self._read_and_reconcile()
         return self._pause()
@@ -284,14 +284,14 @@ class Daemon:
             self._ours.note(*(word for intent in due for word in (intent.vm, intent.correlation_id)))
             self._parts.executor.follow(due)
         for cluster, outcome in self._parts.executor.answers():
-            self._try(cluster, self._work(cluster).answered, outcome)
+            self._try_for_cluster(cluster, self._work(cluster).answered, outcome)
 
     def _rests(self, cluster: str) -> bool:
         """Whether a cluster waits, since something failed there a moment ago."""
         retry_state = self._work(cluster).retry_state
         return retry_state.failing and retry_state.due > self._clock()
 
-    def _try(self, cluster: str, do: Callable[..., object], *arguments: object) -> None:
+    def _try_for_cluster(self, cluster: str, do: Callable[..., object], *arguments: object) -> None:
         """Do something for one cluster, whose failure never ends another's work.
 
         If the engine is away, or another leads, that ends the cycle, since it concerns all; but this cluster
@@ -317,23 +317,23 @@ class Daemon:
             self._wake(triggers.changed(self._latest, reading.snapshot, self._ours_now()))
         self._latest = reading.snapshot
         for watcher, retry_state in self._watchers:
-            self._show(watcher, retry_state, reading.snapshot)
+            self._show_reading(watcher, retry_state, reading.snapshot)
         for cluster in sorted(reading.snapshot.cluster_by_id):
             work = self._work(cluster)
             work.retry_state.name = f"cluster {reading.snapshot.cluster_by_id[cluster].name}"
             work.compare(reading.open_intents)
             if work.retry_state.due <= self._clock() and self._parts.goes_on():
-                self._try(cluster, self._reconcile, cluster, reading)
+                self._try_for_cluster(cluster, self._reconcile, cluster, reading)
         for run in self._runs.take_due(reading.snapshot):
             if self._parts.goes_on():
                 last = self._work(run.cluster).last_plan
                 known = reading, last.staying, last.at_home, self._pace.look_seconds
-                self._try(run.cluster, self._runs.advance, run, *known)
+                self._try_for_cluster(run.cluster, self._runs.advance, run, *known)
         self._keep_only(reading)
         self._last_reading = reading
         self._pace.looked(reading.began)
 
-    def _show(self, watcher: Watcher, retry_state: RetryState, snapshot: Snapshot) -> None:
+    def _show_reading(self, watcher: Watcher, retry_state: RetryState, snapshot: Snapshot) -> None:
         """Show a reading to a watcher, whose failure never ends the work for clusters."""
         try:
             watcher.look(snapshot)

@@ -100,7 +100,7 @@ class Leader:
         """
         with self._lock:
             if self._clock() >= self._due and not self._resigned.is_set():
-                self._look()
+                self._look_at_lease()
         return self.epoch > 0
 
     @property
@@ -145,19 +145,19 @@ class Leader:
 
         A process that `hangs` loses it nevertheless: one that gets nothing done must not keep others from it.
         """
-        threading.Thread(target=self._keep, args=(hangs,), name="lease", daemon=True).start()
+        threading.Thread(target=self._keep_lease, args=(hangs,), name="lease", daemon=True).start()
 
-    def _keep(self, hangs: Callable[[], bool]) -> None:
+    def _keep_lease(self, hangs: Callable[[], bool]) -> None:
         while not self._resigned.wait(max(self.seconds_until_due(), self._look_seconds / _RETRIES_A_LOOK)):
             if not hangs():
                 self.tend()
 
-    def _look(self) -> None:
+    def _look_at_lease(self) -> None:
         asked = self._clock()
         self._due = asked + self._look_seconds
         try:
             if self._term is None:
-                self._take(asked)
+                self._take_lease(asked)
             else:
                 self._renew(self._term, asked)
         except StoreAway as away:
@@ -169,13 +169,13 @@ class Leader:
     def _renew(self, term: _Term, asked: float) -> None:
         """Make the term longer; one that may have ended is over."""
         if asked < term.until and self._leases.renew(term.epoch, self._seconds):
-            self._begin(term.epoch, asked)
+            self._begin_term(term.epoch, asked)
             return
         self._cease()
         self._due = asked
         _log.warning("no longer the leader: epoch %d is over", term.epoch)
 
-    def _take(self, asked: float) -> None:
+    def _take_lease(self, asked: float) -> None:
         """Take a lease that is free; what another holds is not touched, and looked at when it may end."""
         held = self._leases.leader()
         if held is not None and held.owner != self._name:
@@ -184,12 +184,12 @@ class Leader:
             return
         epoch = self._leases.take(self._name, self._seconds)
         if epoch is not None:
-            self._begin(epoch, asked)
+            self._begin_term(epoch, asked)
             self.known = self._name
             _log.info("the leader from now on: epoch %d of the lease, as %s", epoch, self._name)
             self._changed(epoch)
 
-    def _begin(self, epoch: int, asked: float) -> None:
+    def _begin_term(self, epoch: int, asked: float) -> None:
         """Lead from now on, in this epoch or further in it."""
         self._lasts(asked + self._seconds)
         self._term = _Term(epoch, asked + self._seconds)

@@ -292,7 +292,7 @@ class HaMonitor:
 
     def _tend(self) -> None:
         self._collect()
-        self._begin()
+        self._begin_check()
         self._announce()
 
     def answers(self) -> list[Connection]:
@@ -304,17 +304,19 @@ class HaMonitor:
         if self._call is not None:
             self._call.cancel()
 
-    def _begin(self) -> None:
+    def _begin_check(self) -> None:
         """Have the latest reading judged, unless the check before it goes on or was costly."""
         reading = self._next
         if reading is None or self._call is not None or self._clock() < self._rested:
             return
         self._next, age = None, reading.statistics_age
         if not reading.clusters:
-            self._take(reading, ())
+            self._take_verdicts(reading, ())
         elif age is None or age > self._limits.statistics:
             why = "there are no statistics yet" if age is None else f"the statistics are {age:.0f} s old"
-            self._take(reading, (unknown(reading.snapshot, cluster, why) for cluster in reading.clusters))
+            self._take_verdicts(
+                reading, (unknown(reading.snapshot, cluster, why) for cluster in reading.clusters)
+            )
         else:
             encoded, question = msgspec.msgpack.encode(reading.snapshot), (reading.clusters, self._settings)
             self._call = with_snapshot(judge_all, encoded, question, _LONGEST_CHECK_SECONDS)
@@ -334,9 +336,9 @@ class HaMonitor:
             verdicts = tuple(unknown(reading.snapshot, one, str(error)) for one in reading.clusters)
             busy = self._clock() - self._began
         self._rested = self._clock() + _REST * busy
-        self._take(reading, verdicts)
+        self._take_verdicts(reading, verdicts)
 
-    def _take(self, reading: _Reading, verdicts: Iterable[ReservationVerdict]) -> None:
+    def _take_verdicts(self, reading: _Reading, verdicts: Iterable[ReservationVerdict]) -> None:
         """Take verdicts on all clusters that are watched; those of another epoch say nothing any more."""
         if reading.epoch != self._epoch():
             return

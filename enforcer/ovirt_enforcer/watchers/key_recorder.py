@@ -165,18 +165,18 @@ class KeyRecorder:
 
     def look_at_latest(self, read: Callable[[], Snapshot]) -> None:
         """Look at what is known now, if it can be read."""
-        self._try(lambda: self._look(read()))
+        self._try_to_look(lambda: self._record_changes(read()))
 
     def look(self, snapshot: Snapshot) -> None:
         """Take a whole reading of the engine: it also shows which VMs are gone."""
-        self._try(lambda: self._look(snapshot, whole=True))
+        self._try_to_look(lambda: self._record_changes(snapshot, whole=True))
 
-    def _try(self, look: Callable[[], None]) -> None:
+    def _try_to_look(self, look: Callable[[], None]) -> None:
         """Look, or again later where that fails; what VMs do is not watched until then."""
         if not self._all.attempt(look, self._clock, self._longest_pause) and self._all.failing:
             self._idle = frozenset()
 
-    def _look(self, snapshot: Snapshot, *, whole: bool = False) -> None:
+    def _record_changes(self, snapshot: Snapshot, *, whole: bool = False) -> None:
         """Record the starts and stops that a snapshot shows."""
         if self._epoch() != self._seen_in:
             self._idle, self._seen_in = frozenset(), self._epoch()
