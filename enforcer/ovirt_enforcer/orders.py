@@ -15,7 +15,7 @@ from ovirt_placement.answers.plans.plan import misfit_text
 from ovirt_placement.answers.plans.reading import plan_of
 from ovirt_placement.answers.status.enforcement import NOT_RUNNING, not_led
 from ovirt_placement.config import Config
-from ovirt_placement.model import Cluster, Host, Snapshot
+from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
@@ -26,7 +26,15 @@ from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.enforcer_records import EnforcerSettingsStore
 from ovirt_placement.store.history import HistoryStore
-from ovirt_placement.store.maintenance import MaintenanceRequest, MaintenanceStore, RunState, Work
+from ovirt_placement.store.maintenance import (
+    HostPhase,
+    HostProgress,
+    MaintenanceRequest,
+    MaintenanceRun,
+    MaintenanceStore,
+    RunState,
+    Work,
+)
 from ovirt_placement.store.opening import opened, stored
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_service.errors import UserError
@@ -130,17 +138,6 @@ ORDERS: Final = {
 }
 
 
-class RunMeant(NamedTuple):
-    """A run that may be requested."""
-
-    cluster: Cluster
-    #: In the order in which they are taken.
-    hosts: tuple[Host, ...]
-    request: MaintenanceRequest
-    #: Keys of the rules that are violated before.
-    violated: tuple[str, ...]
-
-
 def check_settings(config: Config, work: Work) -> None:
     """Raise `UserError` if the enforcer, as it is set, would not carry out such a run."""
     settings = config.section("enforcer", EnforcerSettings)
@@ -156,25 +153,49 @@ def check_one_cluster(hosts: Sequence[Host]) -> None:
 
 
 def run_meant(
-    config: Config, snapshot: Snapshot, hosts: Sequence[Host], request: MaintenanceRequest
-) -> RunMeant:
-    """These hosts of one cluster, in this order. Raises `UserError` if no enforcer leads."""
+    config: Config,
+    snapshot: Snapshot,
+    hosts: Sequence[Host],
+    request: MaintenanceRequest,
+    *,
+    requested_by: str,
+) -> MaintenanceRun:
+    """A run of these hosts of one cluster, in this order, as it would be requested; it has no id yet.
+
+    Raises `UserError` if no enforcer leads.
+    """
     check_one_cluster(hosts)
     check_running(config)
     cluster = snapshot.cluster_by_id[hosts[0].cluster]
-    violated = tuple(rule_key(one) for one in find_violations(snapshot, cluster.id))
-    return RunMeant(cluster, tuple(hosts), request, violated)
+    waiting = (
+        HostProgress(host=host.id, name=host.name, position=at, phase=HostPhase.WAITING, seconds=0.0)
+        for at, host in enumerate(hosts)
+    )
+    return MaintenanceRun(
+        id="",
+        cluster=cluster.id,
+        cluster_name=cluster.name,
+        state=RunState.RUNNING,
+        request=request,
+        requested_by=requested_by,
+        created=0.0,
+        updated=0.0,
+        age_seconds=0.0,
+        message="",
+        violated=tuple(rule_key(one) for one in find_violations(snapshot, cluster.id)),
+        hosts=tuple(waiting),
+    )
 
 
-def begin(store: MaintenanceStore, meant: RunMeant, *, requested_by: str) -> str:
+def begin(store: MaintenanceStore, meant: MaintenanceRun) -> str:
     """Have the leading enforcer begin a run; its id. Raises `UnderWay` where the cluster has one."""
     run_id = secrets.token_hex(3)
     store.request(
         run_id,
-        (meant.cluster.id, meant.cluster.name),
-        [(host.id, host.name) for host in meant.hosts],
+        (meant.cluster, meant.cluster_name),
+        [(host.host, host.name) for host in meant.hosts],
         meant.request,
-        requested_by=requested_by,
+        requested_by=meant.requested_by,
         violated=meant.violated,
     )
     return run_id

@@ -42,7 +42,7 @@ async def begin(request: Request) -> Response:
             raise Stale(f"{error}.") from None
         with opened(MaintenanceStore, config) as store:
             try:
-                begin_run(store, run_meant(config, snapshot, hosts, wanted), requested_by=who)
+                begin_run(store, run_meant(config, snapshot, hosts, wanted, requested_by=who))
             except UnderWay as error:
                 raise Stale(f"{error}.") from None
 

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from ovirt_enforcer.cli.arguments import add_deadline, add_return, add_state, asked, duration
 from ovirt_enforcer.orders import (
     ORDERS,
-    RunMeant,
     RunOrder,
     begin,
     check_one_cluster,
@@ -45,8 +44,6 @@ from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
 from ovirt_placement.store.maintenance import (
-    HostPhase,
-    HostProgress,
     MaintenanceRequest,
     MaintenanceRun,
     MaintenanceStore,
@@ -225,11 +222,11 @@ def _request(args: argparse.Namespace) -> int:
         reboot=not args.no_reboot,
         back=args.back,
     )
-    meant = run_meant(config, snapshot, hosts, request)
+    meant = run_meant(config, snapshot, hosts, request, requested_by=login_name())
     if args.dry_run:
-        return _show_request(args, _as_run(meant))
+        return _show_request(args, meant)
     with opened(MaintenanceStore, args) as store:
-        run_id = begin(store, meant, requested_by=login_name())
+        run_id = begin(store, meant)
     return _follow(args, run_id) if args.follow else _show_request(args, _named(args, run_id))
 
 
@@ -241,28 +238,6 @@ def _show_request(args: argparse.Namespace, run: MaintenanceRun) -> int:
     if args.dry_run:
         print(DRY_RUN)
     return 0
-
-
-def _as_run(meant: RunMeant) -> MaintenanceRun:
-    """The run as it would be requested."""
-    waiting = (
-        HostProgress(host=host.id, name=host.name, position=at, phase=HostPhase.WAITING, seconds=0.0)
-        for at, host in enumerate(meant.hosts)
-    )
-    return MaintenanceRun(
-        id="",
-        cluster=meant.cluster.id,
-        cluster_name=meant.cluster.name,
-        state=RunState.RUNNING,
-        request=meant.request,
-        requested_by=login_name(),
-        created=0.0,
-        updated=0.0,
-        age_seconds=0.0,
-        message="",
-        violated=meant.violated,
-        hosts=tuple(waiting),
-    )
 
 
 def _hosts(args: argparse.Namespace, snapshot: Snapshot, *, up: bool = False) -> Sequence[Host]:
