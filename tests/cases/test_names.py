@@ -61,12 +61,12 @@ def test_the_log_says_each_once_for_each_change(caplog: pytest.LogCaptureFixture
     watch = NameWatch(tuple(names_of("enforcer", settings)), lambda: frozenset(), gauge)
     with caplog.at_level(logging.INFO):
         for _ in range(3):
-            watch.look(STATE)
+            watch.observe(STATE)
         assert gauge._value.get() == 2
         renamed = replace(STATE, vms=tuple(replace(one, name=f"{one.name}-old") for one in STATE.vms))
-        watch.look(replace(renamed, vms=tuple(replace(one, id=f"{one.id}2") for one in renamed.vms)))
+        watch.observe(replace(renamed, vms=tuple(replace(one, id=f"{one.id}2") for one in renamed.vms)))
         assert gauge._value.get() == 3
-        watch.look(STATE)
+        watch.observe(STATE)
     assert [record.getMessage().split(":")[0:2] for record in caplog.records] == [
         ["[enforcer] exclude_vms", " there is no VM gone"],
         ["[enforcer] exclude_tag", " there is no tag no-such-tag"],

@@ -125,9 +125,9 @@ class Executor:
         self._requested: set[int] = set()
         self._said = Said()
 
-    def look(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """Learn the names of VMs and hosts."""
-        self._transitions.look(snapshot)
+        self._transitions.observe(snapshot)
 
     def read_host(self, host: str) -> HostState | None:
         """Read a host now. Raises what `EngineConnection.get` raises."""

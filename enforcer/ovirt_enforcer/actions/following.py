@@ -101,7 +101,7 @@ class Transitions:
         #: For names alone.
         self._latest = NO_STATE
 
-    def look(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """Learn the names of VMs and hosts."""
         self._latest = snapshot
 

@@ -72,7 +72,7 @@ class Movements:
         self._hosts: dict[str, str] = {}
         self._ways: dict[str, _Way] = {}
 
-    def look(self, snapshot: Snapshot, migrations: Iterable[Intent]) -> Mapping[str, Restless]:
+    def observe(self, snapshot: Snapshot, migrations: Iterable[Intent]) -> Mapping[str, Restless]:
         """Take note of a reading; return the VMs that are restless, by VM id.
 
         `migrations` are those of the enforcer, open and ended: what these explain is no movement of others.

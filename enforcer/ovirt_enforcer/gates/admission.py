@@ -360,7 +360,7 @@ class Memory:
         cycles = self._violated.cycles() if self._settings.hold_cycles > 1 else {}
         return replace(remembered, pauses=self._pauses.pauses(), violated_cycles=cycles)
 
-    def look(self, snapshot: Snapshot, cluster: str) -> None:
+    def observe(self, snapshot: Snapshot, cluster: str) -> None:
         """Count a cycle of a cluster for the rules that are violated there; done before it is planned for."""
         violated = {rule_key(violation) for violation in find_violations(snapshot, cluster)}
         self._violated.look(

@@ -195,13 +195,13 @@ class ClusterWork:
         waiting = self._under_way is not None and not self._under_way.begun
         seed = plan.seed if plan is not None and waiting else None
         question = reading.question(self._cluster, plan, simulate=not self._simulated, seed=seed)
-        self.last_plan.ask(reading, question)
+        self.last_plan.note_question(reading, question)
         self._planning = self._parts.planners.start(self._asked, question)
         self._collect()
 
     def _obey(self, reading: Reading) -> bool:
         """Take up a plan that a user had applied, unless the cluster has changed beneath it."""
-        order = self._parts.orders.of(self._cluster)
+        order = self._parts.orders.applied_plan(self._cluster)
         if order is None or (order.plan.id, order.set_at) in self._void:
             return False
         title = f"{self.retry_state.name}: plan {order.plan.id}, applied by {order.set_by}"
@@ -222,7 +222,7 @@ class ClusterWork:
         if plan is None or asked is None:
             return False
         self._made, self._asked = None, None
-        self.last_plan.take(reading, plan, asked)
+        self.last_plan.note_plan(reading, plan, asked)
         self._under_way = UnderWay(plan) if plan.steps else None
         if not plan.steps and reading.moves_in(self._cluster):
             return True  # all will be well once what moves has arrived: it is said then

@@ -33,7 +33,7 @@ from ovirt_placement.store.intents import Intent, Store
 class Watcher(Protocol):
     """Is shown whole readings of the engine."""
 
-    def look(self, snapshot: Snapshot) -> None: ...
+    def observe(self, snapshot: Snapshot) -> None: ...
 
 
 #: For so long after a reading.
@@ -336,7 +336,7 @@ class Daemon:
     def _show_reading(self, watcher: Watcher, retry_state: RetryState, snapshot: Snapshot) -> None:
         """Show a reading to a watcher, whose failure never ends the work for clusters."""
         try:
-            watcher.look(snapshot)
+            watcher.observe(snapshot)
         except (EngineAway, StoreAway, LeaseLost):
             raise  # it concerns all
         except Exception as error:
@@ -363,7 +363,7 @@ class Daemon:
         snapshot = replace(self._read(), draining_hosts=self._runs.draining)
         self._parts.executor.reconsider(history, snapshot)
         fresh_until = self._pace.fresh_until(began)
-        restless = self._movements.look(snapshot, (*intents, *history))
+        restless = self._movements.observe(snapshot, (*intents, *history))
         return Reading(
             parts=self._parts,
             snapshot=snapshot,
@@ -379,7 +379,7 @@ class Daemon:
     def _reconcile(self, cluster: str, reading: Reading) -> None:
         work = self._work(cluster)
         self._parts.recorder.looked_at(reading.snapshot, cluster)
-        self._parts.memory.look(reading.snapshot, cluster)
+        self._parts.memory.observe(reading.snapshot, cluster)
         work.reconcile(reading)
         work.retry_state.recover()
 

@@ -263,7 +263,7 @@ class Service:
 
     def _record_actions(self) -> None:
         """Record what settings this process leads with, and log what people did."""
-        self._settings_log.look()
+        self._settings_log.record()
         log_user_actions(self._stores.actions)
 
     def _goes_on(self) -> bool:
@@ -291,7 +291,7 @@ class Service:
             self._daemon.wake_all()
         self._daemon.happened(changed.events)
         if changed.published or self._keeper.needs_retry:
-            self._keeper.look_at_latest(self._reading.latest)
+            self._keeper.observe_latest(self._reading.latest)
         if changed.published:
             self._compare()
         return self._daemon.due

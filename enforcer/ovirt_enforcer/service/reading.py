@@ -80,7 +80,7 @@ class Orders:
         self._approvals = approvals
         self._history = history
 
-    def of(self, cluster: str) -> AppliedPlan | None:
+    def applied_plan(self, cluster: str) -> AppliedPlan | None:
         """What is still to be done in a cluster on a user's word; None without any. Raises `StoreAway`."""
         for approval in self._approvals.approvals():
             if (
@@ -210,7 +210,7 @@ class LastPlan:
         #: The run that a plan is being made for, if any, and VMs that cannot go back for now.
         self._asked: tuple[str, frozenset[str]] | None = None
 
-    def ask(self, reading: Reading, question: PlanQuestion) -> None:
+    def note_question(self, reading: Reading, question: PlanQuestion) -> None:
         """Take note of what is asked of a planner."""
         way = reading.way_home(self._cluster)
         self._asked = None
@@ -218,7 +218,7 @@ class LastPlan:
             held = {one.vm for one in way.moved if one.vm in question.holding.frozen}
             self._asked = way.run, frozenset(held.difference(way.given_up))
 
-    def take(self, reading: Reading, plan: Plan, asked: Snapshot) -> None:
+    def note_plan(self, reading: Reading, plan: Plan, asked: Snapshot) -> None:
         """Take note of a plan that was made of what was asked."""
         lost = plan.reservation.lost if plan.reservation is not None else ()
         unrepaired = (*(one.vms for one in plan.remaining), *(one.vms for one in lost))

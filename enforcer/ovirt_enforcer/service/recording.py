@@ -205,7 +205,7 @@ class Recorder:
         """A cycle has failed."""
         self._news.failed(error)
 
-    def look(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """See what steps that have ended have brought; the reading must have begun after their end."""
         self._latest = snapshot
         self._news.read()
@@ -281,7 +281,7 @@ class SettingsLog:
         #: The last epoch in which they were written down.
         self._recorded = 0
 
-    def look(self) -> None:
+    def record(self) -> None:
         """Write them down once in each epoch; raises `StoreAway` and `LeaseLost`."""
         epoch = self._epoch()
         if epoch != self._recorded:

@@ -50,7 +50,7 @@ class DrainWatch:
         self._staying: dict[str, tuple[frozenset[str], float]] = {}
         self._said = Said()
 
-    def look(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """Report hosts whose VMs have stayed for long."""
         draining = [host for host in snapshot.hosts if host.status == "preparing_for_maintenance"]
         for gone in self._staying.keys() - {host.id for host in draining}:
@@ -117,7 +117,7 @@ class UnitWatch:
         self._since: dict[str, float] = {}
         self._reported: dict[str, float] = {}
 
-    def look(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """Report clusters whose units stay disabled, once a day, and those whose units are enabled again."""
         for cluster in snapshot.clusters:
             disabled = cluster.scheduling_policy.disabled if cluster.scheduling_policy else ()
@@ -162,7 +162,7 @@ class NameWatch:
         self._gauge = gauge
         self._said: dict[UnmatchedName, None] = {}
 
-    def look(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """Compare the names of the configuration, of rules, keys and policies with the engine."""
         found = dict.fromkeys(unmatched_names(snapshot, self._configured, self._tagged()))
         before, self._said = self._said, found
@@ -200,7 +200,7 @@ class MembershipRecorder:
         #: VMs that the last reading showed outside of the cluster that they are remembered in.
         self._outside: frozenset[str] = frozenset()
 
-    def look(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """Take a whole reading; what fails is logged and done later."""
         for retry_state, work in ((self._recording, self._record), (self._reporting, self._report)):
             retry_state.attempt(partial(work, snapshot), self._clock, self._longest_pause)

@@ -279,7 +279,7 @@ class HaMonitor:
         self._standing: dict[str, _Standing] = {}
         self._stood_in = 0
 
-    def look(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """Take a whole reading; it is judged as soon as the check before it is done."""
         watched = tuple(cluster.id for cluster in snapshot.clusters if cluster.ha_reservation)
         self._next = _Reading(snapshot, watched, self._epoch(), self._statistics_age())

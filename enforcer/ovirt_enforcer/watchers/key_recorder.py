@@ -66,7 +66,7 @@ class Departures:
         self._store = store
         self._readings: dict[str, int] = {}
 
-    def look(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """Take a whole reading of the engine; one without any VM says nothing about them."""
         if not snapshot.vms:
             return
@@ -89,7 +89,7 @@ class BadProperties:
     def __init__(self) -> None:
         self._seen: frozenset[tuple[str, str]] = frozenset()
 
-    def look(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """Log what is new since the last look."""
         texts = ((vm.id, vm.custom_properties.get(NAME, "")) for vm in snapshot.vms)
         present = frozenset((vm, text) for vm, text in texts if text)
@@ -163,15 +163,15 @@ class KeyRecorder:
             for retry_state in (self._all, *self._clusters.values())
         )
 
-    def look_at_latest(self, read: Callable[[], Snapshot]) -> None:
+    def observe_latest(self, read: Callable[[], Snapshot]) -> None:
         """Look at what is known now, if it can be read."""
-        self._try_to_look(lambda: self._record_changes(read()))
+        self._try_to_observe(lambda: self._record_changes(read()))
 
-    def look(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         """Take a whole reading of the engine: it also shows which VMs are gone."""
-        self._try_to_look(lambda: self._record_changes(snapshot, whole=True))
+        self._try_to_observe(lambda: self._record_changes(snapshot, whole=True))
 
-    def _try_to_look(self, look: Callable[[], None]) -> None:
+    def _try_to_observe(self, look: Callable[[], None]) -> None:
         """Look, or again later where that fails; what VMs do is not watched until then."""
         if not self._all.attempt(look, self._clock, self._longest_pause) and self._all.failing:
             self._idle = frozenset()
@@ -180,12 +180,12 @@ class KeyRecorder:
         """Record the starts and stops that a snapshot shows."""
         if self._epoch() != self._seen_in:
             self._idle, self._seen_in = frozenset(), self._epoch()
-        self._bad_properties.look(snapshot)
+        self._bad_properties.observe(snapshot)
         self._read_records()
         self._forget_stopped(snapshot)
         self._remember_started(snapshot)
         if whole:
-            self._departures.look(snapshot)
+            self._departures.observe(snapshot)
 
     def _read_records(self) -> None:
         revision = self._store.revision()

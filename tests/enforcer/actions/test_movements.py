@@ -42,7 +42,7 @@ class Watched:
         self.now += 60.0
         hosts = [host(name, status="maintenance" if name == drained else "up") for name in ("h1", "h2", "h3")]
         state = snapshot(*hosts, vm("v", place), vm("w", "h1"))
-        return {*self._movements.look(state, ours)}
+        return {*self._movements.observe(state, ours)}
 
 
 def intent(target: str, state: IntentState, age_seconds: float = 0.0) -> Intent:
@@ -118,8 +118,8 @@ def found(state: Snapshot) -> dict[str, Restless]:
     movements = Movements(SECONDS, lambda: 0.0)
     others = [one for one in state.vms if one.id != "v"]
     for place in ("h1", "h2", "h1", "h2"):
-        movements.look(snapshot(*state.hosts, vm("v", place), *others), ())
-    return dict(movements.look(state, ()))
+        movements.observe(snapshot(*state.hosts, vm("v", place), *others), ())
+    return dict(movements.observe(state, ()))
 
 
 def backoff(state: Snapshot) -> Backoff:

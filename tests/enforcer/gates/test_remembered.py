@@ -57,7 +57,7 @@ def pause():
     store.pause("", cluster_name="", reason="", set_by="eve", seconds=60)
 
 def look():
-    Memory(loaded, patience_seconds=5).look(state_file.load(Path(sys.argv[2])), "cluster1")
+    Memory(loaded, patience_seconds=5).observe(state_file.load(Path(sys.argv[2])), "cluster1")
 
 """
 
@@ -140,11 +140,11 @@ def test_a_restart_forgets_no_cycle_in_which_a_rule_was_violated(tmp_path: Path)
             reason = f"affinity group g was violated in {count} of 3 cycles (hold_cycles)"
             assert memory.gates().held_groups(state) == {"g": reason}
             assert why(memory.gates()) == "hold"
-            memory.look(state, CLUSTER)
+            memory.observe(state, CLUSTER)
     with remembering(loaded) as memory:
         before = memory.gates()
         assert memory.gates().admit(state, CLUSTER, STEP)
-        memory.look(snapshot(*PARTS[:-1]), CLUSTER)
+        memory.observe(snapshot(*PARTS[:-1]), CLUSTER)
         assert why(before) == "hold"
 
 
@@ -233,12 +233,12 @@ def test_who_leads_no_more_writes_nothing_of_what_gates_remember(tmp_path: Path)
     assert former is not None
     state, repairing = snapshot(*PARTS), Plan(cluster=CLUSTER, strategy="by hand", steps=(STEP,))
     with remembering(loaded, epoch=lambda: former) as memory:
-        memory.look(state, CLUSTER)
+        memory.observe(state, CLUSTER)
         assert memory.offer(memory.gates(), state, repairing)
         leases.release(former)
         assert leases.take("second", 600.0) == former + 1
         for write in (
-            lambda: memory.look(state, CLUSTER),
+            lambda: memory.observe(state, CLUSTER),
             lambda: memory.offer(memory.gates(), state, repairing),
             lambda: memory.offer(memory.gates(), state, Plan(cluster=CLUSTER, strategy="by hand")),
         ):

@@ -91,7 +91,7 @@ def test_a_host_is_reported_whose_vms_stay_the_same_for_long(looks: list[Look]) 
         now += look.seconds
         status = "preparing_for_maintenance" if look.draining else "up"
         vms = [vm(name, "h1", migratable=False) for name in look.there]
-        watch.look(snapshot(host("h1", status=status), host("h2"), *vms))
+        watch.observe(snapshot(host("h1", status=status), host("h2"), *vms))
         if not look.draining:
             same, said = "nothing yet", ""
         elif look.there != same:

@@ -255,7 +255,7 @@ def test_a_plan_that_counted_on_a_migration_which_failed_does_not_report_every_r
 class FailingWatcher:
     """A watcher that fails at each reading."""
 
-    def look(self, snapshot: Snapshot) -> None:
+    def observe(self, snapshot: Snapshot) -> None:
         raise KeyError("of this watcher")
 
 

@@ -193,7 +193,7 @@ def test_settings_are_flat_and_what_may_hold_a_password_is_not_among_them(tmp_pa
         ha=HaWatchSettings(repair=True),
         maintenance=MaintenanceSettings(command="tool --password secret"),
     )
-    SettingsLog(store, settings, lambda: epoch).look()
+    SettingsLog(store, settings, lambda: epoch).record()
     found = store.of_leader()
     assert found is not None
     assert {"mode", "clusters.blue", "ha.repair", "ha.hold_seconds", "windows"} <= set(found)
@@ -209,13 +209,13 @@ def test_they_are_written_down_once_in_each_epoch(tmp_path: Path) -> None:
     leases.take("one", 600.0)
     store = EnforcerSettingsStore(url, engine="default", patience_seconds=5, epoch=lambda: epoch)
     log = SettingsLog(store, EnforcerSettings(), lambda: epoch)
-    log.look()
+    log.record()
     leases.release(1)
     leases.take("one", 600.0)
-    log.look()  # asks no store, or it would raise `LeaseLost`
+    log.record()  # asks no store, or it would raise `LeaseLost`
     assert store.of_leader() is None
     epoch = 2
-    log.look()
+    log.record()
     assert store.of_leader() is not None
     leases.close()
     store.close()
@@ -240,7 +240,7 @@ def test_a_start_is_no_news(kept: KeptNotices, clock: Clock) -> None:
     watch = UnitWatch(kept, clock)
     for now, disabled in ((0, "A"), (120, "A"), (130, ""), (200, "A"), (340, "A")):
         clock.now = now
-        watch.look(state(*disabled))
+        watch.observe(state(*disabled))
     assert kept.notices == []
 
 
@@ -248,21 +248,21 @@ def test_it_begins_once_a_day_and_ends_once(kept: KeptNotices, clock: Clock) -> 
     watch = UnitWatch(kept, clock)
     for now in (0, 149, 151, 1000, 80_000):
         clock.now = now
-        watch.look(state("A", "B"))
+        watch.observe(state("A", "B"))
     (notice,) = kept.notices
     assert (notice.kind, notice.facts) == (NoticeKind.UNITS_DISABLED, {"cluster": "blue", "units": "A, B"})
     clock.now = 151 + 24 * 3600
-    watch.look(state("A", "B"))
-    watch.look(state())
-    watch.look(state())
+    watch.observe(state("A", "B"))
+    watch.observe(state())
+    watch.observe(state())
     assert kept.kinds[1:] == [NoticeKind.UNITS_DISABLED, NoticeKind.UNITS_ENABLED]
 
 
 def test_a_cluster_that_is_gone_is_forgotten(kept: KeptNotices, clock: Clock) -> None:
     watch = UnitWatch(kept, clock)
-    watch.look(state("A"))
+    watch.observe(state("A"))
     clock.now = 100
-    watch.look(snapshot(cluster("c2", name="red")))
+    watch.observe(snapshot(cluster("c2", name="red")))
     clock.now = 200
-    watch.look(state("A"))
+    watch.observe(state("A"))
     assert kept.notices == []

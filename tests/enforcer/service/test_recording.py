@@ -54,7 +54,7 @@ class Bench:
         self.history = HistoryStore(url, engine="default", patience_seconds=5)
         self.metrics = EnforcerMetrics()
         self.recorder = Recorder(self.history, self.metrics)
-        self.recorder.look(state("h2"))
+        self.recorder.observe(state("h2"))
 
     def prepare(self, name: str, number: int, plan: str = "p1") -> Intent:
         return prepared(
@@ -101,7 +101,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 def test_a_step_that_repaired_its_rule_says_so_everywhere(bench: Bench) -> None:
     bench.plan(step("b", repairs=("pair",), seconds=12.5))
     bench.done("b", 1)
-    bench.recorder.look(state("h1"))
+    bench.recorder.observe(state("h1"))
     (plan,) = bench.history.plans(since_seconds=60)
     (migration,) = plan.migrations
     assert migration.outcome is not None
@@ -131,7 +131,7 @@ def test_a_step_that_repaired_nothing_says_so_too(bench: Bench) -> None:
     bench.plan(step("b", repairs=("pair",)), step("c", repairs=("apart",)))
     bench.done("b", 1)
     bench.recorder.ended(bench.store.fail(bench.prepare("c", 2).id, "no room", Cause.TARGET_REFUSED))
-    bench.recorder.look(state("h2"))
+    bench.recorder.observe(state("h2"))
     (plan,) = bench.history.plans(since_seconds=60)
     assert [one.outcome and (one.outcome.gain, one.outcome.rules[0].holds) for one in plan.migrations] == [
         (0, False),
@@ -145,7 +145,7 @@ def test_a_step_that_repaired_nothing_says_so_too(bench: Bench) -> None:
 def test_what_others_repaired_is_no_gain_of_a_step_that_failed(bench: Bench) -> None:
     bench.plan(step("b", repairs=("pair",)))
     bench.recorder.ended(bench.store.fail(bench.prepare("b", 1).id, None, Cause.NEVER_ASKED))
-    bench.recorder.look(state("h1"))
+    bench.recorder.observe(state("h1"))
     assert bench.value("repairs_achieved_total") == 0
     assert bench.value("migrations_total", result="never_asked") == 1
     (plan,) = bench.history.plans(since_seconds=60)
@@ -157,10 +157,10 @@ def test_what_a_step_brought_is_found_out_after_a_restart(bench: Bench) -> None:
     bench.plan(step("b", repairs=("pair",)))
     bench.done("b", 1)
     later = Recorder(bench.history, EnforcerMetrics())
-    later.look(state("h1"))
+    later.observe(state("h1"))
     (plan,) = bench.history.plans(since_seconds=60)
     assert plan.migrations[0].outcome is not None
-    later.look(state("h2"))  # that it broke again later is not the step's doing
+    later.observe(state("h2"))  # that it broke again later is not the step's doing
     (again,) = bench.history.plans(since_seconds=60)
     assert again.migrations[0].outcome == plan.migrations[0].outcome
 
@@ -318,7 +318,7 @@ def test_the_recorder_reports_leaders_approvals_and_failures(reported: KeptNotic
     assert isinstance(store, Store)
     assert isinstance(history, HistoryStore)
     recorder = Recorder(history, EnforcerMetrics(), reported, "me")
-    recorder.look(snapshot(host("h1", name="red"), vm("a", "h1", name="web")))
+    recorder.observe(snapshot(host("h1", name="red"), vm("a", "h1", name="web")))
     recorder.leading(3)
     recorder.leading(0)
     recorder.waits("p1", CLUSTER)

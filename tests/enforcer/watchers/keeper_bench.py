@@ -69,7 +69,7 @@ class Bench:
 
     def sees(self, *parts: builders.Part) -> None:
         """Look at hosts h1 and h2 and these."""
-        self.keeper.look(snapshot(host("h1"), host("h2"), *parts))
+        self.keeper.observe(snapshot(host("h1"), host("h2"), *parts))
 
     @property
     def frozen(self) -> dict[str, tuple[tuple[str, float], ...]]:

@@ -80,7 +80,7 @@ def test_only_whole_readings_count(bench: Bench, tmp_path: Path) -> None:
     bench.sees(OTHER)
     let_pass(MISSING_SECONDS, tmp_path)
     for _ in range(READINGS + 1):
-        bench.keeper.look_at_latest(lambda: snapshot(OTHER))
+        bench.keeper.observe_latest(lambda: snapshot(OTHER))
     assert bench.copies == (SAN1,)
 
 

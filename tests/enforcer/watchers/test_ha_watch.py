@@ -76,7 +76,7 @@ class Bench:
     def show(self, state: Snapshot) -> None:
         """A look, and what comes of it."""
         self.now += 1.0
-        self.watch.look(state)
+        self.watch.observe(state)
         self.settle()
 
     def settle(self) -> None:
@@ -135,7 +135,7 @@ def test_a_restart_and_another_epoch_report_nothing_again(bench: Bench) -> None:
 
 
 def test_what_was_judged_in_another_epoch_is_not_reported(bench: Bench) -> None:
-    bench.watch.look(UNSAFE)
+    bench.watch.observe(UNSAFE)
     bench.epoch = 2
     bench.settle()
     assert bench.store.announcements() == ()

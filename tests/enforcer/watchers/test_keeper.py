@@ -115,13 +115,13 @@ def test_one_clusters_failure_never_ends_anothers(
         return work(*arguments)
 
     monkeypatch.setattr(bench.store, method, fails_once)
-    bench.keeper.look(state)
+    bench.keeper.observe(state)
     assert set(bench.frozen) == ({"vb"} if method == "begin_runs" else set())
     assert "the store is locked" in caplog.text
     assert not bench.keeper.needs_retry
     bench.now = 1.0
     assert bench.keeper.needs_retry
-    bench.keeper.look_at_latest(lambda: state)
+    bench.keeper.observe_latest(lambda: state)
     assert set(bench.frozen) == {"va", "vb"}
     assert not bench.keeper.needs_retry
 
@@ -195,10 +195,10 @@ def test_what_cannot_be_read_is_looked_at_later(bench: Bench) -> None:
         raise UserError("the engine is away")
 
     for bench.now in (0.0, 0.5, 1.0, 2.0, 3.0):
-        bench.keeper.look_at_latest(away)
+        bench.keeper.observe_latest(away)
     assert readings == [0.0, 1.0, 3.0]
     bench.now = 61.0
-    bench.keeper.look_at_latest(lambda: snapshot(host("h1"), vm("h1")))
+    bench.keeper.observe_latest(lambda: snapshot(host("h1"), vm("h1")))
     assert bench.frozen == {"v": SET}
     assert bench.store.records().frozen == (FrozenKeys("v", SET),)
 

@@ -174,7 +174,7 @@ def test_of_a_start_that_it_could_not_watch_it_asks(bench: Bench, trouble: str) 
     bench.starts = (started(1, "h1", 100.0),)
     bench.sees(vm())
     if trouble == "the engine is away":
-        bench.keeper.look_at_latest(away)
+        bench.keeper.observe_latest(away)
         bench.now = 60.0
     else:
         bench.epoch += 1
