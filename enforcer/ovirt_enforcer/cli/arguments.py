@@ -36,7 +36,7 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
 
 
 def add_deadline(parser: argparse.ArgumentParser, text: str) -> None:
-    parser.add_argument("--deadline", type=_seconds, metavar="SECONDS", help=text)
+    parser.add_argument("--deadline", type=asking.seconds, metavar="SECONDS", help=text)
 
 
 def add_return(parser: argparse.ArgumentParser) -> None:
@@ -77,16 +77,6 @@ def word_of(words: type[Word]) -> Callable[[str], Word]:
             raise argparse.ArgumentTypeError(f"{given!r} is none of {', '.join(words)}") from None
 
     return read
-
-
-def _seconds(given: str) -> float:
-    try:
-        seconds = float(given)
-    except ValueError:
-        seconds = 0.0
-    if not seconds > 0:
-        raise argparse.ArgumentTypeError(f"{given!r} is no number of seconds above 0")
-    return seconds
 
 
 def asked(args: argparse.Namespace) -> Asked:
