@@ -25,7 +25,6 @@ PROCESSES.set_forkserver_preload(
         "ovirt_placement.cli.inventory",
         "ovirt_placement.inventory.service.service",
         "ovirt_scheduler_proxy.commands",
-        "ovirt_scheduler_proxy.commands",
         "ovirt_scheduler_proxy.service",
         "ovirt_simulator.cli",
         "sqlalchemy.dialects.sqlite",

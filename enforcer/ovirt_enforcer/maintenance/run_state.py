@@ -177,7 +177,7 @@ class UpgradeFlags:
         """Begin it where none is under way, as after a restart of the engine, which forgets them all.
 
         False while an upgrade by others is under way. An engine that does not say whose an upgrade is
-        is shown none: it could not be told from those of others.
+        is shown none: it could not be distinguished from those of others.
         """
         state = read_upgrade(self._connection, cluster)
         if not state.attributed:

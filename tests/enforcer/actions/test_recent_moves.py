@@ -385,6 +385,6 @@ def test_who_moves_it_back_each_time_is_named_once_and_tried_ever_more_seldom(
     server.close()
     # Again after 15 minutes, then after 30, 60 and (not yet) 120.
     assert circling.moved_back == 4
-    warnings = [one.getMessage() for one in caplog.records if "by somebody else" in one.getMessage()]
+    warnings = [one.getMessage() for one in caplog.records if "by the engine or a user" in one.getMessage()]
     assert len(warnings) == circling.moved_back
     assert all("admin@internal" in line for line in warnings)

@@ -18,7 +18,7 @@ _FEW: Final = 2
 #: What there is of each kind, by the word for it.
 Kinds = Mapping[str, Collection[str]]
 _GROUPS, _LABELS = "affinity groups", "affinity labels"
-#: What a user may well remove all of: a second reading at once tells whether that is so.
+#: What a user may well remove all of: a second reading at once shows whether that is so.
 RULES: Final = frozenset({_GROUPS, _LABELS})
 _Found = TypeVar("_Found")
 _log = logging.getLogger(__name__)

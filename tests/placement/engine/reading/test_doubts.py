@@ -59,7 +59,7 @@ def test_kinds_are_doubted_by_themselves_and_reported() -> None:
         ("affinity groups", [[], []], 0),  # the user has removed the last one
         ("affinity groups", [[], ["g"]], 1),
         ("affinity labels", [[], []], 0),
-        ("VMs", [[], []], 1),  # nobody removes all: the next reading tells
+        ("VMs", [[], []], 1),  # nobody removes all: the next reading shows it
     ],
 )
 def test_what_a_user_may_remove_all_of_is_confirmed_at_once(
