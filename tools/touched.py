@@ -23,7 +23,7 @@ _CONCERN = {
     "packaging/": ("tests/packages",),
     "release/": ("tests/release",),
     "setup.": ("tests/packages", "tests/release"),
-    "simulator/": ("tests/clients", "tests/integration/test_ansible.py"),
+    "simulator/": ("tests/clients",),
     "proxy/": ("tests/contract", "tests/tools/test_soak.py"),
     "plugins/": ("tests/plugins", "tests/contract"),
     "placement/ovirt_placement/rules/": ("tests/integration",),

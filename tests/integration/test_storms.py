@@ -7,8 +7,7 @@ from __future__ import annotations
 import pytest
 
 from tests.integration.storms.cluster import draw
-from tests.integration.storms.figures import Figures
-from tests.integration.storms.running import run_with_ours
+from tests.integration.storms.figures import Figures, run_with_ours
 from tests.speed import seconds_now
 
 #: What 99 of 100 unit calls take at most on a fast machine at rest, however late the engine is.

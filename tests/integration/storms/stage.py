@@ -23,8 +23,6 @@ from tests.integration.world import OurProcesses
 from tests.paths import PLUGINS
 from tests.proxy.running import AT_ONCE
 
-#: Units that decide nothing.
-IDLE_UNITS = Path(__file__).parent / "idle_units"
 ENGINE, INVENTORY, PROXY = "ovirt-simulator", "inventory", "ovirt-scheduler-proxy"
 #: How often a port is tried again that its last owner has just left.
 _TRIES = 20
@@ -50,11 +48,6 @@ class Stage:
         self.url = url
         self.token = log_in(url)
         self.folder = processes.folder
-
-    @property
-    def published(self) -> Path:
-        """Where the inventory publishes."""
-        return self.folder / "inventory"
 
     def state(self) -> Snapshot:
         """The engine's own view of everything, with what it has scheduled and not started."""
@@ -142,12 +135,11 @@ def with_ours(
     threads: int,
     time_scale: float = 1,
     max_age: float | None = None,
-    plugins: Path = PLUGINS,
 ) -> Iterator[Stage]:
     """Run an engine with our proxy, the policy that `setup` makes, and the inventory."""
     with _StormProcesses(folder, {"OVIRT_PLACEMENT_CONFIG": str(folder / "placement.toml")}) as processes:
         (folder / "proxy.toml").write_text(f'[decisions]\nfile = "{folder}/decisions"\n{AT_ONCE}')
-        proxy = address(processes.start(PROXY, shlex.split(_proxy(folder, "127.0.0.1:0", plugins))))
+        proxy = address(processes.start(PROXY, shlex.split(_proxy(folder, "127.0.0.1:0"))))
         url = _engine(processes, state, threads, time_scale, proxy)
         freshness = "" if max_age is None else f"max_age_seconds = {max_age}"
         config = write_configuration(folder, f"{url}/ovirt-engine/api", inventory=freshness)
@@ -155,7 +147,7 @@ def with_ours(
         inventory = f"ovirt-placement inventory run --config {config}"
         processes.start(INVENTORY, shlex.split(inventory))
         commands = {
-            PROXY: _proxy(folder, urlsplit(proxy).netloc, plugins),
+            PROXY: _proxy(folder, urlsplit(proxy).netloc),
             ENGINE: _simulator(folder, urlsplit(url).netloc, threads, time_scale, proxy),
             INVENTORY: inventory,
         }
@@ -175,8 +167,8 @@ def _simulator(folder: Path, listen: str, threads: int, time_scale: float, proxy
     return f"{command} --time-scale {time_scale}" + (f" --proxy {proxy}" if proxy else "")
 
 
-def _proxy(folder: Path, listen: str, plugins: Path) -> str:
-    return f"{PROXY} run --listen {listen} --config {folder}/proxy.toml --plugins {plugins}"
+def _proxy(folder: Path, listen: str) -> str:
+    return f"{PROXY} run --listen {listen} --config {folder}/proxy.toml --plugins {PLUGINS}"
 
 
 def _succeed(processes: _StormProcesses, command: str) -> None:

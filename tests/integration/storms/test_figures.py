@@ -6,8 +6,7 @@ import pytest
 
 from tests.integration.storms.clients import Answer, Burst
 from tests.integration.storms.cluster import draw
-from tests.integration.storms.figures import Figures, calls_of
-from tests.integration.storms.running import run_alone
+from tests.integration.storms.figures import Figures, calls_of, run_alone
 
 STORM = draw(40)
 
@@ -63,12 +62,8 @@ def test_only_answers_of_the_engine_are_refusals() -> None:
 
 def test_calls_fail_by_their_units_but_for_refusals() -> None:
     failures = [{}, {"A": "refused"}, {"A": "overran", "B": "cut_off"}, {"B": "cut_off"}]
-    records = [
-        {"failures": each, "seconds": float(number), "time": float(number)}
-        for number, each in enumerate(failures, 1)
-    ]
-    found = calls_of(records, ages=[(0.5, 0.1), (2.5, 0.3)])
+    records = [{"failures": each, "seconds": float(number)} for number, each in enumerate(failures, 1)]
+    found = calls_of(records)
     assert found.failed == 2
     assert found.causes == {"overran": 1, "cut_off": 2}
     assert [found.percentile(percent) for percent in (25, 50, 99, 100)] == [1.0, 2.0, 4.0, 4.0]
-    assert found.ages == (0.1, 0.1, 0.3, 0.3)

@@ -10,7 +10,7 @@ from ovirt_simulator.core import rejections
 from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.scheduler.placing import Scheduler
-from tests.builders import APART, TOGETHER, Part, cluster, group, host, vm
+from tests.builders import TOGETHER, group, host, vm
 from tests.simulator.core import engines
 
 FAIL = MigrationFault(fail=True)
@@ -80,83 +80,6 @@ def test_progress_grows_while_migrating() -> None:
     assert engines.vm(engine, "v").migration_progress == 0
 
 
-REFUSALS: list[Any] = [
-    pytest.param((), {"vm_id": "nobody"}, 400, "Cannot migrate VM. VM is not found.", id="unknown VM"),
-    pytest.param((), {"host_id": "h9"}, 400, "Cannot migrate VM. Invalid Host Id.", id="unknown host"),
-    pytest.param(
-        (host("h3", status="maintenance"),),
-        {"host_id": "h3"},
-        409,
-        "Cannot migrate VM. Operation can be performed only when Host status is Up.",
-        id="host not up",
-    ),
-    pytest.param(
-        (vm("p", "h1", migratable=False, pinned_hosts=("h1",)),),
-        {"vm_id": "p", "force": True},
-        409,
-        "Cannot migrate VM. VM is pinned to Host.",
-        id="pinned",
-    ),
-    pytest.param(
-        (vm("u", "h1", migratable=False),),
-        {"vm_id": "u"},
-        409,
-        "Cannot migrate VM. VM is non migratable and user did not specify the force-migration flag",
-        id="not forced",
-    ),
-    pytest.param((vm("d"),), {"vm_id": "d"}, 409, "Cannot migrate VM. VM is not running.", id="not running"),
-    pytest.param(
-        (vm("n", "h1", status="not_responding"),),
-        {"vm_id": "n"},
-        409,
-        "Cannot migrate VM because the VM is in NotResponding status.",
-        id="not responding",
-    ),
-    pytest.param(
-        (),
-        {"host_id": "h1"},
-        400,
-        "There are no hosts to use. Check that the cluster contains at least one host in Up state.",
-        id="same host",
-    ),
-    pytest.param(
-        (),
-        {"host_id": "h1", "cluster_id": "cluster1"},
-        409,
-        "Cannot migrate VM, source and destination is the same.",
-        id="same host, cluster given",
-    ),
-    pytest.param(
-        (cluster(), cluster("cluster2"), host("far", cluster="cluster2")),
-        {"host_id": "far"},
-        400,
-        "There are no hosts to use. Check that the cluster contains at least one host in Up state.",
-        id="other cluster",
-    ),
-    pytest.param(
-        (vm("peer", "h2"), group("g1", APART, "v peer")),
-        {},
-        409,
-        "Cannot migrate VM. There is no host that satisfies current scheduling constraints."
-        " See below for details:, The host h2 did not satisfy internal filter VmAffinityGroups"
-        " because it matched negative affinity rules .",
-        id="filtered out",
-    ),
-]
-
-
-@pytest.mark.parametrize(("parts", "order", "status", "text"), REFUSALS)
-def test_refusals(parts: tuple[Part, ...], order: dict[str, Any], status: int, text: str) -> None:
-    engine = engines.engine(host("h1"), host("h2"), vm("v", "h1"), *parts)
-    refusal = engines.refused(engine.vms.migrate, **{"vm_id": "v", **order})
-    assert (refusal.http_status, refusal.detail) == (status, f"[{text}]")
-    if order.get("vm_id") != "nobody":
-        (event,) = engine.queries.events()
-        assert (event.code, event.severity) == (65, "error")
-        assert event.description.startswith(f"Migration failed due to a failed validation: [{text}]")
-    assert all(v.status != "migrating" for v in engine.queries.vms())
-
-
 def test_a_vm_that_migrates_is_locked() -> None:
     engine = engines.engine(host("h1"), host("h2"), host("h3"), vm("v", "h1"))
     engine.vms.migrate("v")
@@ -202,13 +125,6 @@ def test_three_more_hosts_are_tried_after_the_first(others: int) -> None:
     # After a failure it is said that another is tried, whether there is one or not.
     failures = tries if others <= 3 else tries - 1
     assert [engines.codes(engine).count(code) for code in (62, 128, 65)] == [tries, failures, 1]
-
-
-def test_what_only_its_user_may_migrate_is_migrated_if_one_insists() -> None:
-    engine = engines.engine(host("h1"), host("h2"), vm("u", "h1", migratable=False))
-    engine.vms.migrate("u", force=True)
-    engine.advance(30)
-    assert engines.where(engine, "u") == ("up", "h2")
 
 
 def test_a_failure_towards_a_named_host_is_final() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ovirtsdk4 import Connection, Error, types
+from ovirtsdk4 import Connection, types
 from ovirtsdk4.services import AffinityGroupsService
 
 from ovirt_simulator.core.engine import Engine
@@ -99,54 +99,6 @@ def test_enabling_without_a_polarity_changes_nothing(groups: AffinityGroupsServi
     assert service.update(types.AffinityGroup(vms_rule=rule(positive=False))).vms_rule.enabled is True
     disabled = service.update(types.AffinityGroup(vms_rule=rule(enabled=False, positive=True)))
     assert (disabled.vms_rule.enabled, disabled.vms_rule.positive, disabled.positive) == (False, False, None)
-
-
-@pytest.mark.parametrize(
-    ("group", "code", "detail"),
-    [
-        (types.AffinityGroup(name="apart"), 400, "name"),
-        (types.AffinityGroup(name="x", vms=vms("none")), 400, "VM"),
-        (types.AffinityGroup(name="x", vms=vms("remote")), 400, "VM"),
-        (types.AffinityGroup(name="x", vms=vms("web1", "web1")), 400, "uplicate"),
-        (types.AffinityGroup(name="x", hosts=[types.Host(id="none")]), 400, "VDS"),
-        (types.AffinityGroup(name="x", hosts=[types.Host(id="far")]), 400, "same cluster"),
-        (types.AffinityGroup(name="x", vm_labels=[types.AffinityLabel(id="none")]), 400, "abel"),
-        (
-            types.AffinityGroup(name="x", vms_rule=rule(positive=False), vms=vms("web1", "web2")),
-            409,
-            "ollision|conflict|contradict",
-        ),
-    ],
-    ids=["name", "no VM", "VM elsewhere", "VM twice", "no host", "host elsewhere", "no label", "conflict"],
-)
-def test_refused(groups: AffinityGroupsService, group: types.AffinityGroup, code: int, detail: str) -> None:
-    before = [each.id for each in groups.list()]
-    with pytest.raises(Error, match=detail) as caught:
-        groups.add(group)
-    assert caught.value.code == code
-    assert caught.value.fault.reason == "Operation Failed"
-    assert [each.id for each in groups.list()] == before
-
-
-def test_a_cluster_cannot_be_changed(groups: AffinityGroupsService) -> None:
-    with pytest.raises(Error, match="Cannot change Cluster for Affinity Group") as caught:
-        groups.group_service("near").update(types.AffinityGroup(cluster=types.Cluster(id="cluster2")))
-    assert caught.value.code == 400
-
-
-def test_the_member_path_checks_next_to_nothing(groups: AffinityGroupsService, server: Server) -> None:
-    """A VM of another cluster, and one that makes a conflict, may be added where PUT would refuse them."""
-    together = groups.group_service("together").vms_service()
-    for vm_id in ("remote", "web3"):
-        assert together.add(types.Vm(id=vm_id)).id == vm_id
-    with pytest.raises(Error, match="uplicate"):
-        together.add(types.Vm(id="web1"))
-    with pytest.raises(Error, match="does not exist"):
-        together.add(types.Vm(id="none"))
-    together.vm_service("remote").remove()
-    with pytest.raises(Error) as caught:
-        together.vm_service("remote").remove()
-    assert caught.value.code == 400
 
 
 def test_members_but_vms_are_answered_with_an_action(engine: Engine, server: Server) -> None:

@@ -1,10 +1,11 @@
-"""Affinity labels are added, given to VMs and hosts, taken away and removed."""
+"""Affinity labels and tags are added, given to VMs and hosts, taken away and removed."""
 
 from __future__ import annotations
 
 import pytest
 from ovirtsdk4 import Connection, Error, NotFoundError, types
 
+from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server
 from tests.simulator.http.plain import request
 
@@ -56,3 +57,9 @@ def test_added_with_members(sdk: Connection) -> None:
     )
     (shown,) = (each for each in labels.list(follow="vms,hosts") if each.id == label.id)
     assert ([vm.id for vm in shown.vms], [host.id for host in shown.hosts]) == (["web1"], ["far"])
+
+
+def test_a_tag_that_a_vm_has_is_reported_differently(sdk: Connection, engine: Engine) -> None:
+    sdk.system_service().vms_service().vm_service("web1").tags_service().add(types.Tag(name="red"))
+    event = engine.queries.events()[0]
+    assert (event.code, event.description) == (454, "Tag red already attached to VM(s) web1.")

@@ -78,15 +78,6 @@ def test_cancelled(engine: Engine, sdk: Connection) -> None:
     assert (vm.status, vm.host.id) == (types.VmStatus.UP, "host2")
 
 
-def test_failed(engine: Engine, sdk: Connection) -> None:
-    engine.faults.next_migrations(MigrationFault(fail=True))
-    service = sdk.system_service().vms_service().vm_service("web2")
-    service.migrate(host=types.Host(id="host1"))
-    engine.advance(60)
-    vm = service.get()
-    assert (vm.status, vm.host.id) == (types.VmStatus.UP, "host2")
-
-
 def test_start_and_stop(engine: Engine, sdk: Connection) -> None:
     service = sdk.system_service().vms_service().vm_service("spare")
     service.start()

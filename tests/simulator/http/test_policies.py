@@ -68,9 +68,7 @@ def test_attaching_answers_200_and_adding_201(server: Server) -> None:
 @pytest.mark.parametrize(
     ("parts", "body"),
     [
-        ("filters", f'<filter><scheduling_policy_unit id="{EVEN_MEMORY}"/></filter>'),
         ("weights", f'<weight><factor>-1</factor><scheduling_policy_unit id="{EVEN_MEMORY}"/></weight>'),
-        ("balances", f'<balance><scheduling_policy_unit id="{MEMORY}"/></balance>'),
         ("filters", '<filter><scheduling_policy_unit id="none"/></filter>'),
         ("filters", "<filter/>"),
     ],
@@ -83,27 +81,6 @@ def test_what_does_not_fit_is_refused(server: Server, parts: str, body: str) -> 
     )
     reply = request(f"{server.api_url}/schedulingpolicies/{added.xml.get('id')}/{parts}", "POST", body)
     assert (reply.status, reply.xml.tag) == (400, "fault")
-
-
-def test_built_in_policies_are_locked(policies: SchedulingPoliciesService) -> None:
-    none = next(policy for policy in policies.list() if policy.name == "none")
-    service = policies.policy_service(none.id)
-    for change in (service.remove, lambda: service.update(types.SchedulingPolicy(name="mine"))):
-        with pytest.raises(Error) as caught:
-            change()
-        assert caught.value.code == 400
-
-
-def test_properties_are_merged_and_unknown_ones_dropped(sdk: Connection) -> None:
-    service = sdk.system_service().clusters_service().cluster_service("cluster1")
-    properties = [
-        types.Property(name="HighUtilization", value="90"),
-        types.Property(name="nonsense", value="1"),
-    ]
-    changed = service.update(types.Cluster(custom_scheduling_policy_properties=properties))
-    shown = {each.name: each.value for each in changed.custom_scheduling_policy_properties}
-    assert shown["HighUtilization"] == "90"
-    assert "nonsense" not in shown
 
 
 def test_a_cluster_is_changed(sdk: Connection) -> None:

@@ -13,7 +13,7 @@ import pytest
 from ovirtsdk4 import types
 
 from ovirt_placement.model import state_file
-from tests.simulator.http.recordings import SMALL
+from tests.paths import RECORDING
 from tests.simulator.http.world import WORLD
 
 COMMAND = [sys.executable, "-c", "from ovirt_simulator.cli import main; raise SystemExit(main())", "run"]
@@ -58,7 +58,7 @@ def test_a_migration_runs_to_its_end_by_itself(connection: ovirtsdk4.Connection)
     assert sorted(codes) == [62, 63]
 
 
-@pytest.mark.parametrize("connection", [["--recording", str(SMALL)]], indirect=True)
+@pytest.mark.parametrize("connection", [["--recording", str(RECORDING)]], indirect=True)
 def test_a_recording_is_served(connection: ovirtsdk4.Connection) -> None:
     hosts = connection.system_service().hosts_service().list()
     assert [host.name for host in hosts] == ["bodh1", "bodh2"]

@@ -10,15 +10,15 @@ import pytest
 
 from ovirt_service.errors import UserError
 from ovirt_simulator.http.server import Server, serve_recording
+from tests.paths import RECORDING
 from tests.simulator.http.plain import request
-from tests.simulator.http.recordings import SMALL
 
-FILES = sorted(SMALL.glob("*.xml"))
+FILES = sorted(RECORDING.glob("*.xml"))
 
 
 @pytest.fixture(scope="module")
 def recorded() -> Iterator[Server]:
-    server = serve_recording(SMALL)
+    server = serve_recording(RECORDING)
     yield server
     server.close()
 
@@ -44,7 +44,7 @@ def test_an_absent_sub_resource_is_not_found(recorded: Server) -> None:
 
 
 def test_follow_and_search_are_ignored(recorded: Server) -> None:
-    everything = (SMALL / "clusters.xml").read_bytes()
+    everything = (RECORDING / "clusters.xml").read_bytes()
     assert (
         request(f"{recorded.api_url}/clusters?follow=affinity_groups&search=nonsense&max=1").body
         == everything

@@ -10,8 +10,8 @@ import pytest
 from lxml import etree
 
 from ovirt_simulator.http.server import Server
+from tests.paths import RECORDING
 from tests.simulator.http.plain import request
-from tests.simulator.http.recordings import SMALL
 
 #: What a 4.5 engine's mappers (ClusterMapper, ...) show and the recorded 4.2 does not, or another state.
 NEWER = {
@@ -82,7 +82,7 @@ def order(root: etree._Element) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("collection", sorted(NEWER))
 def test_nothing_is_invented(server: Server, collection: str) -> None:
-    recorded = paths(etree.parse(SMALL / f"{collection}.xml").getroot())
+    recorded = paths(etree.parse(RECORDING / f"{collection}.xml").getroot())
     shown = paths(request(f"{server.api_url}/{collection}").xml)
     assert shown - recorded <= NEWER[collection]
     assert shown
@@ -90,7 +90,7 @@ def test_nothing_is_invented(server: Server, collection: str) -> None:
 
 @pytest.mark.parametrize("collection", sorted(NEWER))
 def test_what_is_left_out_is_documented(server: Server, collection: str) -> None:
-    recorded = paths(etree.parse(SMALL / f"{collection}.xml").getroot())
+    recorded = paths(etree.parse(RECORDING / f"{collection}.xml").getroot())
     shown = paths(request(f"{server.api_url}/{collection}").xml)
     for path in recorded - shown - OF_OTHERS.get(collection, set()):
         assert any(f"{path}/".startswith(f"{known}/") for known in LEFT_OUT[collection].split()), path
@@ -104,7 +104,7 @@ def test_what_is_left_out_is_documented(server: Server, collection: str) -> None
     "collection", ["vms", "hosts", "clusters", "datacenters", "networks", "vnicprofiles"]
 )
 def test_the_order_is_the_recordings(server: Server, collection: str) -> None:
-    known = list(order(etree.parse(SMALL / f"{collection}.xml").getroot()))
+    known = list(order(etree.parse(RECORDING / f"{collection}.xml").getroot()))
     for shown in order(request(f"{server.api_url}/{collection}").xml):
         for recorded in known:
             common = [tag for tag in shown if tag in recorded]
@@ -136,7 +136,7 @@ UNKNOWN_TO_THE_STATE = {
 
 def test_a_running_vm_lacks_nothing_else(server: Server) -> None:
     recorded = next(
-        item for item in etree.parse(SMALL / "vms.xml").getroot() if item.findtext("status") == "up"
+        item for item in etree.parse(RECORDING / "vms.xml").getroot() if item.findtext("status") == "up"
     )
     shown = {str(child.tag) for child in request(f"{server.api_url}/vms/web1").xml}
     assert {str(child.tag) for child in recorded} - shown <= UNKNOWN_TO_THE_STATE

@@ -8,15 +8,15 @@ from ovirtsdk4 import Connection, types
 
 from ovirt_simulator.http.documents import statistic_id, two_digits
 from ovirt_simulator.http.server import Server
+from tests.paths import RECORDING
 from tests.simulator.http.plain import request
-from tests.simulator.http.recordings import SMALL
 
 GIB = 1 << 30
 
 
 def test_ids_follow_from_names_as_in_the_recording() -> None:
     """The recorded engine's ids, Java's own, are the oracle."""
-    recorded = [node for file in SMALL.glob("*_statistics.xml") for node in etree.parse(file).getroot()]
+    recorded = [node for file in RECORDING.glob("*_statistics.xml") for node in etree.parse(file).getroot()]
     assert len(recorded) > 30
     for node in recorded:
         assert statistic_id(node.findtext("name") or "") == node.get("id")
@@ -71,6 +71,6 @@ def test_a_vm_that_is_down_has_zeros(sdk: Connection) -> None:
 
 
 def test_shape_is_that_of_the_recording(server: Server) -> None:
-    recorded = next(iter(etree.parse(next(iter(SMALL.glob("hosts_*_statistics.xml")))).getroot()))
+    recorded = next(iter(etree.parse(next(iter(RECORDING.glob("hosts_*_statistics.xml")))).getroot()))
     shown = request(f"{server.api_url}/hosts/host1/statistics").xml[0]
     assert [node.tag for node in shown.iter()] == [node.tag for node in recorded.iter()]

@@ -1,4 +1,4 @@
-"""The engine's own answers, recorded as vectors, against the simulated engine's filters and weights."""
+"""The engine's own answers, recorded as vectors, against the simulated engine's filters, weights, conflicts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ import msgspec
 import pytest
 
 from ovirt_placement.model import Snapshot
+from ovirt_simulator.core import loading
+from ovirt_simulator.core.affinity import find_conflicts, flat
+from ovirt_simulator.core.backend import Backend
+from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler import filters, rank_selector, weights
 from tests.paths import VECTORS
+from tests.simulator.core.engines import EVENT_NAMES, START
 
 
 def vectors(*kinds: str) -> list[Any]:
@@ -59,3 +64,22 @@ def test_rank_selector_prefers_the_hosts_that_the_engine_prefers(vector: dict[st
     factors = {unit["id"]: unit["factor"] for unit in vector["request"]["units"]}
     best = rank_selector.best_host([host["id"] for host in vector["hosts"]], records, factors)
     assert best in vector["expected"]["best_any_of"]
+
+
+@pytest.mark.parametrize("vector", vectors("conflicts"))
+def test_conflicts_are_those_that_the_engine_finds(vector: dict[str, Any]) -> None:
+    backend = Backend(clock=START, seed=0, settings=PROMPT, background=lambda action: action())
+    loading.load(backend.state, state(vector), START)
+    groups = [flat(backend.state, group) for group in backend.state.groups.values()]
+    found = [
+        {
+            "type": EVENT_NAMES[conflict.code],
+            "groups": sorted(conflict.groups),
+            "vms": sorted(conflict.vms),
+            "hosts": sorted(conflict.hosts),
+            "negative_vms": sorted(conflict.negative_vms),
+            "savable": conflict.savable,
+        }
+        for conflict in find_conflicts(groups)
+    ]
+    assert found == vector["expected"]["conflicts"]
