@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from itertools import combinations
 
@@ -33,19 +33,22 @@ def edit_of(group: AffinityGroup) -> AffinityGroupEdit:
     return AffinityGroupEdit(**{name: getattr(group, name) for name in fields})
 
 
+def is_refused(command: Callable[..., object], identity: str, group: AffinityGroup) -> bool:
+    try:
+        command(identity, edit_of(group))
+    except Rejected:
+        return True
+    return False
+
+
 @given(snapshots(most_groups=3), groups("new"), NAMES, MORE_VMS)
 def test_a_new_group_is_refused_exactly_where_the_engine_refuses_it(
     state: Snapshot, group: AffinityGroup, name: str, more: tuple[str, ...]
 ) -> None:
     group = replace(group, id="", name=name, vms=(*group.vms, *more))
     judgement = judge(state, group)
-    engine = Engine.from_snapshot(state, clock=START)
-    try:
-        engine.affinity_groups.add(group.cluster, edit_of(group))
-        refused = False
-    except Rejected:
-        refused = True
-    assert bool(judgement.refusals or judgement.unchecked) == refused
+    add = Engine.from_snapshot(state, clock=START).affinity_groups.add
+    assert bool(judgement.refusals or judgement.unchecked) == is_refused(add, group.cluster, group)
 
 
 @given(snapshots(most_groups=3).filter(lambda state: bool(state.affinity_groups)), groups("g0"), MORE_VMS)
@@ -54,13 +57,8 @@ def test_a_change_is_refused_exactly_where_the_engine_refuses_it(
 ) -> None:
     group = replace(group, vms=(*group.vms, *more))
     judgement = judge(state, group)
-    engine = Engine.from_snapshot(state, clock=START)
-    try:
-        engine.affinity_groups.edit("g0", edit_of(group))
-        refused = False
-    except Rejected:
-        refused = True
-    assert bool(judgement.refusals or judgement.unchecked) == refused
+    edit = Engine.from_snapshot(state, clock=START).affinity_groups.edit
+    assert bool(judgement.refusals or judgement.unchecked) == is_refused(edit, "g0", group)
 
 
 @pytest.mark.system
@@ -104,8 +102,4 @@ def refuses(state: Snapshot, group: AffinityGroup, alongside: Collection[str]) -
     """Whether the engine refuses a group where there are but these others."""
     kept = tuple(one for one in state.affinity_groups if one.id in alongside)
     engine = Engine.from_snapshot(replace(state, affinity_groups=kept), clock=START)
-    try:
-        engine.affinity_groups.add(group.cluster, edit_of(group))
-    except Rejected:
-        return True
-    return False
+    return is_refused(engine.affinity_groups.add, group.cluster, group)

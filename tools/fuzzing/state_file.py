@@ -12,35 +12,8 @@ from tests import builders as build
 from .damage import damaged
 
 _TOKENS = (
-    *(
-        b"{",
-        b"}",
-        b"[",
-        b"]",
-        b",",
-        b":",
-        b'"',
-        b"null",
-        b"true",
-        b"-1",
-        b"1e999",
-        b"9" * 30,
-        b"0.5",
-        b"NaN",
-        b"\\u0000",
-    ),
-    *(
-        b'"v1"',
-        b'"h"',
-        b'"up"',
-        b'"id":',
-        b'"format": 2',
-        b"\\ud800",
-        b"\xff",
-        b"\x00",
-        b"[" * 2000,
-        b'{"a":' * 2000,
-    ),
+    *b'{ } [ ] , : " null true -1 1e999 0.5 NaN \\u0000 "v1" "h" "up" "id": \\ud800 \xff \x00'.split(b" "),
+    *(b'"format": 2', b"9" * 30, b"[" * 2000, b'{"a":' * 2000),
 )
 
 

@@ -21,7 +21,7 @@ from .devices import DeviceCommands
 from .entities import SYSTEM
 from .external_events import EventCommands, JobCommands
 from .faults import Faults
-from .hosts import Draining, HostCommands, Maintenance
+from .hosts import HostCommands, Maintenance
 from .labels import LabelCommands, TagCommands
 from .migrations import Migrations
 from .outages import Outages, Restarts
@@ -91,7 +91,7 @@ class Engine:
         self.jobs = JobCommands(backend)
         self.access = AccessCommands(backend)
         self.tags = TagCommands(backend)
-        maintenance = Maintenance(backend, Draining(backend, migrations, scheduler), outages)
+        maintenance = Maintenance(backend, migrations, scheduler, outages)
         self.hosts = HostCommands(backend, maintenance, outages)
         self.host_upgrades = HostUpgrades(backend, self.hosts, maintenance)
         self.affinity_groups = AffinityCommands(backend)

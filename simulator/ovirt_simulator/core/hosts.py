@@ -28,21 +28,65 @@ _MOVABLE = {"up", "powering_up", "paused", "reboot_in_progress"}
 _LEAVING = "migrating"
 
 
-class Draining(Commands):
-    """Sends VMs away from hosts."""
+class Maintenance(Commands):
+    """Takes hosts into maintenance and back; the caller of `begin` and `activate` holds the lock."""
 
-    def __init__(self, backend: Backend, migrations: Migrations, scheduler: Scheduler) -> None:
+    def __init__(
+        self, backend: Backend, migrations: Migrations, scheduler: Scheduler, outages: Outages
+    ) -> None:
         super().__init__(backend)
         self._migrations = migrations
         self._scheduler = scheduler
+        self._outages = outages
+        #: The attempt that counts for each host that prepares: a later one takes over.
+        self._attempts: dict[str, Job] = {}
 
-    def refuse_incoming(self, host_id: str) -> None:
-        """Cancel the migrations to the host, which no event reports; called with the lock."""
+    def begin(
+        self,
+        host_id: str,
+        job: Job,
+        caller: Caller,
+        *,
+        reason: str = "",
+        internal: bool = False,
+        failed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Let the host take no more VMs, and send those it has away.
+
+        `internal` is an order of the engine's own; `failed` is called if not all VMs can be scheduled.
+        """
+        self._change_host(host_id, status="preparing_for_maintenance")
+        self._attempts[host_id] = job
         for migration in self._migrations.of_host(host_id):
             if migration.target == host_id and migration.active:
                 self._migrations.withdraw(migration)
 
-    def drain(self, host_id: str, caller: Caller, *, forced: bool) -> bool | None:
+        def drain() -> None:
+            scheduled = self._drain(host_id, caller, forced=not internal)
+            with self._backend.lock:
+                if scheduled is None:
+                    return
+                self._log_end(host_id, caller, reason, scheduled=scheduled, internal=internal)
+                if not scheduled:
+                    failed()
+
+        if self._state.vms_on(host_id):
+            self._backend.unlocked(0.0, drain)
+        else:
+            self._log_end(host_id, caller, reason, scheduled=True, internal=internal)
+        self._look(host_id, job, self._backend.timeline.elapsed)
+
+    def activate(self, host_id: str, job: Job) -> None:
+        """Bring the host up; one that only prepares for maintenance is up at once."""
+        if self._state.hosts[host_id].status == "preparing_for_maintenance":
+            self._up(host_id, job)
+            return
+        self._change_host(host_id, status="unassigned")
+        self._backend.after(
+            self._backend.settings.host_activation_seconds, lambda: self._activated(host_id, job)
+        )
+
+    def _drain(self, host_id: str, caller: Caller, *, forced: bool) -> bool | None:
         """Migrate every VM away; called without the lock.
 
         Whether validation found a host for each of them, which is all that the event speaks of; None if the
@@ -113,63 +157,6 @@ class Draining(Commands):
             return False
         return vm.affinity == "migratable" or (forced and vm.affinity == "user_migratable")
 
-    def _is_preparing(self, host_id: str) -> bool:
-        return self._state.hosts[host_id].status == "preparing_for_maintenance"
-
-
-class Maintenance(Commands):
-    """Takes hosts into maintenance and back; the caller@@ `begin` and `activate` holds the lock."""
-
-    def __init__(self, backend: Backend, draining: Draining, outages: Outages) -> None:
-        super().__init__(backend)
-        self._draining = draining
-        self._outages = outages
-        #: The attempt that counts for each host that prepares: a later one takes over.
-        self._attempts: dict[str, Job] = {}
-
-    def begin(
-        self,
-        host_id: str,
-        job: Job,
-        caller: Caller,
-        *,
-        reason: str = "",
-        internal: bool = False,
-        failed: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Let the host take no more VMs, and send those it has away.
-
-        `internal` is an order of the engine's own; `failed` is called if not all VMs can be scheduled.
-        """
-        self._change_host(host_id, status="preparing_for_maintenance")
-        self._attempts[host_id] = job
-        self._draining.refuse_incoming(host_id)
-
-        def drain() -> None:
-            scheduled = self._draining.drain(host_id, caller, forced=not internal)
-            with self._backend.lock:
-                if scheduled is None:
-                    return
-                self._log_end(host_id, caller, reason, scheduled=scheduled, internal=internal)
-                if not scheduled:
-                    failed()
-
-        if self._state.vms_on(host_id):
-            self._backend.unlocked(0.0, drain)
-        else:
-            self._log_end(host_id, caller, reason, scheduled=True, internal=internal)
-        self._look(host_id, job, self._backend.timeline.elapsed)
-
-    def activate(self, host_id: str, job: Job) -> None:
-        """Bring the host up; one that only prepares for maintenance is up at once."""
-        if self._state.hosts[host_id].status == "preparing_for_maintenance":
-            self._up(host_id, job)
-            return
-        self._change_host(host_id, status="unassigned")
-        self._backend.after(
-            self._backend.settings.host_activation_seconds, lambda: self._activated(host_id, job)
-        )
-
     def _log_end(self, host_id: str, caller: Caller, reason: str, *, scheduled: bool, internal: bool) -> None:
         """Log that the command has ended; no event says when the host arrives in maintenance."""
         done, failed = EventCode.VDS_MAINTENANCE, EventCode.VDS_MAINTENANCE_FAILED
@@ -200,7 +187,7 @@ class Maintenance(Commands):
 
     def _try_again(self, host_id: str) -> None:
         """Drain as the engine's own order: what a user's order forces refuses it now."""
-        scheduled = self._draining.drain(host_id, SYSTEM, forced=False)
+        scheduled = self._drain(host_id, SYSTEM, forced=False)
         if scheduled is not None:
             with self._backend.lock:
                 self._log_end(host_id, SYSTEM, "", scheduled=scheduled, internal=True)

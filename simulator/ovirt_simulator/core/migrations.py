@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
-from msgspec.structs import replace
 
 from ..scheduler.filters import Request
 from ..scheduler.placing import Scheduler
@@ -71,10 +70,8 @@ class Migrations(Commands):
         migration.began = self._backend.now
         self._under_way[vm.id] = migration
         self._lock(migration)
-        self._state.put_vm(
-            replace(
-                vm, status="migrating", migrating_to=migration.target, handed_over=False, migration_progress=0
-            )
+        self._change_vm(
+            vm.id, status="migrating", migrating_to=migration.target, handed_over=False, migration_progress=0
         )
         self._log_begin(migration)
         self._schedule(migration, fault)
@@ -139,7 +136,7 @@ class Migrations(Commands):
         """End a migration whose VM is lost with its host; what becomes of the VM is left to the caller."""
         self._stop(migration)
         self._log_of(EventCode.VM_MIGRATION_ABORT, migration, migration.caller, error=error)
-        self._state.put_vm(replace(self._state.vms[migration.vm_id], migrating_to=None, handed_over=False))
+        self._change_vm(migration.vm_id, migrating_to=None, handed_over=False)
         self.forget(migration, "failed")
 
     def forget(self, migration: Migration, job_status: str) -> None:
@@ -199,7 +196,7 @@ class Migrations(Commands):
         """Let the host report, every now and then, how far the migration is."""
         vm = self._state.vms[migration.vm_id]
         passed = (self._backend.now - (migration.began or self._backend.now)).total_seconds()
-        self._state.put_vm(replace(vm, migration_progress=min(int(passed / seconds * 100), 99)))
+        self._change_vm(vm.id, migration_progress=min(int(passed / seconds * 100), 99))
         self._running.later(
             vm.id,
             migration.course,
@@ -214,8 +211,7 @@ class Migrations(Commands):
         """Give the VM to the target; one that has crashed takes nothing, until the engine notices."""
         if migration.target in self._backend.failed_hosts:
             return
-        vm = self._state.vms[migration.vm_id]
-        self._state.put_vm(replace(vm, host=migration.target, handed_over=True, migration_progress=100))
+        self._change_vm(migration.vm_id, host=migration.target, handed_over=True, migration_progress=100)
         self._await_up(migration)
 
     def _await_up(self, migration: Migration) -> None:
@@ -243,23 +239,15 @@ class Migrations(Commands):
 
     def _return(self, migration: Migration, job_status: str) -> None:
         """Let the VM run on where it is now: the target after the hand-over, else the source."""
-        vm = self._state.vms[migration.vm_id]
-        self._state.put_vm(
-            replace(
-                vm,
-                status="paused" if migration.status_before == "paused" else "up",
-                migrating_to=None,
-                handed_over=False,
-                migration_progress=0,
-            )
+        status = "paused" if migration.status_before == "paused" else "up"
+        self._change_vm(
+            migration.vm_id, status=status, migrating_to=None, handed_over=False, migration_progress=0
         )
         self.forget(migration, job_status)
 
     def _run_again(self, migration: Migration) -> None:
-        vm = self._state.vms[migration.vm_id]
-        self._state.put_vm(
-            replace(vm, status=migration.status_before, migrating_to=None, migration_progress=0)
-        )
+        status = migration.status_before
+        self._change_vm(migration.vm_id, status=status, migrating_to=None, migration_progress=0)
         self._backend.unlocked(0.0, lambda: self.try_again(migration))
 
     def _log_begin(self, migration: Migration) -> None:

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
-from msgspec.structs import replace
-
 from ..scheduler.filters import Request
 from ..scheduler.placing import Scheduler
 from .backend import Backend, Commands
@@ -54,15 +52,6 @@ class Restarts(Commands):
         if self._state.vms[vm_id].ha:
             self._entries[vm_id] = _Entry()
             self._come_round(0.0)
-
-    def begin(self, vm_id: str) -> None:
-        """Bring a VM back whatever it is, without a look at others that wait; the caller holds the lock."""
-        self._backend.unlocked(0.0, lambda: self._try_until_taken(vm_id))
-
-    def _try_until_taken(self, vm_id: str) -> None:
-        if not self._is_taken(vm_id):
-            seconds = self._backend.settings.retry_seconds
-            self._backend.unlocked(seconds, lambda: self._try_until_taken(vm_id))
 
     def _come_round(self, seconds: float) -> None:
         if not self._due:
@@ -211,7 +200,7 @@ class Outages(Commands):
             if vm.status == "unknown":
                 course = self._running.begin(vm.id)
                 self._log(EventCode.VM_STATUS_RESTORED, SYSTEM, vm=vm, host=host, status="Up")
-                self._running.after_event(vm.id, course, partial(self._set_vm_up, vm.id))
+                self._running.after_event(vm.id, course, partial(self._change_vm, vm.id, status="up"))
 
     def _later(self, host_id: str, outage: Outage, seconds: float, step: Step) -> None:
         def action() -> None:
@@ -249,7 +238,7 @@ class Outages(Commands):
         self._end_migrations(host_id)
         for vm in self._state.vms_on(host_id):
             self._running.begin(vm.id, ended="failed")
-            self._state.put_vm(replace(vm, status="unknown", migrating_to=None, handed_over=False))
+            self._change_vm(vm.id, status="unknown", migrating_to=None, handed_over=False)
 
     def _end_migrations(self, host_id: str) -> None:
         for migration in self._migrations.of_host(host_id):
@@ -276,6 +265,3 @@ class Outages(Commands):
         host = self._state.hosts[host_id]
         if host_id not in self._outages and host.status in _NO_ANSWER:
             self._change_host(host_id, status="up")
-
-    def _set_vm_up(self, vm_id: str) -> None:
-        self._state.put_vm(replace(self._state.vms[vm_id], status="up"))

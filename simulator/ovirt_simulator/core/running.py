@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from msgspec.structs import replace
-
 from .audit_log import Action
 from .backend import Backend, Commands
 from .entities import SYSTEM, Caller, Job, Vm
@@ -31,7 +29,7 @@ class Running(Commands):
         vm = self._state.vms[vm_id]
         waiting = "restoring_state" if vm.status == "suspended" else "wait_for_launch"
         self._state.drop_pending(vm_id)
-        self._state.put_vm(replace(vm, status=waiting, host=host_id, stopped=None, migrating_to=None))
+        self._change_vm(vm_id, status=waiting, host=host_id, stopped=None, migrating_to=None)
         self.continue_launch(vm_id, job, caller)
 
     def continue_launch(self, vm_id: str, job: Job | None, caller: Caller) -> None:
@@ -104,20 +102,10 @@ class Running(Commands):
         self._leave_host(vm_id, "down", ended=ended)
 
     def _leave_host(self, vm_id: str, status: str, *, ended: str) -> None:
-        vm = self._state.vms[vm_id]
         self.begin(vm_id, ended=ended)
         self._state.drop_pending(vm_id)
-        self._state.put_vm(
-            replace(
-                vm,
-                status=status,
-                host=None,
-                migrating_to=None,
-                handed_over=False,
-                started=None,
-                stopped=self._backend.now,
-            )
-        )
+        gone = {"host": None, "migrating_to": None, "handed_over": False, "started": None}
+        self._change_vm(vm_id, status=status, stopped=self._backend.now, **gone)
 
     def _up(self, vm_id: str, course: Course, caller: Caller) -> None:
         vm = self._state.vms[vm_id]
@@ -128,7 +116,7 @@ class Running(Commands):
 
     def _set_up(self, vm_id: str, course: Course) -> None:
         vm = self._state.vms[vm_id]
-        self._state.put_vm(replace(vm, status="up", started=self._backend.now, **self._usage(vm)))
+        self._change_vm(vm_id, status="up", started=self._backend.now, **self._usage(vm))
         self._backend.jobs.end(course.job, "finished")
 
     def _down(self, vm_id: str, course: Course, caller: Caller) -> None:

@@ -76,10 +76,6 @@ def none_of_vm(call: Call, of: Ids) -> dict[str, Any]:
     return {}
 
 
-def profiles_of_network(call: Call, of: Ids) -> dict[str, Any]:
-    return {key: one for key, one in call.state.vnic_profiles.items() if one.network == of["network_id"]}
-
-
 def disks(call: Call, _: Ids) -> dict[str, Any]:
     """What VMs have of disks."""
     return {disk.id: disk for vm in tuple(call.state.vms.values()) for disk in vm.disks}

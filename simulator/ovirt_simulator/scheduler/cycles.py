@@ -63,10 +63,11 @@ class LoadBalancing:
             hosts = [h for h in state.hosts_of(cluster.id) if h.up and not is_migrating(state, h)]
         if unit.internal or not hosts:
             return
-        reply = self._external.balance(cluster, unit, hosts)
-        if reply.vm is None or not reply.hosts:
+        move = self._external.balance(cluster, unit, hosts)
+        if move is None:
             return
+        vm_id, targets = move
         try:
-            self._migrate(reply.vm, _REASON, hosts=reply.hosts)
+            self._migrate(vm_id, _REASON, hosts=targets)
         except Rejected as refusal:
-            _log.info("load balancing of %s: %s", reply.vm, refusal.detail)
+            _log.info("load balancing of %s: %s", vm_id, refusal.detail)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import http.client
 import re
 import xmlrpc.client
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 from xml.parsers.expat import ExpatError
@@ -22,7 +22,7 @@ from ovirt_placement.model import Host
 
 from ..core.backend import Backend
 from ..core.entities import SYSTEM, Cluster, PolicyUnit, SchedulingPolicy, UnitType, stable_id
-from ..core.events import EventCode
+from ..core.events import EventCode, EventType
 from .filters import Request
 from .rank_selector import Record
 
@@ -39,31 +39,11 @@ class Malformed(Exception):
     """An answer that the engine fails on outside of what it catches: the whole command fails."""
 
 
-class Complaint(msgspec.Struct, frozen=True):
-    """What an answer says of a plugin that failed (None: of the proxy itself)."""
+class Answer(msgspec.Struct, frozen=True):
+    """What came of a call, and what the answer says of plugins that failed (None: of the proxy itself)."""
 
-    plugin: str | None
-    error: str
-
-
-class FilterReply(msgspec.Struct, frozen=True):
-    hosts: tuple[str, ...]
-    complaints: tuple[Complaint, ...] = ()
-
-
-class WeightReply(msgspec.Struct, frozen=True):
-    """Weights as they came, under the names of their units; None stands for one that came without a name."""
-
-    records: tuple[Record, ...]
-    complaints: tuple[Complaint, ...] = ()
-
-
-class BalanceReply(msgspec.Struct, frozen=True):
-    """The VM to move and where it may go; None when there is nothing to do."""
-
-    vm: str | None
-    hosts: tuple[str, ...] = ()
-    complaints: tuple[Complaint, ...] = ()
+    result: Any
+    complaints: tuple[tuple[str | None, str], ...] = ()
 
 
 class ExternalScheduler:
@@ -82,36 +62,38 @@ class ExternalScheduler:
 
     def run_filters(
         self, names: Sequence[str], hosts: Sequence[str], vm: str, properties: Mapping[str, str]
-    ) -> FilterReply:
+    ) -> Answer:
         """Ask which hosts remain; an answer without a list leaves none."""
         reply = _checked(self._call("runFilters", list(names), list(hosts), vm, dict(properties)))
         result = reply.get("result")
-        remaining = tuple(result) if isinstance(result, list) else ()
-        return FilterReply(remaining, _complaints(reply))
+        return Answer(tuple(result) if isinstance(result, list) else (), _complaints(reply))
 
     def run_cost_functions(
         self, factors: Sequence[tuple[str, int]], hosts: Sequence[str], vm: str, properties: Mapping[str, str]
-    ) -> WeightReply:
-        """Ask for weights: triples carry their unit's name, pairs are summed up and final."""
+    ) -> Answer:
+        """Ask for weights, `Record`s under the names of their units; None stands for one without a name.
+
+        Triples carry their unit's name, pairs are summed up and final.
+        """
         units = [list(entry) for entry in factors]
         reply = _checked(self._call("runCostFunctions", units, list(hosts), vm, dict(properties)))
         records = tuple(
             Record(entry[2] if len(entry) > 2 else None, entry[0], _int32(entry[1]))
             for entry in reply.get("result") or ()
         )
-        return WeightReply(records, _complaints(reply))
+        return Answer(records, _complaints(reply))
 
-    def run_load_balancing(
-        self, name: str, hosts: Sequence[str], properties: Mapping[str, str]
-    ) -> BalanceReply:
-        """Ask for a VM to move. Raises `Malformed` for an empty list: it ends the engine's balancing."""
+    def run_load_balancing(self, name: str, hosts: Sequence[str], properties: Mapping[str, str]) -> Answer:
+        """Ask for a VM to move, with the hosts where it may go; None when there is nothing to do.
+
+        Raises `Malformed` for an empty list: it ends the engine's balancing.
+        """
         reply = _checked(self._call("runLoadBalancing", name, list(hosts), dict(properties)))
         result = reply.get("result")
-        if result is None:
-            return BalanceReply(None, (), _complaints(reply))
-        if len(result) < 2:
+        if result is not None and len(result) < 2:
             raise Malformed(f"runLoadBalancing answered {result!r} instead of [vm, [hosts]]")
-        return BalanceReply(result[0] or None, tuple(result[1]), _complaints(reply))
+        move = (result[0], tuple(result[1])) if result and result[0] and result[1] else None
+        return Answer(move, _complaints(reply))
 
     def _call(self, method: str, *arguments: Any) -> Any:
         transport = _Transport(self._connect_seconds, self._reply_seconds)
@@ -180,12 +162,12 @@ def _int32(weight: Any) -> int:
     return weight
 
 
-def _complaints(reply: Mapping[str, Any]) -> tuple[Complaint, ...]:
+def _complaints(reply: Mapping[str, Any]) -> tuple[tuple[str | None, str], ...]:
     if not reply.get("result_code"):
         return ()
     by_plugin = reply.get("plugin_errors") or {}
-    of_plugins = [Complaint(name, str(text)) for name, texts in by_plugin.items() for text in texts]
-    return (*of_plugins, *(Complaint(None, str(text)) for text in reply.get("errors") or ()))
+    of_plugins = [(name, str(text)) for name, texts in by_plugin.items() for text in texts]
+    return (*of_plugins, *((None, str(text)) for text in reply.get("errors") or ()))
 
 
 _KINDS = {"filters": UnitType.FILTER, "scores": UnitType.WEIGHT, "balance": UnitType.LOAD_BALANCING}
@@ -207,7 +189,7 @@ class ExternalUnits:
             found = _units(self._external.discover())
         except (Unreachable, ValueError):
             found = {}
-            self._log_unreachable()
+            self._log(EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY)
         with self._backend.lock:
             state = self._backend.state
             known = {unit.id: unit for unit in state.units.values() if not unit.internal}
@@ -225,19 +207,17 @@ class ExternalUnits:
             for entry in sorted(policy.filters, key=lambda entry: entry.position)
             if (unit := self._enabled(entry.unit))
         ]
-        if self._external is None or not names:
+        external = self._external
+        if external is None or not names:
             return hosts
         for vm_id in request.vm_ids:
             if not hosts:
                 break
-            ids = [host.id for host in hosts]
-            try:
-                reply = self._external.run_filters(names, ids, vm_id, cluster.scheduling_properties)
-            except Unreachable:
-                self._log_unreachable()
+            ids, properties = [host.id for host in hosts], cluster.scheduling_properties
+            left = self._asked(external.run_filters, names, ids, vm_id, properties)
+            if left is None:
                 return hosts
-            self._log_complaints(reply.complaints)
-            hosts = tuple(host for host in hosts if host.id in reply.hosts)
+            hosts = tuple(host for host in hosts if host.id in left)
         return hosts
 
     def weigh(self, request: Request, cluster: Cluster, hosts: Sequence[Host]) -> list[Record]:
@@ -251,35 +231,32 @@ class ExternalUnits:
             if (unit := self._enabled(entry.unit))
         }
         records: list[Record] = []
-        if self._external is None or not units:
+        external = self._external
+        if external is None or not units:
             return records
         factors = [(name, factor) for name, (_, factor) in units.items()]
-        ids = [host.id for host in hosts]
+        ids, properties = [host.id for host in hosts], cluster.scheduling_properties
         for vm_id in request.vm_ids:
-            try:
-                reply = self._external.run_cost_functions(factors, ids, vm_id, cluster.scheduling_properties)
-            except Unreachable:
-                self._log_unreachable()
+            found = self._asked(external.run_cost_functions, factors, ids, vm_id, properties)
+            if found is None:
                 return []
-            self._log_complaints(reply.complaints)
-            for record in reply.records:
+            for record in found:
                 known = units.get(record.unit) if record.unit is not None else None
                 records.append(record._replace(unit=None if known is None else known[0]))
         return records
 
-    def balance(self, cluster: Cluster, unit: PolicyUnit, hosts: Sequence[Host]) -> BalanceReply:
-        """Ask an external balance for a VM to move; nothing when nobody answers."""
-        if self._external is None or not unit.enabled:
-            return BalanceReply(None)
-        try:
-            reply = self._external.run_load_balancing(
-                unit.name, [host.id for host in hosts], cluster.scheduling_properties
-            )
-        except Unreachable:
-            self._log_unreachable()
-            return BalanceReply(None)
-        self._log_complaints(reply.complaints)
-        return reply
+    def balance(
+        self, cluster: Cluster, unit: PolicyUnit, hosts: Sequence[Host]
+    ) -> tuple[str, tuple[str, ...]] | None:
+        """Ask an external balance for a VM to move and where it may go; None for nothing, or no answer."""
+        external = self._external
+        if external is None or not unit.enabled:
+            return None
+        ids, properties = [host.id for host in hosts], cluster.scheduling_properties
+        move: tuple[str, tuple[str, ...]] | None = self._asked(
+            external.run_load_balancing, unit.name, ids, properties
+        )
+        return move
 
     def _policy(self, cluster: Cluster) -> SchedulingPolicy:
         with self._backend.lock:
@@ -290,22 +267,23 @@ class ExternalUnits:
             unit = self._backend.state.units[unit_id]
         return unit if unit.enabled and not unit.internal else None
 
-    def _log_unreachable(self) -> None:
-        with self._backend.lock:
-            self._backend.audit_log.log(EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY, SYSTEM)
+    def _asked(self, ask: Callable[..., Answer], *arguments: Any) -> Any:
+        """Give what the scheduler answers, once its complaints are logged; None when nobody answers."""
+        try:
+            answer = ask(*arguments)
+        except Unreachable:
+            self._log(EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY)
+            return None
+        for plugin, error in answer.complaints:
+            if plugin is None:
+                self._log(EventCode.EXTERNAL_SCHEDULER_ERROR, error=error)
+            else:
+                self._log(EventCode.EXTERNAL_SCHEDULER_PLUGIN_ERROR, plugin=plugin, error=error)
+        return answer.result
 
-    def _log_complaints(self, complaints: Sequence[Complaint]) -> None:
-        log = self._backend.audit_log.log
+    def _log(self, code: EventType, **words: str) -> None:
         with self._backend.lock:
-            for complaint in complaints:
-                if complaint.plugin is None:
-                    log(EventCode.EXTERNAL_SCHEDULER_ERROR, SYSTEM, words={"error": complaint.error})
-                else:
-                    log(
-                        EventCode.EXTERNAL_SCHEDULER_PLUGIN_ERROR,
-                        SYSTEM,
-                        words={"plugin": complaint.plugin, "error": complaint.error},
-                    )
+            self._backend.audit_log.log(code, SYSTEM, words=words)
 
 
 def _units(answer: Any) -> dict[str, PolicyUnit]:

@@ -49,7 +49,7 @@ def http(body: str) -> bytes:
 def test_32_bit_weights_are_taken(kind: str) -> None:
     with answering(http(REPLY.format(kind=kind))) as url:
         reply = ExternalScheduler(url).run_cost_functions([("W", 1)], ["h1"], "v", {})
-    assert reply.records == (Record(None, "h1", 7),)
+    assert reply.result == (Record(None, "h1", 7),)
 
 
 @pytest.mark.parametrize("kind", ["i8", "double", "string", "boolean"])

@@ -1,4 +1,4 @@
-"""The engine's own answers, recorded as vectors, against the simulated engine's filters, weights, conflicts."""
+"""Answers of the engine, recorded as vectors, against the simulator's filters, weights and conflicts."""
 
 from __future__ import annotations
 
