@@ -13,7 +13,6 @@ import pytest
 from ovirtsdk4 import types
 
 from ovirt_placement.model import state_file
-from tests.paths import RECORDING
 from tests.simulator.http.world import WORLD
 
 COMMAND = [sys.executable, "-c", "from ovirt_simulator.cli import main; raise SystemExit(main())", "run"]
@@ -28,10 +27,10 @@ def listening(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.fixture
-def connection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ovirtsdk4.Connection]:
-    """Connected to a process with these arguments; it must end cleanly when it is asked to."""
+def connection(tmp_path: Path) -> Iterator[ovirtsdk4.Connection]:
+    """Connected to a process, which must end cleanly when it is asked to."""
     (tmp_path / "state.json").write_bytes(state_file.dumps(WORLD))
-    arguments = [argument.replace("STATE", str(tmp_path / "state.json")) for argument in request.param]
+    arguments = ["--state", str(tmp_path / "state.json"), "--time-scale", "20"]
     with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, text=True) as process:
         try:
             url = f"{listening(process)}/ovirt-engine/api"
@@ -43,7 +42,6 @@ def connection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ovirt
         assert process.wait(timeout=60) == 0
 
 
-@pytest.mark.parametrize("connection", [["--state", "STATE", "--time-scale", "20"]], indirect=True)
 def test_a_migration_runs_to_its_end_by_itself(connection: ovirtsdk4.Connection) -> None:
     system = connection.system_service()
     service = system.vms_service().vm_service("web2")
@@ -56,9 +54,3 @@ def test_a_migration_runs_to_its_end_by_itself(connection: ovirtsdk4.Connection)
         codes = [event.code for event in system.events_service().list(search="correlation_id=by-itself")]
         assert time.monotonic() < deadline
     assert sorted(codes) == [62, 63]
-
-
-@pytest.mark.parametrize("connection", [["--recording", str(RECORDING)]], indirect=True)
-def test_a_recording_is_served(connection: ovirtsdk4.Connection) -> None:
-    hosts = connection.system_service().hosts_service().list()
-    assert [host.name for host in hosts] == ["bodh1", "bodh2"]
