@@ -7,7 +7,8 @@ POST   /hosts/ID/recover       ... and comes back
 POST   /hosts/ID/updates       there are updates for the host
 POST   /vms/ID/crash           the VM dies
 POST   /migrations/faults      {"fail": true} or hang, refuse, slow; with "count" and "vm": the next ones
-DELETE /migrations/faults      migrations go well again
+DELETE /migrations/faults      migrations and upgrades go well again
+POST   /upgrades/faults        {"fail": true} or stay_away; with "count" and "host": the next upgrades
 GET    /disturbances           what waits to happen to requests
 POST   /disturbances           {"method": "POST", "path": "/migrate", "drop": "answer"}; see Disturbance
 DELETE /disturbances           nothing goes wrong any more
@@ -30,7 +31,7 @@ from werkzeug.routing import Map, MapAdapter, Rule
 
 from ovirt_placement.model import state_file
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.http.disturbances import Disturbance, Disturbances
 from ovirt_simulator.http.markup import JSON
@@ -50,6 +51,13 @@ class MigrationFaults(MigrationFault, frozen=True, forbid_unknown_fields=True):
 
     count: int = 1
     vm: str | None = None
+
+
+class UpgradeFaults(UpgradeFault, frozen=True, forbid_unknown_fields=True):
+    """What the next `count` upgrades (of a host, by id) meet."""
+
+    count: int = 1
+    host: str | None = None
 
 
 class Control:
@@ -97,6 +105,11 @@ def _fail_migrations(control: Control, request: Request) -> None:
     control.engine.faults.next_migrations(asked, count=asked.count, vm_id=asked.vm)
 
 
+def _fail_upgrades(control: Control, request: Request) -> None:
+    asked = _read(request, UpgradeFaults)
+    control.engine.faults.next_upgrades(asked, count=asked.count, host_id=asked.host)
+
+
 _ANSWERS: dict[str, Callable[..., Any]] = {
     "GET /state": _state,
     "POST /advance": _advance,
@@ -106,6 +119,7 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
     "POST /vms/<vm>/crash": lambda control, _, vm: control.engine.vms.crash(vm),
     "POST /migrations/faults": _fail_migrations,
     "DELETE /migrations/faults": lambda control, _: control.engine.faults.clear(),
+    "POST /upgrades/faults": _fail_upgrades,
     "GET /disturbances": lambda control, _: control.disturbances.waiting,
     "POST /disturbances": lambda control, asked: control.disturbances.add(_read(asked, Disturbance)),
     "DELETE /disturbances": lambda control, _: control.disturbances.clear(),
