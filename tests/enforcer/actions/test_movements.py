@@ -1,4 +1,4 @@
-"""Which VMs somebody else moves to and fro, unlike those that move once, and our own migrations."""
+"""Which VMs others move back and forth, unlike those that move once, and our own migrations."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def refusal(target: str, cause: Cause, age: float, state: Snapshot = TOO_CLOSE) 
 FILTERED = "Cannot migrate VM. There is no host that satisfies current scheduling constraints"
 
 
-class NobodyElse:
+class NoOthers:
     """Stands for the engine's events, which show nothing."""
 
     def undone_after(self, intent: Intent, host: str | None) -> float:
@@ -211,7 +211,7 @@ class NobodyElse:
 
 
 def backoff(state: Snapshot, history: Sequence[Intent]) -> Backoff:
-    return Backoff(EnforcerSettings(), state, history, cast("Origins", NobodyElse()))
+    return Backoff(EnforcerSettings(), state, history, cast("Origins", NoOthers()))
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_a_vm_is_not_sent_back_to_where_it_was_taken_from() -> None:
 
 
 class Circling:
-    """An engine and a daemon, and somebody who moves VM a back to h1 whenever it has left."""
+    """An engine and a daemon, and a user who moves VM a back to h1 whenever it has left."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

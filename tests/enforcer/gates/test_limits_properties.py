@@ -99,14 +99,14 @@ class Run:
 
 
 class World:
-    """Two clusters without any rule, in which an enforcer and somebody else migrate."""
+    """Two clusters without any rule, in which an enforcer and others migrate."""
 
     def __init__(self, limits: EnforcerSettings, foreign: set[int]) -> None:
         self.limits = limits
         self.now = 0.0
         self.runs: list[Run] = []
         self.places = {f"{c}v{v}": f"{c}h{v % HOSTS}" for c in CLUSTERS for v in range(VMS)}
-        #: VMs that somebody else migrates, to nobody knows where.
+        #: VMs that others migrate, it is not known where to.
         self.foreign = {f"c0v{number}" for number in foreign}
 
     def live(self, wish: Wish) -> None:

@@ -195,7 +195,7 @@ def moments(points: list[str], first: int, last: int, extent: Extent) -> list[in
 
 
 def remember_earlier_runs(world: World) -> None:
-    """Make a store with islands of storage, and with runs that have ended while nobody looked."""
+    """Make a store with islands of storage, and with runs that have ended unobserved."""
     store = KeyStore(world.store_url, engine="default")
     put_keys(
         store,

@@ -37,7 +37,7 @@ class Recorder:
         self.faults: list[str] = []
         #: All that the enforcer asked for and the engine began.
         self.ours: list[Begun] = []
-        #: VMs of which the answer to the next request gets lost: nobody learns of a refusal.
+        #: VMs of which the answer to the next request gets lost: a refusal stays unknown.
         self.unheard: set[str] = set()
         self._settings = settings
         self._backend = engine._backend
@@ -45,7 +45,7 @@ class Recorder:
         self._migrations = engine.vms._migrations
         self._tick = 0
         self._reading = 0
-        #: When somebody else last changed a cluster.
+        #: When others last changed a cluster.
         self._touched: defaultdict[str, int] = defaultdict(int)
         self._under_way: dict[str, Begun] = {}
         #: The last end of ours for each VM: it arrived so.
@@ -66,7 +66,7 @@ class Recorder:
         self._reading += 1
 
     def touch(self, cluster: str) -> None:
-        """Somebody else changed something in a cluster."""
+        """Others changed something in a cluster."""
         self._tick += 1
         self._touched[cluster] = self._tick
 
@@ -177,7 +177,7 @@ class Recorder:
             self.touch(vm.cluster)  # a failure: what was planned may be undone
 
     def _changed(self, before: Vm, vm: Vm, places: Places) -> None:
-        """A VM of ours that arrives breaks nothing; whatever else happens is somebody else's doing."""
+        """A VM of ours that arrives breaks nothing; whatever else happens is the doing of others."""
         if (before.host, before.status, before.migrating_to) == (vm.host, vm.status, vm.migrating_to):
             return
         self._tick += 1
@@ -201,7 +201,7 @@ class Recorder:
     def _no_rival_there(self, begun: Begun, places: Places) -> None:
         """Before it begins: wherever it may end, no satisfied hard rule may be violated by it.
 
-        Those that others migrate are left out: the engine shows nobody where they go.
+        Those that others migrate are left out: the engine does not show where they go.
         """
         strangers = {one.vm for one in self._under_way.values() if one.request is None}
         known = {vm: hosts for vm, hosts in places.items() if vm not in strangers}
@@ -213,7 +213,7 @@ class Recorder:
     def _nothing_violated(self, vm: Vm, before: Places) -> None:
         begun = self._under_way[vm.id]
         if self._touched[vm.cluster] > begun.tick:
-            return  # somebody else changed what this was decided on
+            return  # others changed what this was decided on
         moved_at_once = {one.vm for one in self.ours if one.request == begun.request}
         running = self._where(vm.cluster)
         for rule in self._rules(vm.id):
@@ -245,7 +245,7 @@ class Recorder:
             self.faults += passed(self._settings, counts, new, self.now)
 
     def _still_on(self, begun: Begun, host: str) -> bool:
-        """Whether a migration leaves the host; where one came from that is handed over nobody is notified."""
+        """Whether a migration leaves the host; where one came from that is handed over is not reported."""
         ours = begun.request is not None
         return begun.source == host and (ours or self._state.vms[begun.vm].host == host)
 

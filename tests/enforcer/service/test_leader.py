@@ -137,7 +137,7 @@ def test_near_its_end_a_lease_that_another_has_is_seen_before_a_request(world: W
 
 
 def test_a_later_epoch_is_another(world: World) -> None:
-    """What was decided before somebody else may have led is not done, though the same process leads again."""
+    """What was decided before another may have led is not done, though the same process leads again."""
     one = world.enforcer("one")
     one.tend()
     world.sleep(LEASE)

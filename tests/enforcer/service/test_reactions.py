@@ -1,4 +1,4 @@
-"""A real enforcer reacts at once: to a new rule, and to a plan that somebody had applied."""
+"""A real enforcer reacts at once: to a new rule, and to a plan that a user had applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A VM that loses its groups and labels with its cluster is reported once, and what somebody wanted never."""
+"""A VM that loses its groups and labels with its cluster is reported once, and what a user wanted never."""
 
 from __future__ import annotations
 
