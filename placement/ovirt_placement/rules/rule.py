@@ -40,7 +40,7 @@ class Scope(StrEnum):
 class Dependence:
     """What the answer of a filter depends on, apart from the VM, its groups and the host itself.
 
-    Whoever asks about many VMs and hosts, or about states to come, is spared questions by it.
+    It spares questions where many VMs and hosts, or states to come, are asked about.
     """
 
     #: Whether what it says of a host is the same wherever other VMs are; of one that is so while a cluster
