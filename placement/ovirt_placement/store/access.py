@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import msgspec
 from sqlalchemy import (
     Column,
     ColumnElement,
@@ -18,9 +20,11 @@ from sqlalchemy import (
     Executable,
     Float,
     Insert,
+    Label,
     Select,
     Table,
     Update,
+    case,
     delete,
     insert,
     or_,
@@ -49,6 +53,8 @@ if TYPE_CHECKING:
 
     ReturningInsert = postgresql.Insert | sqlite.Insert
 
+
+_Record = TypeVar("_Record", bound=msgspec.Struct)
 
 #: Databases limit the parameters of one statement.
 _AT_ONCE = 500
@@ -94,6 +100,28 @@ class EngineRows:
         self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
     ) -> CursorResult[Any]:
         return self._connection.execute(statement, values)
+
+    def records(self, kind: type[_Record], query: Select[Any]) -> tuple[_Record, ...]:
+        """Read rows as records, by the names of their fields; columns that are none of these are left."""
+        return tuple(record for _, record in self._records(kind, query))
+
+    def records_by(
+        self, column: str, kind: type[_Record], query: Select[Any]
+    ) -> Mapping[Any, Sequence[_Record]]:
+        """Read rows as records, by what stands in this column of theirs; nothing where there are none."""
+        found: defaultdict[Any, list[_Record]] = defaultdict(list)
+        for fields, record in self._records(kind, query):
+            found[fields[column]].append(record)
+        return found
+
+    def _records(
+        self, kind: type[_Record], query: Select[Any]
+    ) -> Iterator[tuple[Mapping[str, Any], _Record]]:
+        found = self.execute(query)
+        names = [*map(str, found.keys())]  # the driver's are no plain texts
+        for row in found:
+            fields = dict(zip(names, row, strict=True))
+            yield fields, msgspec.convert(fields, kind)
 
 
 def without_engine(table: Table) -> tuple[ColumnElement[Any], ...]:
@@ -147,6 +175,11 @@ class now(FunctionElement[float]):  # noqa: N801 - reads as the SQL function tha
 
     type = Float(53)
     inherit_cache = True
+
+
+def age(moment: ColumnElement[float], name: str = "age_seconds") -> Label[float]:
+    """Seconds since a moment, by the database's clock; none where that was set back."""
+    return case((moment > now(), 0.0), else_=now() - moment).label(name)
 
 
 @compiles(now, "sqlite")

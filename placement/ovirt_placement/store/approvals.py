@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Row
 
-from ovirt_placement.store.access import EngineRows, StoreAccess, now
+from ovirt_placement.store.access import EngineRows, StoreAccess, age, now
 from ovirt_placement.store.schema import approvals, plans, user_actions, waiting_plans
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
@@ -90,30 +89,25 @@ class ApprovalStore(StoreAccess):
         """List the plans that wait, the longest first."""
         with self._reading() as rows:
             order = (waiting_plans.c.since, waiting_plans.c.cluster)
-            found = rows.execute(rows.select(waiting_plans).order_by(*order))
-            return tuple(WaitingPlan(**_with_moves(row)) for row in found)
+            return rows.records(WaitingPlan, rows.select(waiting_plans).order_by(*order))
 
     def approve(self, plan: str, *, set_by: str) -> WaitingPlan | None:
         """Approve of a plan, in place of what was approved of in its cluster; None if it does not wait."""
         with self._transaction() as rows:
-            row = _taken(rows, plan)
-            if row is None:
-                return None
-            values = {"plan": plan, "moves": row.moves, "set_by": set_by, "set_at": now()}
-            rows.execute(rows.insert_or_update(approvals, {"cluster": row.cluster, **values}, values))
-            _record(rows, UserActionKind.APPROVE, row.cluster, plan, set_by)
-        return WaitingPlan(**_with_moves(row))
+            found = _taken(rows, plan)
+            if found is not None:
+                _approve(rows, found.cluster, plan, found.moves, set_by)
+                _record(rows, UserActionKind.APPROVE, found.cluster, plan, set_by)
+        return found
 
     def refuse(self, plan: str, *, set_by: str, reason: str) -> WaitingPlan | None:
         """Have a plan wait no more, and say why; None if it does not wait."""
         with self._transaction() as rows:
-            row = _taken(rows, plan)
-            if row is None:
-                return None
-            _record(
-                rows, UserActionKind.REFUSE, row.cluster, plan, set_by, details=tuple(filter(None, [reason]))
-            )
-        return WaitingPlan(**_with_moves(row))
+            found = _taken(rows, plan)
+            if found is not None:
+                details = tuple(filter(None, [reason]))
+                _record(rows, UserActionKind.REFUSE, found.cluster, plan, set_by, details=details)
+        return found
 
     def order(
         self,
@@ -128,33 +122,36 @@ class ApprovalStore(StoreAccess):
 
         `undoes` is the plan that it takes back, if any.
         """
-        values = {"plan": plan, "moves": moves, "set_by": set_by, "set_at": now()}
         with self._transaction() as rows:
-            rows.execute(rows.insert_or_update(approvals, {"cluster": cluster, **values}, values))
+            _approve(rows, cluster, plan, moves, set_by)
             kind = UserActionKind.APPLY if undoes is None else UserActionKind.UNDO
             _record(rows, kind, cluster, plan, set_by, undoes or "")
 
     def approvals(self) -> tuple[Approval, ...]:
         """List what was approved of last in each cluster."""
-        age = (now() - approvals.c.set_at).label("age_seconds")
-        columns = [column for column in approvals.columns if column.name != "engine"]
+        columns = (*approvals.columns, age(approvals.c.set_at))
         with self._reading() as rows:
-            found = rows.execute(rows.select(approvals, *columns, age).order_by(approvals.c.cluster))
-            return tuple(Approval(**_with_moves(row)) for row in found)
+            return rows.records(Approval, rows.select(approvals, *columns).order_by(approvals.c.cluster))
 
 
-def _taken(rows: EngineRows, plan: str) -> Row[Any] | None:
+def _approve(rows: EngineRows, cluster: str, plan: str, moves: tuple[ApprovedMove, ...], set_by: str) -> None:
+    values = {"plan": plan, "moves": moves, "set_by": set_by, "set_at": now()}
+    rows.execute(rows.insert_or_update(approvals, {"cluster": cluster, **values}, values))
+
+
+def _taken(rows: EngineRows, plan: str) -> WaitingPlan | None:
     """Have a plan wait no more; None if another was quicker, or it waits no more anyway."""
-    row = rows.execute(rows.select(waiting_plans).where(waiting_plans.c.plan == plan)).one_or_none()
+    found = rows.records(WaitingPlan, rows.select(waiting_plans).where(waiting_plans.c.plan == plan))
     taken = rows.delete(waiting_plans).where(waiting_plans.c.plan == plan)
-    return row if row is not None and rows.execute(taken).rowcount == 1 else None
+    return found[0] if found and rows.execute(taken).rowcount == 1 else None
 
 
 def _is_refused(rows: EngineRows, plan: str, within_seconds: float) -> bool:
     """Whether the last word on a plan was that it is refused."""
     said = user_actions.c.kind.in_([kind.value for kind in (*_CARRIED_OUT, UserActionKind.REFUSE)])
-    age = (now() - user_actions.c.created).label("age_seconds")
-    words = rows.select(user_actions, user_actions.c.kind, age).where(user_actions.c.plan == plan, said)
+    words = rows.select(user_actions, user_actions.c.kind, age(user_actions.c.created)).where(
+        user_actions.c.plan == plan, said
+    )
     last = rows.execute(words.order_by(user_actions.c.id.desc()).limit(1)).one_or_none()
     return last is not None and last.kind == UserActionKind.REFUSE.value and last.age_seconds < within_seconds
 
@@ -183,9 +180,3 @@ def _record(
             details=details,
         ),
     )
-
-
-def _with_moves(row: Row[Any]) -> dict[str, Any]:
-    """The fields of a row; JSON knows lists alone."""
-    moves = tuple(ApprovedMove(tuple(vms), tuple(sources), target) for vms, sources, target in row.moves)
-    return {**row._asdict(), "moves": moves}

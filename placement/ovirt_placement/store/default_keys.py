@@ -83,5 +83,5 @@ class DefaultKeyStore(StoreAccess):
 
 
 def _read(rows: EngineRows) -> DefaultKeys:
-    found = rows.execute(rows.select(default_keys).order_by(*default_keys.primary_key))
-    return DefaultKeys(stored_keys(rows), tuple(DefaultKey(**row._asdict()) for row in found))
+    given = rows.select(default_keys).order_by(*default_keys.primary_key)
+    return DefaultKeys(stored_keys(rows), rows.records(DefaultKey, given))

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import not_
 
-from ovirt_placement.store.access import EngineRows, StoreAccess, now
+from ovirt_placement.store.access import EngineRows, StoreAccess, age, now, without_engine
 from ovirt_placement.store.leases import free
 from ovirt_placement.store.schema import cycles, enforcer_settings, ha_announcements, leases, violated_rules
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
@@ -60,14 +60,9 @@ class CycleStore(StoreAccess):
 
     def last(self) -> LastCycle | None:
         """Return the cycle that ended last; None if none did."""
-        age = (now() - cycles.c.ended).label("age_seconds")
-        columns = (cycles.c.epoch, cycles.c.error, cycles.c.breakers, cycles.c.refusals, cycles.c.ended, age)
         with self._reading() as rows:
-            row: Any = rows.execute(rows.select(cycles, *columns)).one_or_none()
-        if row is None:
-            return None
-        # The driver's names are no plain texts.
-        return msgspec.convert({str(name): value for name, value in row._asdict().items()}, LastCycle)
+            found = rows.records(LastCycle, rows.select(cycles, *cycles.columns, age(cycles.c.ended)))
+        return found[0] if found else None
 
 
 # -- Records in how many cycles each rule was violated: what is repaired soon needs no migration.
@@ -156,14 +151,10 @@ class HaAnnouncementStore(StoreAccess):
         A process that led before must not see what the next leader writes: it would send that, too.
         """
         table = ha_announcements.c
-        age = (now() - table.created).label("age_seconds")
-        reported = table.reported.label("reported")
-        columns = (table.number, table.cluster, table.kind, table.facts, age, reported)
+        columns = (*without_engine(ha_announcements), age(table.created))
         with self._leading() as rows:
-            found = rows.execute(
-                rows.select(ha_announcements, *columns).order_by(table.created, table.number)
-            )
-            return tuple(Announcement(**row._asdict()) for row in found)
+            query = rows.select(ha_announcements, *columns).order_by(table.created, table.number)
+            return rows.records(Announcement, query)
 
     def announce(
         self, *, number: int, cluster: str, kind: str, facts: Mapping[str, str], settles: bool

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Table, or_, select
+from sqlalchemy import ColumnElement, or_, select
 
 from ovirt_placement.store.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.causes import Cause, sentence
@@ -196,32 +196,20 @@ class HistoryStore(StoreAccess):
 
 def _plans(rows: EngineRows, condition: ColumnElement[bool]) -> tuple[PlanRecord, ...]:
     query = rows.select(plans).where(condition).order_by(plans.c.updated, plans.c.id)
-    found = rows.execute(query).all()
+    found = rows.records(PlanRecord, query)
     wanted = rows.select(plans, plans.c.id).where(condition)
-    migrations, held = defaultdict(list), defaultdict(list)
-    for migration in _migrations(rows, intents.c.plan.in_(wanted)):
-        migrations[migration.plan].append(migration)
+    of_wanted = rows.select(intents).where(intents.c.plan.in_(wanted)).order_by(intents.c.id)
+    migrations = rows.records_by("plan", RecordedMigration, of_wanted)
     order = (held_steps.c.step, held_steps.c.created)
-    for row in rows.execute(rows.select(held_steps).where(held_steps.c.plan.in_(wanted)).order_by(*order)):
-        held[row.plan].append(HeldStep(**row._asdict()))
+    held_back = rows.select(held_steps).where(held_steps.c.plan.in_(wanted)).order_by(*order)
+    held = rows.records_by("plan", HeldStep, held_back)
     return tuple(
-        PlanRecord(**row._asdict(), migrations=tuple(migrations[row.id]), held=tuple(held[row.id]))
-        for row in found
+        msgspec.structs.replace(
+            one, migrations=tuple(migrations.get(one.id, ())), held=tuple(held.get(one.id, ()))
+        )
+        for one in found
     )
 
 
 def _migrations(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[RecordedMigration, ...]:
-    columns = _columns_of(intents, RecordedMigration)
-    found = rows.execute(rows.select(intents, *columns).where(*conditions).order_by(intents.c.id))
-    return tuple(map(_migration, found))
-
-
-def _migration(row: Row[Any]) -> RecordedMigration:
-    outcome = None if row.outcome is None else msgspec.convert(row.outcome, StepOutcome)
-    cause = row.cause and Cause(row.cause)
-    known = {"state": IntentState(row.state), "cause": cause, "outcome": outcome}
-    return RecordedMigration(**{**row._asdict(), **known})
-
-
-def _columns_of(table: Table, record: type[msgspec.Struct]) -> tuple[ColumnElement[Any], ...]:
-    return tuple(table.c[field.name] for field in msgspec.structs.fields(record))
+    return rows.records(RecordedMigration, rows.select(intents).where(*conditions).order_by(intents.c.id))

@@ -11,17 +11,17 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, CursorResult, Row, select
+from sqlalchemy import ColumnElement, CursorResult, select
 
 from ovirt_placement.store import samples
 from ovirt_placement.store.access import (
     EngineRows,
     StoreAccess,
+    age,
     fence,
     is_set_back,
     now,
     settle,
-    without_engine,
 )
 from ovirt_placement.store.causes import Cause, sentence
 from ovirt_placement.store.database import StoreAway
@@ -78,10 +78,7 @@ _MAY_FOLLOW = {
     IntentState.UNKNOWN: (IntentState.PREPARED, IntentState.ACCEPTED),
 }
 
-_COLUMNS = (
-    *(column for column in without_engine(intents) if column.name != "outcome"),
-    (now() - intents.c.updated).label("age_seconds"),
-)
+_COLUMNS = (*intents.columns, age(intents.c.updated))
 
 
 class ImpossibleTransition(Exception):
@@ -267,7 +264,7 @@ class Store(StoreAccess):
     def _list(self, *conditions: ColumnElement[bool]) -> tuple[Intent, ...]:
         with self._reading() as rows:
             query = rows.select(intents, *_COLUMNS).where(*conditions).order_by(intents.c.id)
-            return tuple(map(_intent, rows.execute(query)))
+            return rows.records(Intent, query)
 
 
 def _in(states: Iterable[IntentState]) -> ColumnElement[bool]:
@@ -281,15 +278,5 @@ def _inserted(rows: EngineRows, result: CursorResult[Any]) -> Intent:
 
 def _read(rows: EngineRows, intent_id: int) -> Intent:
     """Read an intent that this transaction has written, which no other client changes before its end."""
-    return _intent(rows.execute(rows.select(intents, *_COLUMNS).where(intents.c.id == intent_id)).one())
-
-
-def _intent(row: Row[Any]) -> Intent:
-    age = max(0.0, row.age_seconds)
-    known = {
-        "state": IntentState(row.state),
-        "kind": IntentKind(row.kind),
-        "cause": row.cause and Cause(row.cause),
-        "age_seconds": age,
-    }
-    return Intent(**{**row._asdict(), **known})
+    (intent,) = rows.records(Intent, rows.select(intents, *_COLUMNS).where(intents.c.id == intent_id))
+    return intent

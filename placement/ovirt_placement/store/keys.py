@@ -225,12 +225,12 @@ class KeyStore(StoreAccess):
             # Unpacked: to take a column by its name takes seven times as long.
             frozen: Sequence[Any] = rows.execute(rows.select(frozen_keys, *_FROZEN)).all()
             self._sets = {text: self._sets.get(text) or _pairs(text) for _, text in frozen}
-            copies = rows.execute(rows.select(sticky_copies).order_by(*sticky_copies.primary_key))
+            copies = rows.select(sticky_copies).order_by(*sticky_copies.primary_key)
             return KeyRecords(
                 revision,
                 keys,
                 tuple(FrozenKeys(vm, self._sets[text]) for vm, text in frozen),
-                tuple(StickyCopy(**row._asdict()) for row in copies),
+                rows.records(StickyCopy, copies),
                 tuple(found.rule for found in set_rules(rows)),
                 draining_hosts(rows),
             )

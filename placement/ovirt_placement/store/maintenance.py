@@ -6,16 +6,16 @@ under way in a cluster. The hosts that are marked as draining are published with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Row
+from sqlalchemy import ColumnElement
 
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.store import key_revisions
-from ovirt_placement.store.access import EngineRows, StoreAccess, hold_back_writers, now, without_engine
+from ovirt_placement.store.access import EngineRows, StoreAccess, age, hold_back_writers, now
 from ovirt_placement.store.schema import maintenance_hosts, maintenance_runs
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service.errors import UserError
@@ -128,7 +128,7 @@ class MaintenanceRun(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     #: Keys of the rules that were violated when it began: these are none of its making.
     violated: tuple[str, ...]
-    hosts: tuple[HostProgress, ...]
+    hosts: tuple[HostProgress, ...] = ()
 
     @property
     def active(self) -> bool:
@@ -299,32 +299,11 @@ def _in_states(states: Iterable[RunState]) -> ColumnElement[bool]:
 
 def _runs(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[MaintenanceRun, ...]:
     order = (maintenance_runs.c.created.desc(), maintenance_runs.c.id)
-    age = (now() - maintenance_runs.c.created).label("age_seconds")
-    columns = (*without_engine(maintenance_runs), age)
-    found = rows.execute(rows.select(maintenance_runs, *columns).where(*conditions).order_by(*order)).all()
-    return tuple(_run(row, _hosts(rows, row.id)) for row in found)
-
-
-def _hosts(rows: EngineRows, run_id: str) -> tuple[HostProgress, ...]:
+    columns = (*maintenance_runs.columns, age(maintenance_runs.c.created))
+    query = rows.select(maintenance_runs, *columns).where(*conditions).order_by(*order)
     table = maintenance_hosts
-    age = (now() - table.c.since).label("seconds")
-    query = rows.select(table, *table.columns, age).where(table.c.run == run_id).order_by(table.c.position)
-    return tuple(map(_host, rows.execute(query)))
-
-
-def _host(row: Row[Any]) -> HostProgress:
-    known: Mapping[str, Any] = row._asdict()
-    return msgspec.convert(
-        {**{name: known[name] for name in HostProgress.__struct_fields__}, "seconds": max(0.0, row.seconds)},
-        HostProgress,
-    )
-
-
-def _run(row: Row[Any], hosts: tuple[HostProgress, ...]) -> MaintenanceRun:
-    known = {
-        "state": RunState(row.state),
-        "request": msgspec.convert(row.request, MaintenanceRequest),
-        "violated": tuple(row.violated),
-        "hosts": hosts,
-    }
-    return MaintenanceRun(**{**row._asdict(), **known})
+    here = table.c.run.in_(rows.select(maintenance_runs, maintenance_runs.c.id).where(*conditions))
+    progress = rows.select(table, *table.columns, age(table.c.since, "seconds"))
+    found = rows.records(MaintenanceRun, query)
+    hosts = rows.records_by("run", HostProgress, progress.where(here).order_by(table.c.position))
+    return tuple(msgspec.structs.replace(run, hosts=tuple(hosts.get(run.id, ()))) for run in found)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Row, select
+from sqlalchemy import select
 
 from ovirt_placement.store.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.schema import lost_memberships, memberships
@@ -75,17 +75,13 @@ class MembershipStore(StoreAccess):
     def seen(self) -> dict[str, Seen]:
         """What was last seen of each VM that is a member of anything."""
         with self._reading() as rows:
-            found = rows.execute(rows.select(memberships))
-            return {row.vm: _seen(row) for row in found}
+            return {seen.vm: seen for seen in rows.records(Seen, rows.select(memberships))}
 
     def lost(self) -> tuple[LostMembership, ...]:
         """What was lost and not regained or forgotten since, the oldest first."""
         order = (lost_memberships.c.since, *lost_memberships.primary_key)
         with self._reading() as rows:
-            found = rows.execute(rows.select(lost_memberships).order_by(*order))
-            return tuple(
-                LostMembership(**{**row._asdict(), "kind": MembershipKind(row.kind)}) for row in found
-            )
+            return rows.records(LostMembership, rows.select(lost_memberships).order_by(*order))
 
     def change(self, change: MembershipChange) -> None:
         """Write down what a look found, all of it or nothing."""
@@ -113,13 +109,6 @@ class MembershipStore(StoreAccess):
         """Drop what a VM has lost: a user has dismissed it."""
         with self._transaction() as rows:
             rows.delete_of_vms(lost_memberships, [vm])
-
-
-def _seen(row: Row[Any]) -> Seen:
-    member_of = tuple(
-        Membership(MembershipKind(kind), identity, name) for kind, identity, name in row.member_of
-    )
-    return Seen(row.vm, row.cluster, row.cluster_name, member_of)
 
 
 def _delete(rows: EngineRows, entries: Iterable[LostMembership]) -> None:

@@ -122,5 +122,4 @@ def _record(
 def _in_force(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[Pause, ...]:
     order = (pauses.c.cluster != ALL_CLUSTERS, pauses.c.cluster_name, pauses.c.cluster)
     lasts = or_(pauses.c.until.is_(None), pauses.c.until > now())
-    found = rows.execute(rows.select(pauses).where(lasts, *conditions).order_by(*order))
-    return tuple(Pause(**row._asdict()) for row in found)
+    return rows.records(Pause, rows.select(pauses).where(lasts, *conditions).order_by(*order))

@@ -6,102 +6,90 @@ makes the same of it. SQLite keeps tables by their key, without a rowid: an engi
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import JSON, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text
 
 metadata = MetaData()
 
-schema_version = Table("schema_version", metadata, Column("version", Integer, nullable=False))
+#: Seconds, or a weight: as precise as a number of Python's.
+_NUMBER = Float(53)
 
 
-placement_keys = Table(
+def _table(name: str, *columns: Any, rowid: bool = False) -> Table:
+    """A table whose key begins with the engine."""
+    return Table(name, metadata, _key("engine"), *columns, sqlite_with_rowid=rowid)
+
+
+def _key(name: str, kind: Any = String) -> Column[Any]:
+    return Column(name, kind, primary_key=True)
+
+
+def _column(name: str, kind: Any = String, **options: Any) -> Column[Any]:
+    """A column that every row has."""
+    return Column(name, kind, nullable=False, **options)
+
+
+schema_version = Table("schema_version", metadata, _column("version", Integer))
+
+
+placement_keys = _table(
     "placement_keys",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("level", String, primary_key=True),
-    Column("resource", String, primary_key=True),
-    Column("class", String, primary_key=True),
-    Column("name", String, primary_key=True),
+    _key("level"),
+    _key("resource"),
+    _key("class"),
+    _key("name"),
     # A list of one number or word, which must stay what it is: a bare number SQLite would take for its own,
     # and round.
-    Column("value", JSON, nullable=False),
-    Column("weight", Float(53)),
-    Column("sticky", Boolean, nullable=False),
-    Column("set_by", String, nullable=False),
-    Column("set_at", Float(53), nullable=False),
-    sqlite_with_rowid=False,
+    _column("value", JSON),
+    Column("weight", _NUMBER),
+    _column("sticky", Boolean),
+    _column("set_by"),
+    _column("set_at", _NUMBER),
 )
 
-frozen_keys = Table(
-    "frozen_keys",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("vm", String, primary_key=True),
-    Column("keys", JSON, nullable=False),
-    Column("started", Float(53)),
-    Column("recorded", Float(53), nullable=False),
-    sqlite_with_rowid=False,
+frozen_keys = _table(
+    "frozen_keys", _key("vm"), _column("keys", JSON), Column("started", _NUMBER), _column("recorded", _NUMBER)
 )
 
-sticky_copies = Table(
-    "sticky_copies",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("vm", String, primary_key=True),
-    Column("name", String, primary_key=True),
-    Column("value", Float(53), nullable=False),
-    Column("weight", Float(53), nullable=False),
-    sqlite_with_rowid=False,
+sticky_copies = _table(
+    "sticky_copies", _key("vm"), _key("name"), _column("value", _NUMBER), _column("weight", _NUMBER)
 )
 
 #: The special keys that setup gave clusters, with their weights then, and the policy that it was about: what
 #: stands here and is no placement key any more, a user has removed.
-default_keys = Table(
-    "default_keys",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("cluster", String, primary_key=True),
-    Column("name", String, primary_key=True),
-    Column("weight", Float(53), nullable=False),
-    Column("policy", String, nullable=False),
-    sqlite_with_rowid=False,
+default_keys = _table(
+    "default_keys", _key("cluster"), _key("name"), _column("weight", _NUMBER), _column("policy")
 )
 
 #: Placement rules, each as it was written down, with who changed it last.
-placement_rules = Table(
+placement_rules = _table(
     "placement_rules",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("name", String, primary_key=True),
-    Column("document", JSON, nullable=False),
-    Column("changed_by", String, nullable=False),
-    Column("changed_at", Float(53), nullable=False),
-    sqlite_with_rowid=False,
+    _key("name"),
+    _column("document", JSON),
+    _column("changed_by"),
+    _column("changed_at", _NUMBER),
 )
 
 #: Another number after every writing of an engine's rows in one of the tables of keys, or of its rules.
-key_revision = Table(
-    "key_revision",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("revision", Integer, nullable=False),
-)
+key_revision = _table("key_revision", _column("revision", Integer), rowid=True)
 
 
 intents = Table(
     "intents",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("engine", String, nullable=False),
-    Column("vm", String, nullable=False),
-    Column("cluster", String, nullable=False),
+    _column("engine"),
+    _column("vm"),
+    _column("cluster"),
     Column("source", String),
-    Column("target", String, nullable=False),
+    _column("target"),
     Column("memory_mb", Integer),
     # Of all engines together: it is drawn at random.
-    Column("correlation_id", String, nullable=False, unique=True),
-    Column("state", String, nullable=False),
-    Column("created", Float(53), nullable=False),
-    Column("updated", Float(53), nullable=False),
+    _column("correlation_id", unique=True),
+    _column("state"),
+    _column("created", _NUMBER),
+    _column("updated", _NUMBER),
     Column("error", Text),
     # The plan that it is a step of, the number of the step in it, and what it brought.
     Column("plan", String),
@@ -112,7 +100,7 @@ intents = Table(
     # Why it failed or is unknown, where something depends on it.
     Column("cause", String),
     # What is to be done: a migration, or an action on a host or with a VM for its maintenance.
-    Column("kind", String, nullable=False, server_default="migrate_vm"),
+    _column("kind", server_default="migrate_vm"),
     Index("ix_intents_engine_vm", "engine", "vm"),
     Index("ix_intents_engine_state", "engine", "state"),
     Index("ix_intents_engine_plan", "engine", "plan"),
@@ -121,203 +109,148 @@ intents = Table(
 IS_MIGRATION = intents.c.kind == "migrate_vm"
 
 #: Plans as they were made, by their digest: `created` when it was first made, `updated` when last.
-plans = Table(
+plans = _table(
     "plans",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("id", String, primary_key=True),
-    Column("cluster", String, nullable=False),
+    _key("id"),
+    _column("cluster"),
     Column("epoch", Integer),
-    Column("document", JSON, nullable=False),
-    Column("created", Float(53), nullable=False),
-    Column("updated", Float(53), nullable=False),
+    _column("document", JSON),
+    _column("created", _NUMBER),
+    _column("updated", _NUMBER),
     Index("ix_plans_engine_updated", "engine", "updated"),
+    rowid=True,
 )
 
 #: Steps of plans that a gate held back, with its last reason, when it first and last did so, and how often.
-held_steps = Table(
+held_steps = _table(
     "held_steps",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("plan", String, primary_key=True),
-    Column("step", Integer, primary_key=True),
-    Column("gate", String, primary_key=True),
-    Column("reason", Text, nullable=False),
-    Column("times", Integer, nullable=False),
-    Column("created", Float(53), nullable=False),
-    Column("updated", Float(53), nullable=False),
+    _key("plan"),
+    _key("step", Integer),
+    _key("gate"),
+    _column("reason", Text),
+    _column("times", Integer),
+    _column("created", _NUMBER),
+    _column("updated", _NUMBER),
+    rowid=True,
 )
 
 #: The plan of each cluster that is not carried out before a user approves of it.
-waiting_plans = Table(
+waiting_plans = _table(
     "waiting_plans",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("cluster", String, primary_key=True),
-    Column("plan", String, nullable=False),
-    Column("moves", JSON, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("since", Float(53), nullable=False),
-    sqlite_with_rowid=False,
+    _key("cluster"),
+    _column("plan"),
+    _column("moves", JSON),
+    _column("text", Text),
+    _column("since", _NUMBER),
 )
 
 #: The plan of each cluster that a user approved of last.
-approvals = Table(
+approvals = _table(
     "approvals",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("cluster", String, primary_key=True),
-    Column("plan", String, nullable=False),
-    Column("moves", JSON, nullable=False),
-    Column("set_by", String, nullable=False),
-    Column("set_at", Float(53), nullable=False),
-    sqlite_with_rowid=False,
+    _key("cluster"),
+    _column("plan"),
+    _column("moves", JSON),
+    _column("set_by"),
+    _column("set_at", _NUMBER),
 )
 
 #: When nothing may be migrated in a cluster; the empty cluster is all of them. No `until` is for ever.
-pauses = Table(
+pauses = _table(
     "pauses",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("cluster", String, primary_key=True),
-    Column("cluster_name", String, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("set_by", String, nullable=False),
-    Column("set_at", Float(53), nullable=False),
-    Column("until", Float(53)),
-    sqlite_with_rowid=False,
+    _key("cluster"),
+    _column("cluster_name"),
+    _column("reason", Text),
+    _column("set_by"),
+    _column("set_at", _NUMBER),
+    Column("until", _NUMBER),
 )
 
 #: When a user last had migrations resumed in a cluster: failures before that count no more.
-resumptions = Table(
-    "resumptions",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("cluster", String, primary_key=True),
-    Column("set_by", String, nullable=False),
-    Column("set_at", Float(53), nullable=False),
-    sqlite_with_rowid=False,
-)
+resumptions = _table("resumptions", _key("cluster"), _column("set_by"), _column("set_at", _NUMBER))
 
 #: Who may act on an engine until when: each new holder gets the next epoch.
-leases = Table(
+leases = _table(
     "leases",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("owner", String, nullable=False),
-    Column("epoch", Integer, nullable=False),
+    _column("owner"),
+    _column("epoch", Integer),
     # For how long it was taken.
-    Column("seconds", Float(53), nullable=False),
-    Column("expires", Float(53), nullable=False),
-    sqlite_with_rowid=False,
+    _column("seconds", _NUMBER),
+    _column("expires", _NUMBER),
 )
 
 
 #: Rolling maintenance of hosts of a cluster, as it was requested, and how it stands.
-maintenance_runs = Table(
+maintenance_runs = _table(
     "maintenance_runs",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("id", String, primary_key=True),
-    Column("cluster", String, nullable=False),
-    Column("cluster_name", String, nullable=False),
-    Column("state", String, nullable=False),
-    Column("request", JSON, nullable=False),
-    Column("requested_by", String, nullable=False),
-    Column("created", Float(53), nullable=False),
-    Column("updated", Float(53), nullable=False),
-    Column("message", Text, nullable=False),
+    _key("id"),
+    _column("cluster"),
+    _column("cluster_name"),
+    _column("state"),
+    _column("request", JSON),
+    _column("requested_by"),
+    _column("created", _NUMBER),
+    _column("updated", _NUMBER),
+    _column("message", Text),
     # The hard rules that were violated when it began.
-    Column("violated", JSON, nullable=False),
-    sqlite_with_rowid=False,
+    _column("violated", JSON),
 )
 
 #: How far each host of a run is; a `draining` one takes no VMs. `vms` ran there before, and the `stopped` of
 #: them are to be started again.
-maintenance_hosts = Table(
+maintenance_hosts = _table(
     "maintenance_hosts",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("run", String, primary_key=True),
-    Column("host", String, primary_key=True),
-    Column("name", String, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("phase", String, nullable=False),
-    Column("since", Float(53), nullable=False),
-    Column("message", Text, nullable=False),
-    Column("draining", Boolean, nullable=False),
-    Column("vms", JSON, nullable=False),
-    Column("stopped", JSON, nullable=False),
-    sqlite_with_rowid=False,
+    _key("run"),
+    _key("host"),
+    _column("name"),
+    _column("position", Integer),
+    _column("phase"),
+    _column("since", _NUMBER),
+    _column("message", Text),
+    _column("draining", Boolean),
+    _column("vms", JSON),
+    _column("stopped", JSON),
 )
 
 
 #: In how many cycles each rule was seen violated, without one in which it held; `counted` is the last of
 #: them.
-violated_rules = Table(
-    "broken_rules",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("cluster", String, primary_key=True),
-    Column("rule", String, primary_key=True),
-    Column("cycles", Integer, nullable=False),
-    Column("counted", Float(53), nullable=False),
-    sqlite_with_rowid=False,
+violated_rules = _table(
+    "broken_rules", _key("cluster"), _key("rule"), _column("cycles", Integer), _column("counted", _NUMBER)
 )
 
 #: VMs that are remembered and that the engine does not have, since when.
-missing_vms = Table(
-    "missing_vms",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("vm", String, primary_key=True),
-    Column("since", Float(53), nullable=False),
-    sqlite_with_rowid=False,
-)
+missing_vms = _table("missing_vms", _key("vm"), _column("since", _NUMBER))
 
 #: Of VMs that are in a group or bear a label, which these are, each as [kind, id, name], and the cluster in
 #: which the VM was last seen with them.
-memberships = Table(
-    "memberships",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("vm", String, primary_key=True),
-    Column("cluster", String, nullable=False),
-    Column("cluster_name", String, nullable=False),
-    Column("member_of", JSON, nullable=False),
-    sqlite_with_rowid=False,
+memberships = _table(
+    "memberships", _key("vm"), _column("cluster"), _column("cluster_name"), _column("member_of", JSON)
 )
 
 #: What VMs were taken out of when they changed their cluster; `reported` once the engine's log says so.
-lost_memberships = Table(
+lost_memberships = _table(
     "lost_memberships",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("vm", String, primary_key=True),
-    Column("kind", String, primary_key=True),
-    Column("name", String, primary_key=True),
-    Column("id", String, nullable=False),
-    Column("vm_name", String, nullable=False),
-    Column("cluster", String, nullable=False),
-    Column("cluster_name", String, nullable=False),
-    Column("since", Float(53), nullable=False),
-    Column("told", Boolean, nullable=False, key="reported"),
-    sqlite_with_rowid=False,
+    _key("vm"),
+    _key("kind"),
+    _key("name"),
+    _column("id"),
+    _column("vm_name"),
+    _column("cluster"),
+    _column("cluster_name"),
+    _column("since", _NUMBER),
+    _column("told", Boolean, key="reported"),
 )
 
 #: What was said of a cluster's HA reservation, and with which number of the engine's event; `reported` once
 #: all channels have it. Of those of a cluster the last ones say how things stand.
-ha_announcements = Table(
+ha_announcements = _table(
     "ha_announcements",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("cluster", String, nullable=False),
-    Column("kind", String, nullable=False),
-    Column("facts", JSON, nullable=False),
-    Column("created", Float(53), nullable=False),
-    Column("told", Boolean, nullable=False, key="reported"),
-    sqlite_with_rowid=False,
+    _key("number", Integer),
+    _column("cluster"),
+    _column("kind"),
+    _column("facts", JSON),
+    _column("created", _NUMBER),
+    _column("told", Boolean, key="reported"),
 )
 
 #: What people did: `begun` before an engine is asked, then `done` or `failed`; what the store alone holds is
@@ -326,21 +259,21 @@ user_actions = Table(
     "user_actions",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("engine", String, nullable=False),
-    Column("kind", String, nullable=False),
-    Column("login", String, nullable=False),
-    Column("machine", String, nullable=False),
+    _column("engine"),
+    _column("kind"),
+    _column("login"),
+    _column("machine"),
     Column("engine_user", String),
-    Column("cluster", String, nullable=False),
-    Column("cluster_name", String, nullable=False),
+    _column("cluster"),
+    _column("cluster_name"),
     Column("plan", String),
-    Column("subject", Text, nullable=False),
-    Column("details", JSON, nullable=False),
-    Column("state", String, nullable=False),
+    _column("subject", Text),
+    _column("details", JSON),
+    _column("state"),
     Column("error", Text),
-    Column("created", Float(53), nullable=False),
-    Column("updated", Float(53), nullable=False),
-    Column("logged", String, nullable=False),
+    _column("created", _NUMBER),
+    _column("updated", _NUMBER),
+    _column("logged"),
     Index("ix_user_actions_engine_updated", "engine", "updated"),
 )
 
@@ -348,43 +281,30 @@ user_actions = Table(
 #: how many hosts may fail, how many of them it survived at worst, and how many VMs would not have been
 #: restarted; null where not observed. `hour` counts from the epoch. Plans and migrations are counted here
 #: once they are forgotten as such.
-samples = Table(
+samples = _table(
     "samples",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("cluster", String, primary_key=True),
-    Column("hour", Integer, primary_key=True),
+    _key("cluster"),
+    _key("hour", Integer),
     Column("cluster_name", String),
-    Column("plans", Integer, nullable=False),
-    Column("done", Integer, nullable=False),
-    Column("failed", Integer, nullable=False),
+    _column("plans", Integer),
+    _column("done", Integer),
+    _column("failed", Integer),
     Column("hard", Integer),
     Column("soft", Integer),
     Column("ha_failures", Integer),
     Column("ha_survived", Integer),
     Column("ha_not_restarted", Integer),
-    sqlite_with_rowid=False,
 )
 
 #: The last cycle of an engine's enforcer: when it ended, why it failed, and what it leaves alone for now.
-cycles = Table(
+cycles = _table(
     "cycles",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("epoch", Integer, nullable=False),
-    Column("ended", Float(53), nullable=False),
+    _column("epoch", Integer),
+    _column("ended", _NUMBER),
     Column("error", Text),
-    Column("breakers", JSON, nullable=False),
-    Column("refusals", JSON, nullable=False),
-    sqlite_with_rowid=False,
+    _column("breakers", JSON),
+    _column("refusals", JSON),
 )
 
 #: The settings of the enforcer that leads, or led last, but for what may hold a password.
-enforcer_settings = Table(
-    "enforcer_settings",
-    metadata,
-    Column("engine", String, primary_key=True),
-    Column("epoch", Integer, nullable=False),
-    Column("settings", JSON, nullable=False),
-    sqlite_with_rowid=False,
-)
+enforcer_settings = _table("enforcer_settings", _column("epoch", Integer), _column("settings", JSON))

@@ -10,10 +10,9 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from sqlalchemy import Row
 
 from ovirt_placement.store.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.schema import user_actions
@@ -155,7 +154,7 @@ class UserActionStore(StoreAccess):
         """List what people did lately, the oldest first."""
         with self._reading() as rows:
             query = rows.select(user_actions).where(user_actions.c.updated > now() - since_seconds)
-            return tuple(map(_action, rows.execute(query.order_by(user_actions.c.id))))
+            return rows.records(UserAction, query.order_by(user_actions.c.id))
 
     @contextmanager
     def unlogged(self) -> Iterator[tuple[UserAction, ...]]:
@@ -166,7 +165,7 @@ class UserActionStore(StoreAccess):
         """
         with self._reading() as rows:
             query = rows.select(user_actions).where(user_actions.c.logged != user_actions.c.state)
-            found = tuple(map(_action, rows.execute(query.order_by(user_actions.c.id))))
+            found = rows.records(UserAction, query.order_by(user_actions.c.id))
         yield found
         if not found:
             return
@@ -190,13 +189,3 @@ def record(rows: EngineRows, act: Act, state: UserActionState = UserActionState.
     }
     (number,) = tuple(rows.execute(rows.insert(user_actions).values(values)).inserted_primary_key or ())
     return int(number)
-
-
-def _action(row: Row[Any]) -> UserAction:
-    fields = {name: value for name, value in row._asdict().items() if name != "logged"}
-    known = {
-        "kind": UserActionKind(row.kind),
-        "state": UserActionState(row.state),
-        "details": tuple(row.details),
-    }
-    return UserAction(**{**fields, **known})
