@@ -35,7 +35,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
 from ovirt_placement.store.access import LeaseLost
 from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.intents import IntendedMigration, Intent, IntentKind, Store, StoreAway
+from ovirt_placement.store.database import StoreAway
+from ovirt_placement.store.intents import IntendedMigration, Intent, IntentKind, Store
 from ovirt_placement.store.pauses import Paused
 from ovirt_service.saying import Said
 

@@ -11,9 +11,9 @@ import msgspec
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.placement_keys import CLUSTER, SYSTEM
-from ovirt_placement.store import key_revisions
 from ovirt_placement.store.access import EngineRows, StoreAccess
 from ovirt_placement.store.keys import KeyChange, change_keys, stored_keys
+from ovirt_placement.store.placement_rules import revise
 from ovirt_placement.store.schema import default_keys
 
 
@@ -70,7 +70,7 @@ class DefaultKeyStore(StoreAccess):
     def change(self, decide: Callable[[DefaultKeys], DefaultKeyChange], *, set_by: str) -> DefaultKeyChange:
         """Make the change that is decided on what stands, all of it or nothing, and return it."""
         with self._transaction() as rows:
-            key_revisions.revise(rows)
+            revise(rows)
             change = decide(_read(rows))
             put = tuple(one.key for one in change.give)
             change_keys(rows, KeyChange(put=put, remove=tuple(one.key for one in change.take)), set_by)

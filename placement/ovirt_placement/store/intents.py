@@ -24,20 +24,8 @@ from ovirt_placement.store.access import (
     settle,
 )
 from ovirt_placement.store.causes import Cause, sentence
-from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.pauses import refuse_if_paused
 from ovirt_placement.store.schema import IS_MIGRATION, held_steps, intents, plans, user_actions
-
-__all__ = [
-    "BLOCKING_SECONDS",
-    "ImpossibleTransition",
-    "IntendedMigration",
-    "Intent",
-    "IntentKind",
-    "IntentState",
-    "Store",
-    "StoreAway",
-]
 
 #: How long an intent that the engine has not confirmed reserves its target.
 BLOCKING_SECONDS = 30.0

@@ -18,10 +18,9 @@ from sqlalchemy import Row, Text, cast, union
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, PlacementRule, StickyCopy
 from ovirt_placement.model.placement_keys import check_text
-from ovirt_placement.store import key_revisions
 from ovirt_placement.store.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.maintenance import draining_hosts
-from ovirt_placement.store.placement_rules import set_rules
+from ovirt_placement.store.placement_rules import read_revision, revise, set_rules
 from ovirt_placement.store.schema import (
     frozen_keys,
     lost_memberships,
@@ -140,7 +139,7 @@ class KeyStore(StoreAccess):
         a key in the record of who did it.
         """
         with self._transaction() as rows:
-            key_revisions.revise(rows)
+            revise(rows)
             change = decide(stored_keys(rows))
             fresh, gone = change_keys(rows, change, set_by)
             if details := tuple(changed(fresh, gone, title)):
@@ -158,7 +157,7 @@ class KeyStore(StoreAccess):
         if not runs:
             return
         with self._leading() as rows:
-            key_revisions.revise(rows)
+            revise(rows)
             rows.delete_of_vms(frozen_keys, [run.vm for run in runs])
             rows.delete_of_vms(sticky_copies, [run.vm for run in runs if run.copies is not None])
             frozen = [
@@ -175,7 +174,7 @@ class KeyStore(StoreAccess):
         if not vms:
             return
         with self._leading() as rows:
-            key_revisions.revise(rows)
+            revise(rows)
             rows.delete_of_vms(frozen_keys, vms)
 
     def remembered_vms(self) -> frozenset[str]:
@@ -207,20 +206,20 @@ class KeyStore(StoreAccess):
         if not vms:
             return
         with self._leading() as rows:
-            key_revisions.revise(rows)
+            revise(rows)
             for table in (*_OF_VMS, missing_vms):
                 rows.delete_of_vms(table, vms)
 
     def revision(self) -> int:
         """Return a number that is another after every writing."""
         with self._reading() as rows:
-            return key_revisions.revision(rows)
+            return read_revision(rows)
 
     def records(self) -> KeyRecords:
         """Return everything as of one revision, or later: then the next revision shows it."""
         with self._reading() as rows:
             # The revision first: what is written meanwhile is then read again, never overlooked.
-            revision = key_revisions.revision(rows)
+            revision = read_revision(rows)
             keys = stored_keys(rows)
             # Unpacked: to take a column by its name takes seven times as long.
             frozen: Sequence[Any] = rows.execute(rows.select(frozen_keys, *_FROZEN)).all()

@@ -14,8 +14,8 @@ import msgspec
 from sqlalchemy import ColumnElement
 
 from ovirt_placement.model.maintenance import Return
-from ovirt_placement.store import key_revisions
 from ovirt_placement.store.access import EngineRows, StoreAccess, age, hold_back_writers, now
+from ovirt_placement.store.placement_rules import revise
 from ovirt_placement.store.schema import maintenance_hosts, maintenance_runs
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service.errors import UserError
@@ -169,7 +169,7 @@ class MaintenanceStore(StoreAccess):
         """
         with self._transaction() as rows:
             hold_back_writers(rows)
-            key_revisions.revise(rows)  # one after the other, also where no enforcer has a lease yet
+            revise(rows)  # one after the other, also where no enforcer has a lease yet
             here = maintenance_runs.c.cluster == cluster[0]
             for found in _runs(rows, here, _in_states(ACTIVE)):
                 raise UnderWay(
@@ -243,7 +243,7 @@ class MaintenanceStore(StoreAccess):
     def end(self, run_id: str, state: RunState, message: str) -> None:
         """End a run: no host is marked any more. As `enter` it is the leader's: raises `LeaseLost`."""
         with self._leading() as rows:
-            key_revisions.revise(rows)
+            revise(rows)
             run = maintenance_runs.c.id == run_id
             rows.execute(
                 rows.update(maintenance_runs)
@@ -260,7 +260,7 @@ class MaintenanceStore(StoreAccess):
         """Let a host enter a phase, with changes of `draining`, `vms` and `stopped`, in one transaction."""
         with self._leading() as rows:
             if "draining" in changes:
-                key_revisions.revise(rows)
+                revise(rows)
             values = {"phase": phase.value, "since": now(), "message": message, **changes}
             rows.execute(rows.update(maintenance_hosts).where(*_of(run_id, host)).values(values))
 

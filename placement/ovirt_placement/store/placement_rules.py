@@ -6,15 +6,34 @@ rules another revision, by which readers know that there are others.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 
 import msgspec
+from sqlalchemy import text
 
 from ovirt_placement.model import PlacementRule
 from ovirt_placement.store.access import EngineRows, StoreAccess, now
-from ovirt_placement.store.key_revisions import revise
-from ovirt_placement.store.schema import placement_rules
+from ovirt_placement.store.schema import key_revision, placement_rules
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
+
+#: The first of an engine is drawn, so that a store that is made again is not taken for the former.
+_FIRST_REVISIONS = range(1, 2**30)
+_REVISE = text(
+    "INSERT INTO key_revision (engine, revision) VALUES (:engine, :first)"
+    " ON CONFLICT (engine) DO UPDATE SET revision = key_revision.revision + 1"
+)
+
+
+def read_revision(rows: EngineRows) -> int:
+    """Return the revision of an engine's keys and rules: 0 as long as none were written."""
+    found = rows.execute(rows.select(key_revision, key_revision.c.revision)).scalar_one_or_none()
+    return int(found or 0)
+
+
+def revise(rows: EngineRows) -> None:
+    """Take the next revision: first of all, since who does so makes every other writer wait."""
+    rows.execute(_REVISE, {"engine": rows.engine, "first": secrets.choice(_FIRST_REVISIONS)})
 
 
 class SetRule(msgspec.Struct, frozen=True):

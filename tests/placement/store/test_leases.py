@@ -234,7 +234,8 @@ def test_who_is_stopped_while_it_writes_keeps_the_lease_from_others_only_for_a_w
     mine.take("one", LONG)
     program = f"""
 import os, signal, sqlalchemy
-from ovirt_placement.store.intents import Store, StoreAway
+from ovirt_placement.store.database import StoreAway
+from ovirt_placement.store.intents import Store
 from tests.stored import prepared
 
 def stop(connection, cursor, statement, *_):
