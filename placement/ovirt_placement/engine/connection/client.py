@@ -181,6 +181,15 @@ class EngineConnection:
         finally:
             self._give_back(session, usable=usable)
 
+    @contextmanager
+    def changing(self, path: str) -> Iterator[Session]:
+        """Lend one for a change by the SDK's services; `path` is what a failure names."""
+        try:
+            with self.session() as session:
+                yield session
+        except SDK_ERRORS as error:
+            raise failure_of(error, self.settings, path) from None
+
     def get(self, path: str, **query: str | int | bool) -> bytes:
         """Read `/vms` and the like as the XML that the engine sent."""
         words = {name: _word(value) for name, value in query.items()}

@@ -71,6 +71,24 @@ def get_entity(connection: EngineConnection, collection: str, identity: str, **q
     return _listed(connection, collection, identity, query)
 
 
+def read_fields(
+    connection: EngineConnection, collection: str, identity: str, *names: str
+) -> xml.Children | None:
+    """Read these fields of a VM, host or cluster; None if the engine has none of this id."""
+    name = collection[1:-1]
+    with whole_answers(connection):
+        content = get_entity(connection, collection, identity)
+        if content is None:
+            return None
+        for found in xml.elements(content, name):
+            return xml.children(found, *names)
+    word = name if name != "vm" else "VM"
+    raise EngineAway(
+        f"{connection.settings.address}: {collection}/{identity}: the answer holds no {word}",
+        request_sent=True,
+    )
+
+
 def _listed(
     connection: EngineConnection, collection: str, identity: str, query: dict[str, str]
 ) -> bytes | None:

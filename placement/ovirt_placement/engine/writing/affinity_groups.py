@@ -10,7 +10,7 @@ from typing import Any
 from ovirtsdk4 import types
 
 from ovirt_placement.engine.connection.client import EngineConnection, Session
-from ovirt_placement.engine.connection.failures import SDK_ERRORS, EngineFault, EngineSetupError, failure_of
+from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
 from ovirt_placement.model import AffinityRule
 
 
@@ -129,13 +129,12 @@ def _rule(rule: AffinityRule | None) -> types.AffinityRule | None:
 
 def _ask(connection: EngineConnection, path: str, request: Callable[[Session], Any]) -> Any:
     try:
-        with connection.session() as sdk:
+        with connection.changing(path) as sdk:
             return request(sdk)
-    except SDK_ERRORS as error:
-        failure = failure_of(error, connection.settings, path)
-        if isinstance(failure, EngineFault) and failure.code == 403:
-            raise EngineSetupError(
-                f"{connection.settings.username} may not change affinity groups: it needs the permit"
-                " manipulate_affinity_groups on the cluster (roles ClusterAdmin, DataCenterAdmin, SuperUser)"
-            ) from None
-        raise failure from None
+    except EngineFault as fault:
+        if fault.code != 403:
+            raise
+        raise EngineSetupError(
+            f"{connection.settings.username} may not change affinity groups: it needs the permit"
+            " manipulate_affinity_groups on the cluster (roles ClusterAdmin, DataCenterAdmin, SuperUser)"
+        ) from None

@@ -11,9 +11,8 @@ from typing import Any
 from ovirtsdk4.types import ClusterUpgradeAction
 
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.connection.failures import SDK_ERRORS, failure_of
 from ovirt_placement.engine.parsing import xml
-from ovirt_placement.engine.reading.requests import get_entity, whole_answers
+from ovirt_placement.engine.reading.requests import read_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +32,12 @@ def read_upgrade(connection: EngineConnection, cluster_id: str) -> UpgradeState:
     As all that follow it raises what `EngineConnection.get` raises.
     """
     names = ("upgrade_in_progress", "upgrade_correlation_id", "upgrade_percent_complete")
-    with whole_answers(connection):
-        content = get_entity(connection, "/clusters", cluster_id)
-        for cluster in () if content is None else xml.elements(content, "cluster"):
-            fields = xml.children(cluster, *names)
-            return UpgradeState(
-                xml.flag(fields.get("upgrade_in_progress")),
-                xml.text(fields.get("upgrade_correlation_id"), ""),
-                "upgrade_percent_complete" in fields,
-            )
-    return UpgradeState(running=False, correlation_id="", attributed=False)
+    fields = read_fields(connection, "/clusters", cluster_id, *names) or {}
+    return UpgradeState(
+        xml.flag(fields.get("upgrade_in_progress")),
+        xml.text(fields.get("upgrade_correlation_id"), ""),
+        "upgrade_percent_complete" in fields,
+    )
 
 
 def start_upgrade(connection: EngineConnection, cluster_id: str, correlation_id: str) -> None:
@@ -62,9 +57,6 @@ def finish_upgrade(connection: EngineConnection, cluster_id: str, correlation_id
 
 
 def _act(connection: EngineConnection, cluster_id: str, correlation_id: str, **arguments: Any) -> None:
-    try:
-        with connection.session() as sdk:
-            service = sdk.system_service().clusters_service().cluster_service(cluster_id)
-            service.upgrade(query={"correlation_id": correlation_id}, **arguments)
-    except SDK_ERRORS as error:
-        raise failure_of(error, connection.settings, f"/clusters/{cluster_id}/upgrade") from None
+    with connection.changing(f"/clusters/{cluster_id}/upgrade") as sdk:
+        service = sdk.system_service().clusters_service().cluster_service(cluster_id)
+        service.upgrade(query={"correlation_id": correlation_id}, **arguments)

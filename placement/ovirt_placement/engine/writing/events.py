@@ -7,7 +7,7 @@ import binascii
 from ovirtsdk4 import types
 
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.connection.failures import SDK_ERRORS, EngineFault, EngineSetupError, failure_of
+from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
 
 #: By which the engine distinguishes our events from others'.
 ORIGIN = "ovirt-placement"
@@ -47,18 +47,15 @@ def add_event(
         vm=None if vm is None else types.Vm(id=vm),
     )
     try:
-        with connection.session() as sdk:
+        with connection.changing("/events") as sdk:
             sdk.system_service().events_service().add(event)
-    except SDK_ERRORS as error:
-        failure = failure_of(error, connection.settings, "/events")
-        if not isinstance(failure, EngineFault):
-            raise failure from None
-        if failure.code == 400 and "custom id" in failure.fault.detail:
+    except EngineFault as fault:
+        if fault.code == 400 and "custom id" in fault.fault.detail:
             return False
-        if failure.code == 403:
+        if fault.code == 403:
             raise EngineSetupError(
                 f"{connection.settings.username} may not add events: it needs the permit"
                 " inject_external_events (role ExternalEventsCreator)"
             ) from None
-        raise failure from None
+        raise
     return True

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.conditions import checked
-from ovirt_placement.engine.connection.failures import SDK_ERRORS, EngineFault, failure_of
+from ovirt_placement.engine.connection.failures import EngineFault
 from ovirt_placement.engine.parsing import xml
-from ovirt_placement.engine.reading.requests import get_entity, whole_answers
+from ovirt_placement.engine.reading.requests import read_fields
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Refused
 
 #: What stands in the engine's log besides a deactivation.
@@ -27,17 +27,11 @@ class HostState:
 
 def read_host(connection: EngineConnection, host_id: str) -> HostState | None:
     """Read a host; None if the engine has no such host. Raises what `EngineConnection.get` raises."""
-    with whole_answers(connection):
-        content = get_entity(connection, "/hosts", host_id)
-        if content is None:
-            return None
-        for host in xml.elements(content, "host"):
-            fields = xml.children(host, "status", "update_available")
-            updates = xml.text(fields.get("update_available"), "false") == "true"
-            return HostState(xml.text(fields.get("status"), "unassigned"), updates)
-    raise EngineAway(
-        f"{connection.settings.address}: /hosts/{host_id}: the answer holds no host", request_sent=True
-    )
+    fields = read_fields(connection, "/hosts", host_id, "status", "update_available")
+    if fields is None:
+        return None
+    status = xml.text(fields.get("status"), "unassigned")
+    return HostState(status, xml.flag(fields.get("update_available")))
 
 
 def deactivate(
@@ -95,14 +89,11 @@ def _act(
 ) -> None:
     path = f"/{collection}/{identity}/{action}"
     try:
-        with checked(check), connection.session() as sdk:
+        with checked(check), connection.changing(path) as sdk:
             services = getattr(sdk.system_service(), f"{collection}_service")()
             service = getattr(services, f"{collection.removesuffix('s')}_service")(identity)
             getattr(service, action)(query={"correlation_id": correlation_id}, **arguments)
-    except SDK_ERRORS as error:
-        failure = failure_of(error, connection.settings, path)
-        if not isinstance(failure, EngineFault):
-            raise failure from None
+    except EngineFault as fault:
         kinds = {409: Conflict, 403: PermissionDenied, 400: Refused, 404: Refused}
-        kind = kinds.get(failure.code)
-        raise (failure if kind is None else kind(failure.fault.messages)) from None
+        kind = kinds.get(fault.code)
+        raise (fault if kind is None else kind(fault.fault.messages)) from None

@@ -9,11 +9,11 @@ from enum import StrEnum
 
 from ovirtsdk4 import types
 
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.conditions import checked
-from ovirt_placement.engine.connection.failures import SDK_ERRORS, EngineFault, failure_of
+from ovirt_placement.engine.connection.failures import EngineFault
 from ovirt_placement.engine.parsing import xml
-from ovirt_placement.engine.reading.requests import get_entity, whole_answers
+from ovirt_placement.engine.reading.requests import get_entity, read_fields
 
 #: What the engine keeps of a correlation id; anything else it would cut away, and we never find it again.
 _CORRELATION_ID = re.compile(r"[0-9A-Za-z_-]{1,36}")
@@ -70,17 +70,14 @@ def migrate(
     if not _CORRELATION_ID.fullmatch(correlation_id):
         raise ValueError(f"the engine would not keep the correlation id {correlation_id!r}")
     try:
-        with checked(check), connection.session() as sdk:
+        with checked(check), connection.changing(f"/vms/{vm_id}/migrate") as sdk:
             sdk.system_service().vms_service().vm_service(vm_id).migrate(
                 host=types.Host(id=host_id) if host_id is not None else None,
                 migrate_vms_in_affinity_closure=closure or None,
                 query={"correlation_id": correlation_id},
             )
-    except SDK_ERRORS as error:
-        failure = failure_of(error, connection.settings, f"/vms/{vm_id}/migrate")
-        if not isinstance(failure, EngineFault):
-            raise failure from None
-        raise _rejection(failure, connection, vm_id, host_id) from None
+    except EngineFault as fault:
+        raise _rejection(fault, connection, vm_id, host_id) from None
 
 
 def _rejection(
@@ -117,16 +114,10 @@ class VmState:
 
 def read_vm(connection: EngineConnection, vm_id: str) -> VmState | None:
     """Read where a VM is now; None if the engine has no such VM."""
-    with whole_answers(connection):
-        content = get_entity(connection, "/vms", vm_id)
-        if content is None:
-            return None
-        for vm in xml.elements(content, "vm"):
-            fields = xml.children(vm, "status", "host")
-            return VmState(xml.text(fields.get("status"), "unassigned"), xml.reference(fields.get("host")))
-    raise EngineAway(
-        f"{connection.settings.address}: /vms/{vm_id}: the answer holds no VM", request_sent=True
-    )
+    fields = read_fields(connection, "/vms", vm_id, "status", "host")
+    if fields is None:
+        return None
+    return VmState(xml.text(fields.get("status"), "unassigned"), xml.reference(fields.get("host")))
 
 
 class Progress(StrEnum):
