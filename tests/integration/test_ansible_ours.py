@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.user_tokens import UserTokens
+from ovirt_placement.engine.connection.sso import UserTokens
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve

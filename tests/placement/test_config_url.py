@@ -12,7 +12,7 @@ from ovirt_placement import config
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.config_url import check_url, exposes
 from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.engine.connection.password import read_password
+from ovirt_placement.engine.connection.log_ins import read_password
 from ovirt_service.errors import UserError
 from tests.configuration import write_configuration, write_password
 

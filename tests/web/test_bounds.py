@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.user_tokens import Refused
+from ovirt_placement.engine.connection.sso import Refused
 from ovirt_placement.engine.reading.rights import Rights
 from ovirt_placement_web import bearers
 from ovirt_placement_web.bearers import Bearers

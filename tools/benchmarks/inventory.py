@@ -21,7 +21,7 @@ from ovirtsdk4.xml import XmlReader
 
 from ovirt_placement import config, inventory
 from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.engine.parsing import affinity, clusters, hosts, vms
+from ovirt_placement.engine.parsing import clusters, hosts, vms
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_service.tables import table
 from tests.repeating import repeating
@@ -43,7 +43,7 @@ READERS: dict[str, tuple[dict[str, str], Callable[[bytes], object], type]] = {
     "/clusters": ({"follow": "affinity_groups"}, clusters.read, readers.ClusterReader),
     "/hosts": ({}, hosts.read, readers.HostReader),
     "/vms": ({}, vms.read, readers.VmReader),
-    "/affinitylabels": ({"follow": "vms,hosts"}, affinity.labels, readers.AffinityLabelReader),
+    "/affinitylabels": ({"follow": "vms,hosts"}, clusters.labels, readers.AffinityLabelReader),
 }
 ROUNDS = 3
 WINDOW_SECONDS = 20.0

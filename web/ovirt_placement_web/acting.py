@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
-from ovirt_placement.engine.connection.user_tokens import Refused
+from ovirt_placement.engine.connection.sso import Refused
 from ovirt_placement.engine.reading.rights import read_rights
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.access import StoreAccess

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.user_tokens import NoRole, Refused
+from ovirt_placement.engine.connection.sso import NoRole, Refused
 from ovirt_placement_web.api_questions import Problem, Question, addresses
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import counted_address

@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.user_tokens import UserTokens
+from ovirt_placement.engine.connection.sso import UserTokens
 from ovirt_placement_web import (
     api,
     drawn_pages,

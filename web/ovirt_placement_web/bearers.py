@@ -8,7 +8,7 @@ import time
 from collections.abc import Hashable
 from typing import Final, TypeVar
 
-from ovirt_placement.engine.connection.user_tokens import Refused, UserTokens, sendable
+from ovirt_placement.engine.connection.sso import Refused, UserTokens, sendable
 from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web.bounds import Bounds
 

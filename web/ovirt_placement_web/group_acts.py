@@ -15,7 +15,7 @@ from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.answers.preview import changed_groups
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
-from ovirt_placement.engine.connection.user_tokens import VARIABLE
+from ovirt_placement.engine.connection.sso import VARIABLE
 from ovirt_placement.engine.reading.topology import read_groups
 from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group, edit_group, remove_group
 from ovirt_placement.model import AffinityGroup, Cluster

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.user_tokens import NoRole, Refused
+from ovirt_placement.engine.connection.sso import NoRole, Refused
 from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web import audit
 from ovirt_placement_web.bounds import Refusal

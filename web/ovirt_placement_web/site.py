@@ -19,7 +19,7 @@ from ovirt_placement.answers.document import duration_text, fewest_text, safe_wo
 from ovirt_placement.answers.status.clusters import FAMILIES
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.user_tokens import Refused, UserTokens
+from ovirt_placement.engine.connection.sso import Refused, UserTokens
 from ovirt_placement.engine.reading.rights import Rights, read_rights
 from ovirt_placement_web.bearers import Bearers
 from ovirt_placement_web.bounds import Bounds, Refusal

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from ovirt_placement.engine.connection.user_tokens import Refused
+from ovirt_placement.engine.connection.sso import Refused
 from ovirt_placement_web.bounds import Bound, Limit
 from ovirt_placement_web.metrics import WebMetrics
 

@@ -229,7 +229,7 @@ class DirectReader:
 
     def _read_all(self, details: Detail, measured: Measured, host_tags: bool, searches: Wanted) -> Snapshot:
         # The SDK takes long to load and is not needed where somebody publishes.
-        from ovirt_placement.engine.reading.vm_details import detailed
+        from ovirt_placement.engine.reading.topology import detailed
 
         connection = self._connected()
         found = self._read_topology(connection)

@@ -98,7 +98,7 @@ class Details:
 def read_details(connection: EngineConnection, wanted: Detail) -> Details:
     """Read what is wanted of all VMs; raises what `EngineConnection.get` raises."""
     # The SDK takes long to load and is not needed where somebody publishes.
-    from ovirt_placement.engine.reading.vm_details import detailed_vms, read_networks
+    from ovirt_placement.engine.reading.topology import detailed_vms, read_networks
 
     vms = {vm.id: VmDetails.of(vm) for vm in detailed_vms(connection, wanted)}
     around = read_networks(connection) if Detail.NICS in wanted else ()

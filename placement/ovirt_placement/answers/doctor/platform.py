@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.status import proxy
 from ovirt_placement.config import DEFAULT_PATH, Config
-from ovirt_placement.engine.connection.password import refusal
+from ovirt_placement.engine.connection.log_ins import refusal
 from ovirt_service.errors import UserError
 
 # -- What can be wrong with the system: an old SQLite, a Python without updates, a socket not enabled.

@@ -100,7 +100,7 @@ def read_engine(config: Config, levels: Iterable[str] = SETTABLE) -> Snapshot:
 
 
 def with_details(connection: EngineConnection, snapshot: Snapshot, details: Detail) -> Snapshot:
-    from ovirt_placement.engine.reading.vm_details import detailed
+    from ovirt_placement.engine.reading.topology import detailed
 
     return consistent(detailed(connection, snapshot, details))
 

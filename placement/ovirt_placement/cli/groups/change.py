@@ -168,7 +168,7 @@ def remove(args: argparse.Namespace) -> int:
 
 
 def _description(connection: EngineConnection, group: AffinityGroup) -> str:
-    from ovirt_placement.engine.reading.descriptions import read_descriptions
+    from ovirt_placement.engine.reading.topology import read_descriptions
 
     return read_descriptions(connection, group.cluster).get(group.id, "")
 

@@ -83,7 +83,7 @@ def _clusters(file: GroupFile, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _descriptions(connection: EngineConnection, clusters: Iterable[str]) -> dict[str, str]:
-    from ovirt_placement.engine.reading.descriptions import read_descriptions
+    from ovirt_placement.engine.reading.topology import read_descriptions
 
     found: dict[str, str] = {}
     for cluster in clusters:
@@ -217,8 +217,7 @@ def _report(
 def export(args: argparse.Namespace) -> int:
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import connect
-    from ovirt_placement.engine.reading.descriptions import read_descriptions
-    from ovirt_placement.engine.reading.topology import read_snapshot
+    from ovirt_placement.engine.reading.topology import read_descriptions, read_snapshot
 
     with connect(config.load(args.config).engine) as connection:
         snapshot = read_snapshot(connection)

@@ -7,10 +7,12 @@ write and read their documents, and send them by `Session`: no request goes anot
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -22,7 +24,6 @@ from ovirtsdk4 import http
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.config_url import check_url, exposes
-from ovirt_placement.engine.connection import conditions
 from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Answer, Limits, Question, Server, Trust
 from ovirt_placement.engine.connection.failures import (
     SDK_ERRORS,
@@ -35,10 +36,8 @@ from ovirt_placement.engine.connection.failures import (
     failure_of_transport,
     fault_of,
 )
-from ovirt_placement.engine.connection.log_ins import LogIns
-from ovirt_placement.engine.connection.password import read_password
-from ovirt_placement.engine.connection.sso import SingleSignOn
-from ovirt_placement.engine.connection.user_tokens import VARIABLE, GivenToken, given_token
+from ovirt_placement.engine.connection.log_ins import LogIns, read_password
+from ovirt_placement.engine.connection.sso import VARIABLE, GivenToken, SingleSignOn, given_token
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
 
@@ -56,6 +55,32 @@ _HEADERS = {
 _CHANGED = frozenset({HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED})
 #: What is under way may take so long to notice that nobody waits for it.
 _LAST_SECONDS = 1.2
+
+
+# What a thread asks of its requests: a check right before one is sent, and how long it waits.
+
+_checks: ContextVar[tuple[Callable[[], None], ...]] = ContextVar("checks", default=())
+_longest: ContextVar[float] = ContextVar("longest", default=math.inf)
+
+
+@contextmanager
+def checked(check: Callable[[], None]) -> Iterator[None]:
+    """Have `check` called before this thread sends, after any log-in; what it raises prevents that."""
+    token = _checks.set((*_checks.get(), check))
+    try:
+        yield
+    finally:
+        _checks.reset(token)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Have each request of this thread that takes longer end with `EngineAway`; never later than it would."""
+    token = _longest.set(seconds)
+    try:
+        yield
+    finally:
+        _longest.reset(token)
 
 
 class SignOn(Protocol):
@@ -80,7 +105,7 @@ class Session:
         self.token = token or sso.log_in()
 
     def ask(self, method: str, path: str, query: Mapping[str, Any], body: bytes | None = None) -> Answer:
-        """Ask, unless what `conditions.checked` asks for says no; log in once more where the token is over.
+        """Ask, unless what `checked` asks for says no; log in once more where the token is over.
 
         Raises `Unanswered`, and what the log-in raises.
         """
@@ -93,9 +118,9 @@ class Session:
     def _ask(self, method: str, path: str, query: Mapping[str, Any], body: bytes | None) -> Answer:
         address = f"{self._url}{path}{f'?{urlencode(sorted(query.items()))}' if query else ''}"
         headers = {**_HEADERS, "Authorization": f"Bearer {self.token}"}
-        longest = conditions.longest()
-        seconds = self._seconds if longest is None else min(longest, self._seconds)
-        conditions.check()
+        seconds = min(self._seconds, _longest.get())
+        for check in _checks.get():
+            check()
         return self._server.ask(Question(method, address, body, headers), seconds)
 
     def system_service(self) -> Any:

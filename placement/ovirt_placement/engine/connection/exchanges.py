@@ -203,7 +203,7 @@ class Server:
         """End the connection, with what is under way."""
         self._adapter.interrupt()
         self._session.close()
-        self._leave()
+        self._end_thread()
 
     def _awaited(self, exchange: _Exchange, until: float) -> Answer | Exception:
         outcomes: _Outcomes = queue.SimpleQueue()
@@ -213,7 +213,7 @@ class Server:
             try:
                 BackgroundThread(target=_carry_out_each, args=(self._asking,), name="requests").start()
             except RuntimeError:  # Python 3.12.0 and 3.12.1 begin none at the end of the process
-                self._leave()
+                self._end_thread()
                 return _carried_out(exchange)
         self._asking.put((exchange, outcomes))
         while True:
@@ -223,10 +223,10 @@ class Server:
                 ended = self._ended()
                 if ended or time.monotonic() >= until:
                     self._adapter.interrupt()
-                    self._leave()  # it may look up a name still, as long as that takes
+                    self._end_thread()  # it may look up a name still, as long as that takes
                     return _not_awaited() if ended else too_late(exchange.seconds)
 
-    def _leave(self) -> None:
+    def _end_thread(self) -> None:
         """Let the thread that asks end after what it is at."""
         if self._asking is not None:
             self._asking.put(None)

@@ -12,8 +12,7 @@ from lxml import etree
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.log_ins import LogInRefused
-from ovirt_placement.engine.connection.sso import AWAY_STATUSES
-from ovirt_placement.engine.connection.unanswered import Cause, Unanswered
+from ovirt_placement.engine.connection.unanswered import AWAY_STATUSES, Cause, Unanswered
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
 

@@ -1,8 +1,9 @@
-"""Tries no log-in that was refused a moment ago: an engine locks an account after a few wrong passwords.
+"""The password of our account, and log-ins that were refused a moment ago.
 
-All processes of a user remember it together, in memory that ends with the machine's run: workers come and
-go, and each would log in for itself. A password that is written again, or a file that is touched, is tried at
-once.
+The password is read from its file at each log-in, and only where nobody else can have touched it. An engine
+locks an account after a few wrong passwords: no log-in is tried that was refused lately. All processes of a
+user remember it together, in memory that ends with the run of the machine: workers come and go, and each
+would log in for itself. A password that is written again, or a file that is touched, is tried at once.
 """
 
 from __future__ import annotations
@@ -14,13 +15,90 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
+from ovirt_placement.config import EngineSettings
 from ovirt_service.back_off import BackOff
 from ovirt_service.digests import digest_name
+from ovirt_service.errors import UserError
+from ovirt_service.files import open_regular
+
+_ROOT = 0
+_LONGEST = 4096
+
+
+class Password(NamedTuple):
+    """A password, and a mark that is another one once the password has been written again."""
+
+    text: str
+    mark: str
+
+
+def read_password(settings: EngineSettings, environment: Mapping[str, str] = os.environ) -> Password:
+    """Read the password from its file, else from the variable OVIRT_PASSWORD.
+
+    Raises `UserError` if there is none, or if anybody may read or write the file but us, root, and a group
+    that root lets read it.
+    """
+    path = settings.password_file
+    if path is None:
+        if password := environment.get("OVIRT_PASSWORD"):
+            return Password(password, digest_name(password, 8))
+        raise UserError("no password: set password_file under [engine], or the variable OVIRT_PASSWORD")
+    try:
+        with open(open_regular(path), encoding="utf-8") as file:
+            mark = _mark(file, str(path))
+            password = file.read(_LONGEST + 1).rstrip("\r\n")
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the password: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: the password is not UTF-8 text") from None
+    if len(password) > _LONGEST:
+        raise UserError(f"{path}: is longer than {_LONGEST} characters, which no password is")
+    if not password:
+        raise UserError(f"{path}: is empty; write the password into it, alone on one line")
+    return Password(password, mark)
+
+
+def _mark(file: IO[str], path: str) -> str:
+    """Distinguish the file from what stands there after somebody has written it, or even touched it."""
+    found = os.fstat(file.fileno())
+    if reason := refusal(found, os.geteuid(), path):
+        raise UserError(reason)
+    return f"{found.st_dev}:{found.st_ino}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+
+
+def refusal(found: os.stat_result, uid: int, path: str) -> str | None:
+    """Say why the user `uid` should not take a password from this file, and what to do; None if it may."""
+    if not _is_closed(found):
+        return f"{path}: others may read the password: chmod 600 {path}"
+    if found.st_uid not in (uid, _ROOT):
+        return (
+            f"{path}: belongs to another user (uid {found.st_uid}), who may change the password:"
+            f" run as that user, or {_owning(found, uid, path)}"
+        )
+    return None
+
+
+def _owning(found: os.stat_result, uid: int, path: str) -> str:
+    """Say how the user `uid` comes to own the file; services whose file root takes must still read it."""
+    if uid == _ROOT and found.st_gid != _ROOT:
+        return f"chown root {path} && chmod 640 {path}, which its group still reads"
+    return f"chown {uid} {path}"
+
+
+def _is_closed(found: os.stat_result) -> bool:
+    """Whether nobody but its owner may touch the file.
+
+    The one exception: root may let a group of services read it, since services of several users log in.
+    """
+    touchable = stat.S_IMODE(found.st_mode) & (stat.S_IRWXG | stat.S_IRWXO)
+    shared = found.st_uid == _ROOT and found.st_gid != _ROOT
+    return touchable == 0 or (shared and touchable == stat.S_IRGRP)
+
 
 #: An engine locks an account for an hour after five refusals in a row, by its defaults.
 _BACK_OFF: Final = BackOff(300.0, 3600.0)
@@ -30,7 +108,7 @@ _LOOK_SECONDS: Final = 0.02
 #: Bytes of the digest that names an account's file.
 _NAME_SIZE: Final = 12
 #: What the engine says when it has a trouble of its own, whatever the password.
-_NOT_OF_THE_PASSWORD: Final = ("server_error", "temporarily_unavailable")
+TROUBLES: Final = ("server_error", "temporarily_unavailable")
 
 _Clock = Callable[[], float]
 
@@ -75,7 +153,7 @@ class LogIns:
                 yield
             except LogInRefused as refused:
                 self._accepted = ""
-                if refused.kind not in _NOT_OF_THE_PASSWORD:
+                if refused.kind not in TROUBLES:
                     self._remember(mark, refused.said)
                 raise
             if mark != self._accepted:

@@ -42,6 +42,10 @@ class Cause(enum.Enum):
     INTERRUPTED = enum.auto()
 
 
+#: A web server answers these for an engine that starts or stops.
+AWAY_STATUSES: Final = frozenset({502, 503, 504})
+
+
 class Unanswered(Exception):
     """A request got no answer that was taken in; the text says what happened, without the address."""
 

@@ -1,12 +1,98 @@
-"""Clusters, with the affinity groups that `follow=affinity_groups` puts inside of them."""
+"""Clusters, and what is of them: data centers, networks, affinity groups and labels, and what is kept for HA.
+
+The engine has no field for how many failed hosts to survive, and which hosts are kept for that: an
+administrator says both as properties of the scheduling policy of the cluster, where the engine checks their
+form; the unit HaReservationWeight announces them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ovirt_placement.engine.parsing import affinity, xml
-from ovirt_placement.engine.parsing.reservation import failures
-from ovirt_placement.model import AffinityGroup, Cluster
+from msgspec.structs import replace
+
+from ovirt_placement.engine.parsing import xml
+from ovirt_placement.model import (
+    AffinityGroup,
+    AffinityLabel,
+    AffinityRule,
+    Cluster,
+    DataCenter,
+    Host,
+    Network,
+    Snapshot,
+    VnicProfile,
+)
+
+_GROUP_FIELDS = (
+    "name",
+    "priority",
+    "vms_rule",
+    "hosts_rule",
+    "positive",
+    "enforcing",
+    "vms",
+    "hosts",
+    "vm_labels",
+    "host_labels",
+)
+
+
+def groups_of(element: xml.Element | None, cluster_id: str) -> Iterator[AffinityGroup]:
+    """Read the groups of one cluster."""
+    for entry in () if element is None else element.iterchildren("affinity_group"):
+        fields = xml.children(entry, *_GROUP_FIELDS)
+        yield AffinityGroup(
+            id=xml.identity(entry),
+            name=xml.text(fields.get("name")),
+            cluster=cluster_id,
+            priority=xml.decimal(fields.get("priority"), 1.0),
+            vms_rule=_vms_rule(fields),
+            hosts_rule=_rule(fields.get("hosts_rule")),
+            vms=xml.references(fields.get("vms"), "vm"),
+            hosts=xml.references(fields.get("hosts"), "host"),
+            vm_labels=xml.references(fields.get("vm_labels"), "affinity_label"),
+            host_labels=xml.references(fields.get("host_labels"), "affinity_label"),
+        )
+
+
+def labels(content: bytes) -> tuple[AffinityLabel, ...]:
+    """Read `/affinitylabels?follow=vms,hosts`."""
+    found = []
+    for element in xml.elements(content, "affinity_label"):
+        fields = xml.children(element, "name", "vms", "hosts", "has_implicit_affinity_group")
+        found.append(
+            AffinityLabel(
+                id=xml.identity(element),
+                name=xml.text(fields.get("name")),
+                vms=xml.references(fields.get("vms"), "vm"),
+                hosts=xml.references(fields.get("hosts"), "host"),
+                implicit=xml.flag(fields.get("has_implicit_affinity_group")),
+            )
+        )
+    return tuple(found)
+
+
+def _vms_rule(fields: xml.Children) -> AffinityRule:
+    """Read the rule between VMs, or its form before 4.1: `positive` is absent where it is disabled."""
+    if "vms_rule" in fields:
+        return _rule(fields["vms_rule"])
+    return AffinityRule(
+        enabled="positive" in fields,
+        positive=xml.flag(fields.get("positive")),
+        enforcing=xml.flag(fields.get("enforcing")),
+    )
+
+
+def _rule(element: xml.Element | None) -> AffinityRule:
+    fields = xml.children(element, "enabled", "positive", "enforcing")
+    return AffinityRule(
+        enabled=xml.flag(fields.get("enabled")),
+        positive=xml.flag(fields.get("positive")),
+        enforcing=xml.flag(fields.get("enforcing")),
+    )
+
 
 _FIELDS = (
     "name",
@@ -39,7 +125,7 @@ def read(content: bytes) -> Clusters:
     for element in xml.elements(content, "cluster"):
         fields = xml.children(element, *_FIELDS)
         clusters.append(_cluster(element, fields))
-        groups.extend(affinity.groups(fields.get("affinity_groups"), xml.identity(element)))
+        groups.extend(groups_of(fields.get("affinity_groups"), xml.identity(element)))
         if policy := xml.reference(fields.get("scheduling_policy")):
             policies[xml.identity(element)] = policy
     return Clusters(tuple(clusters), tuple(groups), policies)
@@ -76,3 +162,64 @@ def option_values(content: bytes) -> dict[str, str]:
         fields = xml.children(entry, "version", "value")
         found[xml.text(fields.get("version"))] = xml.text(fields.get("value"))
     return found
+
+
+def data_centers(content: bytes) -> tuple[DataCenter, ...]:
+    """Read `/datacenters`."""
+    return tuple(
+        DataCenter(
+            id=xml.identity(element),
+            name=xml.text((fields := xml.children(element, "name", "local")).get("name")),
+            local_storage=xml.flag(fields.get("local")),
+        )
+        for element in xml.elements(content, "data_center")
+    )
+
+
+def networks(content: bytes) -> tuple[Network, ...]:
+    """Read `/networks`."""
+    return tuple(
+        Network(id=xml.identity(element), name=xml.text(xml.children(element, "name").get("name")))
+        for element in xml.elements(content, "network")
+    )
+
+
+def vnic_profiles(content: bytes) -> tuple[VnicProfile, ...]:
+    """Read `/vnicprofiles`."""
+    return tuple(
+        VnicProfile(
+            id=xml.identity(element),
+            name=xml.text((fields := xml.children(element, "name", "network")).get("name")),
+            network=xml.reference(fields.get("network")) or "",
+        )
+        for element in xml.elements(content, "vnic_profile")
+    )
+
+
+FAILURES = "ha_failures"
+#: Names of hosts, with commas between them.
+FAILOVER_HOSTS = "ha_failover_hosts"
+
+
+def failures(properties: Mapping[str, str]) -> int:
+    """How many failed hosts a cluster with these properties is to survive; 1 unless they say more."""
+    said = properties.get(FAILURES, "")
+    return max(1, int(said)) if said.isascii() and said.isdigit() else 1
+
+
+def with_failover_hosts(snapshot: Snapshot) -> Snapshot:
+    """Mark the hosts that their clusters' scheduling properties name as dedicated failover hosts."""
+    named = {
+        cluster.id: frozenset(name.strip() for name in said.split(","))
+        for cluster in snapshot.clusters
+        if (said := cluster.scheduling_properties.get(FAILOVER_HOSTS))
+    }
+    if not named:
+        return snapshot
+    nobody: frozenset[str] = frozenset()
+
+    def marked(host: Host) -> Host:
+        failover = host.name in named.get(host.cluster, nobody)
+        return host if host.failover == failover else replace(host, failover=failover)
+
+    return replace(snapshot, hosts=tuple(marked(host) for host in snapshot.hosts))

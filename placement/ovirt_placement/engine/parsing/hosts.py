@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ovirt_placement.engine.parsing import xml
-from ovirt_placement.engine.parsing.devices import tags
-from ovirt_placement.engine.parsing.statistics import of_host
+from ovirt_placement.engine.parsing.followed import of_host, tags
 from ovirt_placement.model import Host
 from ovirt_placement.model.statistics import HostStatistics
 from ovirt_placement.model.statuses import HOST_STATUSES

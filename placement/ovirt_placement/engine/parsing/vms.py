@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ovirt_placement.engine.parsing import xml
-from ovirt_placement.engine.parsing.devices import disks, nics, tags
-from ovirt_placement.engine.parsing.statistics import of_vm
+from ovirt_placement.engine.parsing.followed import disks, nics, of_vm, tags
 from ovirt_placement.engine.parsing.users import Grant, grants
 from ovirt_placement.model import Vm
 from ovirt_placement.model.statistics import VmStatistics

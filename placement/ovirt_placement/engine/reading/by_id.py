@@ -8,10 +8,9 @@ from typing import TypeVar
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing import clusters, hosts
 from ovirt_placement.engine.parsing.vms import FoundVm
-from ovirt_placement.engine.reading import fallback
 from ovirt_placement.engine.reading.owners import NO_DETAILS, Detail, followed, with_owners
 from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
-from ovirt_placement.engine.reading.requests import get_entity, whole_answers
+from ovirt_placement.engine.reading.requests import found_vms, get_entity, whole_answers
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Vm
 
 #: From this many on, one search costs the engine less than one request for each.
@@ -29,7 +28,7 @@ def reread_vms(
     follow = followed(details)
 
     def read(content: bytes) -> tuple[FoundVm, ...]:
-        return fallback.found_vms(connection, content, follow)
+        return found_vms(connection, content, follow)
 
     found = _reread(connection, "/vms", ids, read, {"follow": ",".join(follow)} if follow else {})
     with whole_answers(connection):
@@ -43,7 +42,7 @@ def find_vms(connection: EngineConnection, ids: Sequence[str], details: Detail =
         content = connection.get(
             "/vms", search=_any_of(ids), **({"follow": ",".join(follow)} if follow else {})
         )
-        found = fallback.found_vms(connection, content, follow)
+        found = found_vms(connection, content, follow)
         return {vm.id: vm for vm in with_owners(connection, found) if vm.id in ids}
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from lxml import etree
 
 from ovirt_placement.engine.connection.failures import EngineAway
-from ovirt_placement.engine.connection.user_tokens import Refused, UserTokens
+from ovirt_placement.engine.connection.sso import Refused, UserTokens
 from ovirt_placement.engine.parsing import users, xml
 from ovirt_placement.model import Snapshot
 

@@ -1,20 +1,48 @@
-"""Reads a snapshot from an engine: four requests for the topology, and more only where more is asked for."""
+"""Reads a snapshot from an engine: four requests for the topology, and more only where more is asked for.
+
+What hangs on VMs the engine looks up for each of them by itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, EngineSetupError
-from ovirt_placement.engine.parsing import affinity, clusters, hosts, surroundings
-from ovirt_placement.engine.parsing.reservation import with_failover_hosts
-from ovirt_placement.engine.reading import fallback
+from ovirt_placement.engine.parsing import clusters, hosts, xml
+from ovirt_placement.engine.parsing.clusters import with_failover_hosts
+from ovirt_placement.engine.reading.by_id import reread_vms
 from ovirt_placement.engine.reading.consistency import consistent
-from ovirt_placement.engine.reading.owners import ALL_DETAILS
+from ovirt_placement.engine.reading.owners import (
+    ALL_DETAILS,
+    Detail,
+    followed,
+    inherited_permissions,
+    with_owners,
+)
 from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
-from ovirt_placement.engine.reading.requests import MEASURED, get_collection, paged_vms, whole_answers
-from ovirt_placement.engine.reading.vm_details import detailed
-from ovirt_placement.model import AffinityGroup, AffinityLabel, DataCenter, Host, Snapshot, Vm
+from ovirt_placement.engine.reading.requests import (
+    MEASURED,
+    complete_host,
+    found_vms,
+    get_collection,
+    ignored,
+    paged_vms,
+    whole_answers,
+)
+from ovirt_placement.model import (
+    AffinityGroup,
+    AffinityLabel,
+    DataCenter,
+    Host,
+    Network,
+    Snapshot,
+    Vm,
+    VnicProfile,
+)
 from ovirt_placement.rules.memory import believed
 
 #: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
@@ -99,21 +127,21 @@ def read_hosts(
     follow = (_STATISTICS if statistics else ()) + (_HOST_DEVICES if devices else ())
     content = get_collection(connection, "/hosts", *follow)
     found = hosts.read(content)
-    if fallback.ignored(content, follow):
-        return tuple(fallback.complete_host(connection, host, follow) for host in found)
+    if ignored(content, follow):
+        return tuple(complete_host(connection, host, follow) for host in found)
     return found
 
 
 def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
     """Read all affinity labels with their members."""
-    return affinity.labels(get_collection(connection, "/affinitylabels", "vms", "hosts"))
+    return clusters.labels(get_collection(connection, "/affinitylabels", "vms", "hosts"))
 
 
 def read_vms(connection: EngineConnection, *, statistics: bool = False) -> tuple[Vm, ...]:
     """Read all VMs."""
     follow = _STATISTICS if statistics else ()
     content = get_collection(connection, "/vms", *follow)
-    return tuple(found.vm for found in fallback.found_vms(connection, content, follow))
+    return tuple(found.vm for found in found_vms(connection, content, follow))
 
 
 def measured_hosts(connection: EngineConnection, *, tags: bool = False) -> tuple[Host, ...]:
@@ -128,7 +156,7 @@ def measured_vms(connection: EngineConnection) -> Iterator[Vm]:
 
 
 def _data_centers(connection: EngineConnection) -> tuple[DataCenter, ...]:
-    return surroundings.data_centers(get_collection(connection, "/datacenters"))
+    return clusters.data_centers(get_collection(connection, "/datacenters"))
 
 
 def _answer_of_an_engine(connection: EngineConnection, **query: str) -> bytes:
@@ -142,3 +170,53 @@ def _answer_of_an_engine(connection: EngineConnection, **query: str) -> bytes:
         f"{connection.settings.address}: no oVirt engine's API: correct url under [engine];"
         " it ends in /ovirt-engine/api"
     )
+
+
+class Networks(NamedTuple):
+    """What network interfaces refer to."""
+
+    networks: tuple[Network, ...] = ()
+    vnic_profiles: tuple[VnicProfile, ...] = ()
+
+
+def read_networks(connection: EngineConnection) -> Networks:
+    """Read all networks and vNIC profiles; raises what `EngineConnection.get` raises."""
+    with whole_answers(connection):
+        profiles = clusters.vnic_profiles(get_collection(connection, "/vnicprofiles"))
+        return Networks(clusters.networks(get_collection(connection, "/networks")), profiles)
+
+
+def detailed_vms(connection: EngineConnection, details: Detail) -> tuple[Vm, ...]:
+    """Read VMs with these details, page by page, as `paged_vms` does.
+
+    What the VMs inherit is read before and after them: it may change meanwhile.
+    """
+    with whole_answers(connection):
+        before = inherited_permissions(connection) if Detail.OWNER in details else frozenset()
+        return with_owners(connection, paged_vms(connection, followed(details)), before)
+
+
+def detailed(connection: EngineConnection, snapshot: Snapshot, details: Detail) -> Snapshot:
+    """Return the snapshot with these details of every VM, but of those that are gone by now.
+
+    Raises what `EngineConnection.get` raises.
+    """
+    found: Mapping[str, Vm] = {vm.id: vm for vm in detailed_vms(connection, details)}
+    missed = [vm.id for vm in snapshot.vms if vm.id not in found]
+    found = {**found, **reread_vms(connection, missed, details)}
+    around = read_networks(connection) if Detail.NICS in details else Networks()
+    vms = tuple(_laid_over(vm, found.get(vm.id, vm)) for vm in snapshot.vms)
+    return replace(snapshot, vms=vms, networks=around.networks, vnic_profiles=around.vnic_profiles)
+
+
+def _laid_over(vm: Vm, found: Vm) -> Vm:
+    return replace(vm, disks=found.disks, nics=found.nics, tags=found.tags, owner=found.owner)
+
+
+def read_descriptions(connection: EngineConnection, cluster: str) -> dict[str, str]:
+    """The descriptions of a cluster's groups, by id. Raises what `EngineConnection.get` raises."""
+    content = connection.get(f"/clusters/{cluster}/affinitygroups")
+    return {
+        xml.identity(element): xml.text(xml.children(element, "description").get("description"))
+        for element in xml.elements(content, "affinity_group")
+    }

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.connection.conditions import checked
+from ovirt_placement.engine.connection.client import EngineConnection, checked
 from ovirt_placement.engine.connection.failures import EngineFault
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.reading.requests import read_fields

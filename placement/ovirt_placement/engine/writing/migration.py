@@ -9,8 +9,7 @@ from enum import StrEnum
 
 from ovirtsdk4 import types
 
-from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.connection.conditions import checked
+from ovirt_placement.engine.connection.client import EngineConnection, checked
 from ovirt_placement.engine.connection.failures import EngineFault
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.reading.requests import get_entity, read_fields

@@ -13,8 +13,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
 
-from ovirt_placement.engine.connection import conditions
-from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
+from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, at_most
 from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
 from ovirt_placement.engine.reading.by_id import (
     LONGEST_SEARCH,
@@ -26,8 +25,7 @@ from ovirt_placement.engine.reading.by_id import (
 from ovirt_placement.engine.reading.owners import Detail
 from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.requests import whole_answers
-from ovirt_placement.engine.reading.topology import read_labels
-from ovirt_placement.engine.reading.vm_details import read_networks
+from ovirt_placement.engine.reading.topology import read_labels, read_networks
 from ovirt_placement.inventory.on_demand import Span
 from ovirt_placement.inventory.service.rereads import (
     BRIEFLY,
@@ -296,7 +294,7 @@ class Rereading:
 
 
 def _asked_within(seconds: float, ask: Callable[[], _Answer]) -> _Answer:
-    with conditions.at_most(seconds):
+    with at_most(seconds):
         return ask()
 
 

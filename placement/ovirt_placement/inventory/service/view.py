@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from ovirt_placement.engine.parsing.reservation import with_failover_hosts
+from ovirt_placement.engine.parsing.clusters import with_failover_hosts
 from ovirt_placement.engine.reading.consistency import Consistency
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.engine.reading.owners import Detail

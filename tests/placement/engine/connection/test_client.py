@@ -18,7 +18,7 @@ from ovirt_placement.engine.connection.client import (
     EngineFault,
     EngineSetupError,
 )
-from ovirt_placement.engine.connection.password import read_password
+from ovirt_placement.engine.connection.log_ins import read_password
 from ovirt_service.errors import UserError
 from tests.placement.engine_server import API, PASSWORD, EngineServer, serving
 from tests.placement.sockets import refusing_port, silent_port

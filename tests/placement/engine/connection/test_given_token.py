@@ -9,7 +9,7 @@ import pytest
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
-from ovirt_placement.engine.connection.user_tokens import UserTokens
+from ovirt_placement.engine.connection.sso import UserTokens
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve

@@ -14,7 +14,7 @@ import pytest
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineSetupError
 from ovirt_placement.engine.connection.exchanges import Limits
-from ovirt_placement.engine.connection.user_tokens import UserTokens
+from ovirt_placement.engine.connection.sso import UserTokens
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.reading.topology import read_snapshot
 from tests.placement.engine_server import PASSWORD, EngineServer, serving

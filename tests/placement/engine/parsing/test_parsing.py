@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.engine.parsing import affinity, clusters, hosts, vms
+from ovirt_placement.engine.parsing import clusters, hosts, vms
 from ovirt_placement.engine.parsing.users import USER_ROLE, USER_VM_MANAGER, Grant
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Disk, Nic
 
@@ -61,7 +61,7 @@ def test_labels_are_read_with_what_was_followed() -> None:
       <has_implicit_affinity_group>true</has_implicit_affinity_group><link rel="vms"/>
       <vms><vm id="v"/></vms><hosts><host id="h"/></hosts></affinity_label>
       <affinity_label id="m"><name>m</name></affinity_label></affinity_labels>"""
-    assert affinity.labels(content) == (
+    assert clusters.labels(content) == (
         AffinityLabel(id="l", name="l", vms=("v",), hosts=("h",), implicit=True),
         AffinityLabel(id="m", name="m", vms=(), hosts=(), implicit=False),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.engine.parsing.reservation import failures
+from ovirt_placement.engine.parsing.clusters import failures
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.rules.failover import check
 from tests.builders import cluster, host, snapshot, vm

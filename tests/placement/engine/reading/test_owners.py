@@ -18,8 +18,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing.users import USER_ROLE, USER_VM_MANAGER, Grant
 from ovirt_placement.engine.reading.by_id import reread_vms
 from ovirt_placement.engine.reading.owners import ALL_DETAILS, Detail, owner
-from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.engine.reading.vm_details import detailed_vms
+from ovirt_placement.engine.reading.topology import detailed_vms, read_snapshot
 from ovirt_placement.model import Disk, Nic, Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT

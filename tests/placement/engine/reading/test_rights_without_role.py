@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.user_tokens import NoRole, Refused, UserTokens
+from ovirt_placement.engine.connection.sso import NoRole, Refused, UserTokens
 from ovirt_placement.engine.reading.rights import read_rights
 from tests.placement.engine_server import EngineServer, serving
 
