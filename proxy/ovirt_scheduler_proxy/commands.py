@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from ovirt_scheduler_proxy.plugins import load_all
+from ovirt_scheduler_proxy.scheduler import Plugins
 from ovirt_scheduler_proxy.service import TROUBLE_SHOOTING
 from ovirt_scheduler_proxy.settings import Settings
-from ovirt_scheduler_proxy.units import Registry, Unit
+from ovirt_scheduler_proxy.units import Unit
 from ovirt_scheduler_proxy.units import unchecked_properties as unchecked
 from ovirt_scheduler_proxy.worker.answers import lines
 from ovirt_service.addresses import redacted, shown, split_address
@@ -140,15 +141,15 @@ def check(settings: Settings, as_json: bool, *, whole: bool) -> int:
     """
     logging.disable()  # what is wrong is printed below
     workers = msgspec.structs.replace(settings.workers, warm=1)
-    registry = asyncio.run(_load(msgspec.structs.replace(settings, workers=workers)))
-    unknown = _unknown_units(settings, registry)
-    print(_as_json(registry, unknown) if as_json else _units_as_text(registry, unknown, whole=whole))
-    return 1 if registry.problems or unknown else 0
+    plugins = asyncio.run(_load(msgspec.structs.replace(settings, workers=workers)))
+    unknown = _unknown_units(settings, plugins)
+    print(_as_json(plugins, unknown) if as_json else _units_as_text(plugins, unknown, whole=whole))
+    return 1 if plugins.problems or unknown else 0
 
 
-def _unknown_units(settings: Settings, registry: Registry) -> dict[str, str]:
+def _unknown_units(settings: Settings, plugins: Plugins) -> dict[str, str]:
     """Units that the configuration speaks of and no plugin offers, each with what is wrong about it."""
-    known = {unit.name for unit in registry.units}
+    known = {unit.name for unit in plugins.units}
     return {
         name: f"[units.{name}] in the configuration: no plugin has such a unit{nearest(name, known)}"
         for name in settings.units
@@ -156,27 +157,27 @@ def _unknown_units(settings: Settings, registry: Registry) -> dict[str, str]:
     }
 
 
-async def _load(settings: Settings) -> Registry:
+async def _load(settings: Settings) -> Plugins:
     plugins = await load_all(settings)
     for pool in plugins.pools.values():
         await pool.close()
-    return plugins.registry
+    return plugins
 
 
-def _units_as_text(registry: Registry, unknown: Mapping[str, str], *, whole: bool) -> str:
+def _units_as_text(plugins: Plugins, unknown: Mapping[str, str], *, whole: bool) -> str:
     headers = ("unit", "kind", "description", *(("file", "parameters") if whole else ()))
-    rows = [_row(unit, whole=whole) for unit in registry.units]
+    rows = [_row(unit, whole=whole) for unit in plugins.units]
     parts = [table(rows, headers) if rows else "There is no unit."]
-    problems = [*map(str, registry.problems), *unknown.values()]
+    problems = [*map(str, plugins.problems), *unknown.values()]
     if problems:
         parts.append(lines("\n".join(["Problems:", *[f"  {problem}" for problem in problems]])))
-    if unchecked := [f"  {one.file}: {one.unit}: {one.problem}" for one in _unchecked(registry)]:
+    if unchecked := [f"  {one.file}: {one.unit}: {one.problem}" for one in _unchecked(plugins)]:
         parts.append(lines("\n".join(["Not checked:", *unchecked])))
     return "\n\n".join(parts)
 
 
-def _unchecked(registry: Registry) -> tuple[ProblemFound, ...]:
-    found = {(unit.file, unit.name): unchecked(unit.properties) for unit in registry.units}
+def _unchecked(plugins: Plugins) -> tuple[ProblemFound, ...]:
+    found = {(unit.file, unit.name): unchecked(unit.properties) for unit in plugins.units}
     return tuple(
         ProblemFound(str(file), name, sentence)
         for (file, name), sentences in found.items()
@@ -190,12 +191,12 @@ def _row(unit: Unit, *, whole: bool) -> tuple[str, ...]:
     return unit.name, unit.kind.value, description, *more
 
 
-def _as_json(registry: Registry, unknown: Mapping[str, str]) -> str:
+def _as_json(plugins: Plugins, unknown: Mapping[str, str]) -> str:
     units = (
         CheckedUnit(unit.name, unit.kind.value, str(unit.file), unit.properties, unit.description)
-        for unit in registry.units
+        for unit in plugins.units
     )
-    problems = [ProblemFound(str(one.file), one.unit, one.sentence) for one in registry.problems]
+    problems = [ProblemFound(str(one.file), one.unit, one.sentence) for one in plugins.problems]
     problems += [ProblemFound("", name, sentence) for name, sentence in unknown.items()]
-    found = ProxyCheck(tuple(units), tuple(problems), _unchecked(registry))
+    found = ProxyCheck(tuple(units), tuple(problems), _unchecked(plugins))
     return json.dumps(msgspec.to_builtins(found), indent=2)

@@ -122,7 +122,7 @@ class Peers:
 def _request(connection: socket.socket) -> bytes:
     """Asks for the client's end: its source is our peer."""
     here, there = connection.getsockname(), connection.getpeername()
-    source, target = _packed(there[0]), _packed(here[0])
+    source, target = _plain(there[0]).packed, _plain(here[0]).packed
     family = socket.AF_INET if len(source) == 4 else socket.AF_INET6
     question = (
         _QUESTION.pack(family, socket.IPPROTO_TCP, 0, 0xFFFFFFFF)
@@ -133,12 +133,6 @@ def _request(connection: socket.socket) -> bytes:
         + _NO_COOKIE
     )
     return _HEADER.pack(_HEADER.size + len(question), _BY_FAMILY, _REQUEST, 0, 0) + question
-
-
-def _packed(address: str) -> bytes:
-    ip = ipaddress.ip_address(address.split("%")[0])
-    mapped = getattr(ip, "ipv4_mapped", None) or ip
-    return bytes(mapped.packed)
 
 
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")

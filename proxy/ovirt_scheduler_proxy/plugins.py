@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ovirt_scheduler_proxy import units
+from ovirt_scheduler_proxy import units as checks
 from ovirt_scheduler_proxy.jobs import answers
 from ovirt_scheduler_proxy.pool import Pool, start_zygote
 from ovirt_scheduler_proxy.scheduler import Plugins, Scheduler
 from ovirt_scheduler_proxy.settings import PluginFolder, Settings
-from ovirt_scheduler_proxy.units import Problem, Registry, Unit, UnitKind
+from ovirt_scheduler_proxy.units import Problem, Unit, UnitKind
 from ovirt_service.errors import UserError
 
 #: The engine's table of policy units holds no longer names.
@@ -25,22 +24,14 @@ LONGEST_NAME = 128
 _NAME_RULE = f"it may have {LONGEST_NAME} characters, all of them printable and not all of them spaces"
 
 
-@dataclass(frozen=True)
-class Folder:
-    """A plugin folder and the reports about its modules, as `worker.probing` makes them."""
-
-    path: Path
-    modules: Iterable[dict[str, Any]]
-
-
-def read(folders: Iterable[Folder]) -> Registry:
-    """All units of all folders, the first of a name winning, and all that is wrong with them."""
+def combine(pools: Sequence[Pool]) -> Plugins:
+    """What the pools offer together, the first unit of a name winning; what is wrong goes to the log too."""
     units: list[Unit] = []
     problems: list[Problem] = []
     taken: dict[str, tuple[str, Path]] = {}
-    for folder in folders:
-        for module in folder.modules:
-            file = folder.path / f"{module['module']}.py"
+    for pool in pools:
+        for module in pool.modules:
+            file = pool.folder / f"{module['module']}.py"
             if module["error"] is not None:
                 problems.append(Problem(file, f"cannot be loaded: {module['error']}"))
             for described in module["units"]:
@@ -52,18 +43,20 @@ def read(folders: Iterable[Folder]) -> Registry:
                     continue
                 origin, first = taken.setdefault(name, (described["origin"], file))
                 if first == file:
-                    units.extend(_units(folder.path, module["module"], described))
+                    units.extend(_units(pool.folder, module["module"], described))
                     problems.extend(_problems(file, described))
                 elif origin != described["origin"]:
                     problems.append(
                         Problem(file, f"its name is taken by the unit in {first}, which is used", name)
                     )
-    return Registry(tuple(units), tuple(problems))
+    for problem in problems:
+        log.error("%s", problem)
+    return Plugins(tuple(units), tuple(problems), {pool.folder: pool for pool in pools})
 
 
 def _units(folder: Path, module: str, described: dict[str, Any]) -> list[Unit]:
     # The engine drops a unit with such parameters, or ends its discovery: it is offered without any.
-    offered = "" if units.property_problems(described["properties"]) else described["properties"]
+    offered = "" if checks.property_problems(described["properties"]) else described["properties"]
     return [
         Unit(described["name"], UnitKind(kind), folder, module, description, offered)
         for kind, description in described["kinds"].items()
@@ -71,7 +64,7 @@ def _units(folder: Path, module: str, described: dict[str, Any]) -> list[Unit]:
 
 
 def _problems(file: Path, described: dict[str, Any]) -> list[Problem]:
-    found = [*described["problems"], *units.property_problems(described["properties"])]
+    found = [*described["problems"], *checks.property_problems(described["properties"])]
     return [Problem(file, sentence, described["name"]) for sentence in found]
 
 
@@ -103,14 +96,6 @@ async def load_all(settings: Settings) -> Plugins:
             await pool.close()
         raise failures[0]
     return combine(pools)
-
-
-def combine(pools: Sequence[Pool]) -> Plugins:
-    """What the pools offer together; what is wrong with them goes to the log."""
-    registry = read([Folder(pool.folder, pool.modules) for pool in pools])
-    for problem in registry.problems:
-        log.error("%s", problem)
-    return Plugins(registry, {pool.folder: pool for pool in pools})
 
 
 #: What distinguishes one version of a folder's files from another.
@@ -182,7 +167,7 @@ class Reloader:
             self._scheduler.plugins = after
             self._leaving.add(old)
         log.info("reloaded the plugins of %s", path)
-        for sentence in engine_will_miss(before.registry, after.registry):
+        for sentence in engine_will_miss(before, after):
             log.warning("%s", sentence)
         # The calls that began before may use the old workers until their deadline.
         await asyncio.sleep(self._settings.calls.deadline_seconds + _GRACE)
@@ -217,7 +202,7 @@ def stamp(directory: str) -> Stamp:
     return frozenset(found)
 
 
-def engine_will_miss(before: Registry, after: Registry) -> list[str]:
+def engine_will_miss(before: Plugins, after: Plugins) -> list[str]:
     """What changed for the engine, which asks only when it starts: sentences for the log."""
     old = {(unit.kind, unit.name): (unit.description, unit.properties) for unit in before.units}
     new = {(unit.kind, unit.name): (unit.description, unit.properties) for unit in after.units}

@@ -118,7 +118,7 @@ class _State(Collector):
             kind, _, unit = key.partition(" ")
             breakers.add_metric([kind, unit], 1)
         loaded = GaugeMetricFamily(
-            f"{_PREFIX}_units", "Units loaded", value=len(self._scheduler.plugins.registry.units)
+            f"{_PREFIX}_units", "Units loaded", value=len(self._scheduler.plugins.units)
         )
         return [workers, restarts, breakers, loaded]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ovirt_scheduler_proxy.contract import Answer, Asked, Question
 from ovirt_scheduler_proxy.jobs import OPEN_SECONDS, Breakers, Job, run
 from ovirt_scheduler_proxy.pool import Pool
 from ovirt_scheduler_proxy.processes import Cause, Failure, Outcome, failed
-from ovirt_scheduler_proxy.units import Registry, Unit, UnitKind
+from ovirt_scheduler_proxy.units import Problem, Unit, UnitKind
 from ovirt_scheduler_proxy.worker.frames import pack
 from ovirt_service.digests import digest
 from ovirt_service.saying import Said
@@ -59,10 +59,15 @@ _CONSEQUENCES = {
 
 @dataclass(frozen=True)
 class Plugins:
-    """What can be asked at one moment: the units, and the pool of each plugin folder. Replaced as a whole."""
+    """What can be asked at one moment, what is wrong with it, and the pool of each folder: replaced whole."""
 
-    registry: Registry
-    pools: Mapping[Path, Pool]
+    units: tuple[Unit, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    pools: Mapping[Path, Pool] = field(default_factory=dict)
+
+    def of_kind(self, kind: UnitKind) -> Mapping[str, Unit]:
+        """The units of a kind by name."""
+        return {unit.name: unit for unit in self.units if unit.kind is kind}
 
 
 class Scheduler:
@@ -80,12 +85,11 @@ class Scheduler:
 
         With a `stamp`, it ends each description, in brackets.
         """
-        registry = self.plugins.registry
         keys = {"filters": UnitKind.FILTER, "scores": UnitKind.SCORE, "balance": UnitKind.BALANCE}
         return {
             key: {
                 unit.name: [_stamped(unit.description, stamp), unit.properties]
-                for unit in registry.of_kind(kind).values()
+                for unit in self.plugins.of_kind(kind).values()
             }
             for key, kind in keys.items()
         }
@@ -123,7 +127,7 @@ class Scheduler:
     def _prepare(self, question: Question, by_hand: bool) -> tuple[dict[str, Outcome], dict[str, Job]]:
         """The outcomes of units that need not be asked (missing, cut off), and the jobs for all others."""
         plugins = self.plugins
-        loaded = plugins.registry.of_kind(question.kind)
+        loaded = plugins.of_kind(question.kind)
         body = self._encode(question)
         outcomes: dict[str, Outcome] = {}
         jobs: dict[str, Job] = {}

@@ -218,7 +218,7 @@ async def _attend(
     loop.add_signal_handler(signal.SIGHUP, reloader.reload_all)
     notifier = Notifier()
     tasks = [loop.create_task(reloader.watch()), loop.create_task(notifier.keep_alive())]
-    log.info("listening on %s with %d units", url, len(scheduler.plugins.registry.units))
+    log.info("listening on %s with %d units", url, len(scheduler.plugins.units))
     print(f"ovirt-scheduler-proxy: listening on {url}", flush=True)
     notifier.ready()
     await stopped.wait()

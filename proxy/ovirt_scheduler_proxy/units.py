@@ -7,11 +7,9 @@ engine's CustomPropertiesUtils: `key=regex;key2=regex2` with an optional last se
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from types import MappingProxyType
 
 from ovirt_scheduler_proxy.worker.answers import escaped, one_line
 
@@ -53,23 +51,6 @@ class Problem:
     def __str__(self) -> str:
         subject = f"{one_line(self.unit)}: " if self.unit else ""
         return f"{self.file}: {subject}{self.sentence}"
-
-
-def _by_name(units: tuple[Unit, ...], kind: UnitKind) -> Mapping[str, Unit]:
-    return MappingProxyType({unit.name: unit for unit in units if unit.kind is kind})
-
-
-class Registry:
-    """All units that can be asked now. Immutable: a reload makes a new one."""
-
-    def __init__(self, units: tuple[Unit, ...], problems: tuple[Problem, ...]) -> None:
-        self.units = units
-        self.problems = problems
-        self._of_kind = {kind: _by_name(units, kind) for kind in UnitKind}
-
-    def of_kind(self, kind: UnitKind) -> Mapping[str, Unit]:
-        """The units of a kind by name."""
-        return self._of_kind[kind]
 
 
 _ESCAPE = r"\\(?:[^0-9A-Za-z]|[tnrf]|x[0-9A-Fa-f]{2}|u(?![dD][89a-fA-F])[0-9A-Fa-f]{4})"
