@@ -12,6 +12,7 @@ import ovirtsdk4
 from ovirtsdk4 import types
 
 from ovirt_placement.answers.setup.units import usual_units
+from ovirt_placement.engine.connection.failures import EngineFault
 from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.engine.writing.events import add_event
@@ -129,7 +130,7 @@ def make_vms(trial: Trial) -> str:
                 trial.undo.append((f"VM {name}", partial(_remove_vm, trial, name)))
                 made = service.add(vm)
                 service.vm_service(made.id).nics_service().add(types.Nic(name="nic1"))
-        except ovirtsdk4.Error as error:
+        except EngineFault as error:
             raise Skipped(
                 f"the engine makes no VM of the template Blank, and --vm names none: {error}"
             ) from None
@@ -151,7 +152,7 @@ def _remove_vm(trial: Trial, name: str) -> None:
             with trial.system() as system:
                 service = system.vms_service().vm_service(found.id)
                 service.remove() if found.host is None else service.stop()
-        except ovirtsdk4.Error as error:
+        except EngineFault as error:
             refusal = str(error)
         return False
 

@@ -33,7 +33,6 @@ from ovirt_placement.engine.connection.failures import (
     failure_of,
     failure_of_answer,
     failure_of_page,
-    failure_of_transport,
     fault_of,
 )
 from ovirt_placement.engine.connection.log_ins import LogIns, read_password
@@ -188,8 +187,8 @@ class EngineConnection:
             _log.warning("%s: %s", settings.address, danger)
 
     @contextmanager
-    def session(self) -> Iterator[Session]:
-        """Lend a connection that is logged in; raises `failures.SDK_ERRORS`, see `failures.failure_of`.
+    def session(self, path: str = "") -> Iterator[Session]:
+        """Lend one that is logged in, for the services of the SDK; `path` is what a failure names.
 
         Unless the engine has answered, it is dropped afterwards: it holds the request still; its token stays.
         """
@@ -200,20 +199,12 @@ class EngineConnection:
                 session = self._open()
             yield session
             usable = True
-        except ovirtsdk4.Error as error:
-            usable = isinstance(failure_of(error, self.settings, ""), EngineFault)
-            raise
+        except SDK_ERRORS as error:
+            failure = failure_of(error, self.settings, path)
+            usable = isinstance(failure, EngineFault)
+            raise failure from None
         finally:
             self._give_back(session, usable=usable)
-
-    @contextmanager
-    def changing(self, path: str) -> Iterator[Session]:
-        """Lend one for a change by the SDK's services; `path` is what a failure names."""
-        try:
-            with self.session() as session:
-                yield session
-        except SDK_ERRORS as error:
-            raise failure_of(error, self.settings, path) from None
 
     def get(self, path: str, **query: str | int | bool) -> bytes:
         """Read `/vms` and the like as the XML that the engine sent."""
@@ -238,11 +229,8 @@ class EngineConnection:
         return failure_of_answer(answer.status, fault, self.settings, path, answer.body)
 
     def _ask(self, method: str, path: str, query: Mapping[str, str], body: bytes | None = None) -> Answer:
-        try:
-            with self.session() as session:
-                return session.ask(method, path, query, body)
-        except SDK_ERRORS as error:
-            raise failure_of_transport(error, self.settings) from None
+        with self.session(path) as session:
+            return session.ask(method, path, query, body)
 
     def _borrow(self) -> Session | None:
         """Take one that nobody uses; None where one is to be opened, while nobody waits for that."""

@@ -97,7 +97,7 @@ def failure_of(error: Exception, settings: EngineSettings, path: str) -> UserErr
     """Sort an error of the SDK's services, whether an answer or the lack of one."""
     code = getattr(error, "code", None)
     if code is None:
-        return failure_of_transport(error, settings)
+        return _failure_of_transport(error, settings)
     given: Any = getattr(error, "fault", None)
     fault = Fault() if given is None else Fault(unbroken(given.reason or ""), unbroken(given.detail or ""))
     return failure_of_answer(code, fault, settings, path)
@@ -141,7 +141,7 @@ def failure_of_page(settings: EngineSettings, path: str) -> EngineAway:
     )
 
 
-def failure_of_transport(error: Exception, settings: EngineSettings) -> UserError:
+def _failure_of_transport(error: Exception, settings: EngineSettings) -> UserError:
     """Sort a request that got no answer, and a log-in that was refused."""
     if isinstance(error, LogInRefused):
         return EngineSetupError(

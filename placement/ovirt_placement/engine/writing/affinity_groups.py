@@ -129,7 +129,7 @@ def _rule(rule: AffinityRule | None) -> types.AffinityRule | None:
 
 def _ask(connection: EngineConnection, path: str, request: Callable[[Session], Any]) -> Any:
     try:
-        with connection.changing(path) as sdk:
+        with connection.session(path) as sdk:
             return request(sdk)
     except EngineFault as fault:
         if fault.code != 403:

@@ -57,6 +57,6 @@ def finish_upgrade(connection: EngineConnection, cluster_id: str, correlation_id
 
 
 def _act(connection: EngineConnection, cluster_id: str, correlation_id: str, **arguments: Any) -> None:
-    with connection.changing(f"/clusters/{cluster_id}/upgrade") as sdk:
+    with connection.session(f"/clusters/{cluster_id}/upgrade") as sdk:
         service = sdk.system_service().clusters_service().cluster_service(cluster_id)
         service.upgrade(query={"correlation_id": correlation_id}, **arguments)

@@ -47,7 +47,7 @@ def add_event(
         vm=None if vm is None else types.Vm(id=vm),
     )
     try:
-        with connection.changing("/events") as sdk:
+        with connection.session("/events") as sdk:
             sdk.system_service().events_service().add(event)
     except EngineFault as fault:
         if fault.code == 400 and "custom id" in fault.fault.detail:

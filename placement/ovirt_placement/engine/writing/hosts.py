@@ -88,7 +88,7 @@ def _act(
 ) -> None:
     path = f"/{collection}/{identity}/{action}"
     try:
-        with checked(check), connection.changing(path) as sdk:
+        with checked(check), connection.session(path) as sdk:
             services = getattr(sdk.system_service(), f"{collection}_service")()
             service = getattr(services, f"{collection.removesuffix('s')}_service")(identity)
             getattr(service, action)(query={"correlation_id": correlation_id}, **arguments)

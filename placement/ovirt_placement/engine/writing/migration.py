@@ -69,7 +69,7 @@ def migrate(
     if not _CORRELATION_ID.fullmatch(correlation_id):
         raise ValueError(f"the engine would not keep the correlation id {correlation_id!r}")
     try:
-        with checked(check), connection.changing(f"/vms/{vm_id}/migrate") as sdk:
+        with checked(check), connection.session(f"/vms/{vm_id}/migrate") as sdk:
             sdk.system_service().vms_service().vm_service(vm_id).migrate(
                 host=types.Host(id=host_id) if host_id is not None else None,
                 migrate_vms_in_affinity_closure=closure or None,
