@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from ovirt_placement.engine.connection.client import EngineConnection, checked
@@ -33,59 +34,20 @@ def read_host(connection: EngineConnection, host_id: str) -> HostState | None:
     return HostState(status, xml.flag(fields.get("update_available")))
 
 
-def deactivate(
-    connection: EngineConnection, host_id: str, correlation_id: str, check: Callable[[], None]
-) -> None:
-    """Have the engine take a host into maintenance; it migrates away what still runs there.
-
-    `check` is called right before the request is sent; what it raises prevents that. Raises a `Rejection`, or
-    what `EngineConnection.get` raises, as do the others.
-    """
-    _act(connection, "hosts", host_id, "deactivate", correlation_id, check, reason=_REASON)
-
-
-def upgrade(
-    connection: EngineConnection,
-    host_id: str,
-    correlation_id: str,
-    check: Callable[[], None],
-    *,
-    reboot: bool = True,
-) -> None:
-    """Have the updates installed that the engine has found; a host in maintenance stays there."""
-    _act(connection, "hosts", host_id, "upgrade", correlation_id, check, reboot=reboot)
-
-
-def activate(
-    connection: EngineConnection, host_id: str, correlation_id: str, check: Callable[[], None]
-) -> None:
-    """Have the engine bring a host up."""
-    _act(connection, "hosts", host_id, "activate", correlation_id, check)
-
-
-def shut_down_vm(
-    connection: EngineConnection, vm_id: str, correlation_id: str, check: Callable[[], None]
-) -> None:
-    """Have the guest of a VM shut down."""
-    _act(connection, "vms", vm_id, "shutdown", correlation_id, check)
-
-
-def start_vm(
-    connection: EngineConnection, vm_id: str, correlation_id: str, check: Callable[[], None]
-) -> None:
-    """Have a VM started where the engine sees fit."""
-    _act(connection, "vms", vm_id, "start", correlation_id, check)
-
-
 def _act(
-    connection: EngineConnection,
     collection: str,
-    identity: str,
     action: str,
+    connection: EngineConnection,
+    identity: str,
     correlation_id: str,
     check: Callable[[], None],
     **arguments: Any,
 ) -> None:
+    """Ask the engine for an action on one of its hosts or VMs.
+
+    `check` is called right before the request is sent; what it raises prevents that. Raises a `Rejection`, or
+    what `EngineConnection.get` raises.
+    """
     path = f"/{collection}/{identity}/{action}"
     try:
         with checked(check), connection.session(path) as sdk:
@@ -96,3 +58,17 @@ def _act(
         kinds = {409: Conflict, 403: PermissionDenied, 400: Refused, 404: Refused}
         kind = kinds.get(fault.code)
         raise (fault if kind is None else kind(fault.fault.messages)) from None
+
+
+# Each takes the connection, the id, the correlation id and the check.
+
+#: Takes a host into maintenance; the engine migrates away what still runs there.
+deactivate = partial(_act, "hosts", "deactivate", reason=_REASON)
+#: Installs the updates that the engine has found; a host in maintenance stays there.
+upgrade = partial(_act, "hosts", "upgrade", reboot=True)
+#: Brings a host up.
+activate = partial(_act, "hosts", "activate")
+#: Has the guest of a VM shut down.
+shut_down_vm = partial(_act, "vms", "shutdown")
+#: Starts a VM where the engine sees fit.
+start_vm = partial(_act, "vms", "start")
