@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -215,29 +216,23 @@ def with_plugins(settings: Settings, directories: list[str]) -> Settings:
     return msgspec.structs.replace(settings, plugins=folders)
 
 
+_AT_LEAST_ONE = (
+    *("server.most_connections", "server.body_mib", "server.most_elements"),
+    *("workers.warm", "workers.memory_mib", "log.file_mib", "decisions.file_mib"),
+)
+_ABOVE_ZERO = (
+    *("server.idle_seconds", "server.request_seconds", "calls.deadline_seconds"),
+    *("decisions.days", "workers.load_seconds"),
+)
+
+
 def _check_ranges(settings: Settings, file: Path) -> None:
-    at_least_one = {
-        "server.most_connections": settings.server.most_connections,
-        "server.body_mib": settings.server.body_mib,
-        "server.most_elements": settings.server.most_elements,
-        "workers.warm": settings.workers.warm,
-        "workers.memory_mib": settings.workers.memory_mib,
-        "log.file_mib": settings.log.file_mib,
-        "decisions.file_mib": settings.decisions.file_mib,
-    }
-    above_zero = {
-        "server.idle_seconds": settings.server.idle_seconds,
-        "server.request_seconds": settings.server.request_seconds,
-        "calls.deadline_seconds": settings.calls.deadline_seconds,
-        "decisions.days": settings.decisions.days,
-        "workers.load_seconds": settings.workers.load_seconds,
-    }
-    for name, value in at_least_one.items():
-        if value < 1:
+    for name in _AT_LEAST_ONE:
+        if (value := attrgetter(name)(settings)) < 1:
             raise UserError(f"{file}: {name} is {value}, but must be 1 or more")
-    for name, seconds in above_zero.items():
-        if not 0 < seconds < 1e6:
-            raise UserError(f"{file}: {name} is {seconds:g}, but must be more than 0")
+    for name in _ABOVE_ZERO:
+        if not 0 < (value := attrgetter(name)(settings)) < 1e6:
+            raise UserError(f"{file}: {name} is {value:g}, but must be more than 0")
     if not 0 <= settings.calls.discovery_seconds <= _MOST_DISCOVERY_SECONDS:
         raise UserError(
             f"{file}: calls.discovery_seconds is {settings.calls.discovery_seconds:g}, but must be 0 to"
