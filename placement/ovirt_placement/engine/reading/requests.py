@@ -56,10 +56,10 @@ def whole_answers(connection: EngineConnection) -> Iterator[None]:
         ) from None
 
 
-def get_collection(connection: EngineConnection, path: str, *follow: str) -> bytes:
+def get_collection(connection: EngineConnection, path: str, *follow: str, **query: str) -> bytes:
     """Read a collection; one of which the engine itself says that it has none is as an empty one."""
     try:
-        return connection.get(path, **({"follow": ",".join(follow)} if follow else {}))
+        return connection.get(path, **query, **({"follow": ",".join(follow)} if follow else {}))
     except EngineFault as fault:
         if fault.code == HTTPStatus.NOT_FOUND and fault.fault:
             return NOTHING
@@ -73,7 +73,11 @@ def get_entity(connection: EngineConnection, collection: str, identity: str, **q
     except EngineFault as fault:
         if fault.code != HTTPStatus.NOT_FOUND:
             raise
-    return _listed(connection, collection, identity, query)
+    search = {"search": f"id={identity}"} if collection in _SEARCHED else {}
+    content = get_collection(connection, collection, **search, **query)
+    with whole_answers(connection):
+        found = [one for one in xml.root(content).iterchildren() if xml.identity(one) == identity]
+    return etree.tostring(found[0]) if found else None
 
 
 def read_fields(
@@ -87,26 +91,8 @@ def read_fields(
             return None
         for found in xml.elements(content, name):
             return xml.children(found, *names)
-    word = name if name != "vm" else "VM"
-    raise EngineAway(
-        f"{connection.settings.address}: {collection}/{identity}: the answer holds no {word}",
-        request_sent=True,
-    )
-
-
-def _listed(
-    connection: EngineConnection, collection: str, identity: str, query: dict[str, str]
-) -> bytes | None:
-    search = {"search": f"id={identity}"} if collection in _SEARCHED else {}
-    try:
-        content = connection.get(collection, **search, **query)
-    except EngineFault as fault:
-        if fault.code == HTTPStatus.NOT_FOUND and fault.fault:
-            return None
-        raise
-    with whole_answers(connection):
-        found = [one for one in xml.root(content).iterchildren() if xml.identity(one) == identity]
-    return etree.tostring(found[0]) if found else None
+    what = f"{collection}/{identity}: the answer holds no {'VM' if name == 'vm' else name}"
+    raise EngineAway(f"{connection.settings.address}: {what}", request_sent=True)
 
 
 def paged_vms(
