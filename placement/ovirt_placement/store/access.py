@@ -106,12 +106,14 @@ class EngineRows:
         return tuple(record for _, record in self._records(kind, query))
 
     def records_by(
-        self, column: str, kind: type[_Record], query: Select[Any]
-    ) -> Mapping[Any, Sequence[_Record]]:
-        """Read rows as records, by what stands in this column of theirs; nothing where there are none."""
-        found: defaultdict[Any, list[_Record]] = defaultdict(list)
-        for fields, record in self._records(kind, query):
-            found[fields[column]].append(record)
+        self, column: Column[str], keys: Sequence[str], kind: type[_Record], query: Select[Any]
+    ) -> Mapping[str, Sequence[_Record]]:
+        """Read the rows that have one of these keys in a column, as records by their key."""
+        found: defaultdict[str, list[_Record]] = defaultdict(list)
+        for start in range(0, len(keys), _AT_ONCE):
+            some = query.where(column.in_(keys[start : start + _AT_ONCE]))
+            for fields, record in self._records(kind, some):
+                found[fields[column.key]].append(record)
         return found
 
     def _records(

@@ -197,12 +197,11 @@ class HistoryStore(StoreAccess):
 def _plans(rows: EngineRows, condition: ColumnElement[bool]) -> tuple[PlanRecord, ...]:
     query = rows.select(plans).where(condition).order_by(plans.c.updated, plans.c.id)
     found = rows.records(PlanRecord, query)
-    wanted = rows.select(plans, plans.c.id).where(condition)
-    of_wanted = rows.select(intents).where(intents.c.plan.in_(wanted)).order_by(intents.c.id)
-    migrations = rows.records_by("plan", RecordedMigration, of_wanted)
-    order = (held_steps.c.step, held_steps.c.created)
-    held_back = rows.select(held_steps).where(held_steps.c.plan.in_(wanted)).order_by(*order)
-    held = rows.records_by("plan", HeldStep, held_back)
+    ids = [plan.id for plan in found]
+    of_plans = rows.select(intents).order_by(intents.c.id)
+    migrations = rows.records_by(intents.c.plan, ids, RecordedMigration, of_plans)
+    steps = rows.select(held_steps).order_by(held_steps.c.step, held_steps.c.created)
+    held = rows.records_by(held_steps.c.plan, ids, HeldStep, steps)
     return tuple(
         msgspec.structs.replace(
             one, migrations=tuple(migrations.get(one.id, ())), held=tuple(held.get(one.id, ()))

@@ -302,10 +302,7 @@ def _runs(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[Maintenan
     columns = (*maintenance_runs.columns, age(maintenance_runs.c.created))
     query = rows.select(maintenance_runs, *columns).where(*conditions).order_by(*order)
     found = rows.records(MaintenanceRun, query)
-    if not found:
-        return ()
     table = maintenance_hosts
-    here = table.c.run.in_(rows.select(maintenance_runs, maintenance_runs.c.id).where(*conditions))
-    progress = rows.select(table, *table.columns, age(table.c.since, "seconds"))
-    hosts = rows.records_by("run", HostProgress, progress.where(here).order_by(table.c.position))
+    progress = rows.select(table, *table.columns, age(table.c.since, "seconds")).order_by(table.c.position)
+    hosts = rows.records_by(table.c.run, [run.id for run in found], HostProgress, progress)
     return tuple(msgspec.structs.replace(run, hosts=tuple(hosts.get(run.id, ()))) for run in found)
