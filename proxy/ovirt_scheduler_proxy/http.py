@@ -112,7 +112,7 @@ class Peers:
         if kind == _ERROR or len(answer) < _HEADER.size + _REPORTED.size:
             return None
         user, inode = _REPORTED.unpack_from(answer, _HEADER.size)
-        return user if inode else None  # without one, the socket is nobody's any more
+        return user if inode else None  # without one, the client has closed the socket
 
     def close(self) -> None:
         if self._kernel is not None:
@@ -212,7 +212,7 @@ class Gate:
         self._peers.close()
 
     def check(self, head: Head, may_call: bool) -> None:
-        """Refuse what a web page in somebody's browser, or a stranger, has sent. Raises `HttpError`."""
+        """Refuse what a web page in a browser, or a user who may not call, has sent. Raises `HttpError`."""
         if not may_call and not asks_for_metrics(head):
             raise HttpError(403, "this user may not call; [server] allowed_users of the proxy names who may")
         host = head.headers.get("host")

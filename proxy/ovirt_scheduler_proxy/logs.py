@@ -126,9 +126,9 @@ def open_rotated(file: str, mib: int, files: int) -> BatchedHandler:
 
 
 def _write_to_stderr(text: str) -> None:
-    """Past Python's own stream, whose lock would keep the process from ending while nobody reads."""
+    """Past Python's own stream, whose lock would keep the process from ending while stderr is not read."""
     left = memoryview(f"{text}\n".encode("utf-8", "backslashreplace"))
-    with contextlib.suppress(OSError):  # nobody can be notified of an error here
+    with contextlib.suppress(OSError):  # there is no other place to report an error to
         while left:
             left = left[os.write(2, left) :]
 
@@ -232,7 +232,7 @@ class RecordFile:
             self._expire()
 
     def _bears_name(self) -> bool:
-        """Whether nobody has moved it away, or deleted it."""
+        """Whether it still has its name: it may have been moved or deleted."""
         try:
             return os.path.samestat(os.fstat(self._descriptor), os.stat(self._path))
         except FileNotFoundError:
@@ -288,7 +288,7 @@ def _time_of(head: bytes) -> float:
 
 
 def _boot_clock() -> float:
-    """Seconds since the machine was booted, which nobody sets."""
+    """Seconds since the machine was booted: a clock that is never set."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 

@@ -165,7 +165,7 @@ _LAST_SECONDS = 1.0
 
 
 class Complaints:
-    """Reads in a thread of its own, for as long as anybody has the other end."""
+    """Reads in a thread of its own, for as long as a process has the other end open."""
 
     def __init__(self, folder: str, stream: IO[bytes]) -> None:
         #: The last line that was written.
@@ -269,7 +269,7 @@ class ZygoteProcess:
         facts = json.loads(message)
         if flags & socket.MSG_CTRUNC:
             for handle in handles:
-                os.close(handle)  # its worker ends as soon as nobody holds the other side
+                os.close(handle)  # its worker ends once the other side is closed
             return Event("refused", {"error": "the proxy has no file descriptors left"})
         worker = None
         if handles:
@@ -305,7 +305,7 @@ def end_strays() -> None:
 
 
 def end_all() -> None:
-    """End everything that is left, a zygote too that was still loading when nobody wanted it any more."""
+    """End everything that is left, a zygote too that was still loading when the proxy stopped."""
     with _lock:
         _end_children(spared=set())
 

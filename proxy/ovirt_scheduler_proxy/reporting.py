@@ -97,7 +97,7 @@ class Metrics(Instruments):
 
 
 class _State(Collector):
-    """What can be read off when somebody asks: workers, restarts, breakers."""
+    """What is counted when the metrics are read: workers, restarts, breakers."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -219,7 +219,7 @@ class Reporter:
         self._report_fallen(request_id, answer, seconds)
 
     def _report_fallen(self, request_id: str, answer: Answer, seconds: float) -> None:
-        """Which unit dropped which host: worth its time only where somebody reads it."""
+        """Which unit dropped which host: worth its time only where it is logged or recorded."""
         explaining = log.isEnabledFor(logging.DEBUG)
         if not explaining and self._decisions is None:
             return

@@ -44,7 +44,7 @@ _LAST_OF_PLANE = b"\xef\xbf"
 
 
 def is_beyond_repair(body: bytes) -> bool:
-    """Whether a call has more of what XML cannot hold, or of references, than anybody would mean."""
+    """Whether a call has more of what XML cannot hold, or of references, than a real call."""
     return body.count(b"&#") + _controls(body) > _MOST
 
 

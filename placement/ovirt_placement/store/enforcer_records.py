@@ -123,7 +123,7 @@ def _chunks(rules: Sequence[str]) -> Iterator[Sequence[str]]:
 # -- Remembers what was said of HA reservations, so that it is said once, by any process.
 
 
-#: What is settled is kept for so long: longer than anybody looks back.
+#: What is settled is kept for so long: longer than the enforcer looks back.
 _KEPT_SECONDS: Final = 2 * 24 * 3600.0
 
 

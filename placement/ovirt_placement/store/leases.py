@@ -28,7 +28,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
     owner: str
     epoch: int
-    #: Seconds until it expires, if it is not renewed; not more than 0, if anybody may take it.
+    #: Seconds until it expires, if it is not renewed; not more than 0, if it is free.
     left_seconds: float
 
 
@@ -94,5 +94,5 @@ def last_owner(path: Path, engine: str) -> str | None:
 
 
 def free() -> ColumnElement[bool]:
-    """The condition on the lease that anybody may take it."""
+    """The condition that the lease may be taken."""
     return or_(leases.c.expires <= now(), leases.c.expires > now() + _MOST_LENGTHS_AHEAD * leases.c.seconds)

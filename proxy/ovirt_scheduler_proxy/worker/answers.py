@@ -15,7 +15,7 @@ from typing import Any
 #: A sentence about a failure is cut to this many characters.
 SENTENCE = 300
 
-# Controls, line separators, marks that nobody sees or that turn the direction of writing, and halves of
+# Controls, line separators, invisible marks and those that turn the direction of writing, and halves of
 # characters. What joins or spaces characters stays: descriptions in some languages need it.
 _UNSAFE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"

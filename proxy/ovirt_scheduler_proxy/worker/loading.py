@@ -17,7 +17,7 @@ from typing import Any
 from ovirt_scheduler_proxy.worker import kernel
 from ovirt_scheduler_proxy.worker.answers import lines, one_line, reported
 
-#: Longer texts about a unit are of no use to anybody.
+#: Longer texts about a unit are of no use.
 LONGEST_DESCRIPTION = 10_000
 LONGEST_PROPERTIES = 50_000
 

@@ -99,7 +99,7 @@ class Worker:
             mark, head, body = frame
             reply = self._answer(_decode_call(head), json.loads(body))
             self._connection.sendall(reply.packed(mark))
-            self._repair()  # now that nobody waits for it
+            self._repair()  # after the answer: the call waits no longer
 
     def _prepare(self, eager: bool) -> None:
         self._repair()

@@ -52,7 +52,7 @@ _HEADERS = {
     "Accept": "application/xml",
 }
 _CHANGED = frozenset({HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED})
-#: What is under way may take so long to notice that nobody waits for it.
+#: For so long a request under way is waited for when the connection closes.
 _LAST_SECONDS = 1.2
 
 
@@ -151,7 +151,7 @@ class Session:
 class EngineConnection:
     """An authenticated way to an engine, for any thread; made at the first request, and again after a loss.
 
-    Threads ask side by side, each in a session of its own: a slow answer holds up nobody else. Sessions are
+    Threads ask side by side, each in a session of its own: a slow answer holds up no other. Sessions are
     used again, and there are no more of them than were ever needed at once.
 
     Every method raises `EngineAway` when the engine does not answer (asking again later may help),
@@ -233,7 +233,7 @@ class EngineConnection:
             return session.ask(method, path, query, body)
 
     def _borrow(self) -> Session | None:
-        """Take one that nobody uses; None where one is to be opened, while nobody waits for that."""
+        """Take one that is idle; None where one is to be opened, which holds up no other thread."""
         with self._changed:
             self._in_use += 1
             return self._idle.pop() if self._idle else None
@@ -254,7 +254,7 @@ class EngineConnection:
         self._ended = True
 
     def close(self) -> None:
-        """Log out, if the engine can be reached; breaks off requests that nobody awaits."""
+        """Log out, if the engine can be reached; breaks off requests under way."""
         self.end()
         with self._changed:
             self._changed.wait_for(lambda: not self._in_use, timeout=_LAST_SECONDS)

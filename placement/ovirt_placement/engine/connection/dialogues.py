@@ -34,7 +34,7 @@ class Outcome:
     #: What it returned, unless it raised an error.
     value: Any
     error: Exception | None
-    #: Whether it took longer than anybody waited.
+    #: Whether it took longer than it was waited for.
     late: bool
 
     def result(self) -> Any:
@@ -78,7 +78,7 @@ class Dialogues(Generic[K]):
 
     @property
     def late(self) -> frozenset[K]:
-        """Those under way that nobody waits for any more."""
+        """Those under way that are not waited for any more."""
         return frozenset(self._late)
 
     @property
@@ -99,7 +99,7 @@ class Dialogues(Generic[K]):
         shortest = min(_SHORT_PATIENCE_SECONDS, self._patience_seconds)
         self._get_on_until(time.monotonic() + (shortest if self._late else self._patience_seconds))
         self._late.update(self._dialogues)
-        # An answer that came before its dialogue counted as late has called nobody.
+        # An answer that came before its dialogue counted as late did not call `came_late`.
         self._get_on_until(time.monotonic())
 
     def take(self) -> Iterator[tuple[K, Outcome]]:

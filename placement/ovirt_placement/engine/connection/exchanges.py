@@ -115,7 +115,7 @@ class Question(NamedTuple):
 
 
 class Trust(NamedTuple):
-    """Whose certificates count: those of one CA, else the system's; or anybody's."""
+    """Whose certificates count: those of one CA, else the system's; or every certificate."""
 
     ca_file: str | None
     insecure: bool
@@ -209,7 +209,7 @@ class Server:
         outcomes: _Outcomes = queue.SimpleQueue()
         if self._asking is None:
             self._asking = queue.SimpleQueue()
-            weakref.finalize(self, self._asking.put, None)  # what nobody has any more is closed at once
+            weakref.finalize(self, self._asking.put, None)  # without a reference it is closed at once
             try:
                 BackgroundThread(target=_carry_out_each, args=(self._asking,), name="requests").start()
             except RuntimeError:  # Python 3.12.0 and 3.12.1 begin none at the end of the process
@@ -355,7 +355,7 @@ class _Adapter(HTTPAdapter):
         """Watch the sockets of the pool that the base has: an answer keeps them to itself."""
         pool: Any = super().get_connection_with_tls_context(*arguments, **named)
         if "ConnectionCls" not in vars(pool):
-            adapter = weakref.proxy(self)  # what nobody has any more is closed at once
+            adapter = weakref.proxy(self)  # without a reference it is closed at once
             watch = {"adapter": adapter, "response_class": partial(_Response, adapter)}
             pool.ConnectionCls = type("Connection", (_Connection, pool.ConnectionCls), watch)
         return pool

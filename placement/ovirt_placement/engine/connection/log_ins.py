@@ -1,6 +1,6 @@
 """The password of our account, and log-ins that were refused a moment ago.
 
-The password is read from its file at each log-in, and only where nobody else can have touched it. An engine
+The password is read from its file at each log-in, and only where no other user can have touched it. An engine
 locks an account after a few wrong passwords: no log-in is tried that was refused lately. All processes of a
 user remember it together, in memory that ends with the run of the machine: workers come and go, and each
 would log in for itself. A password that is written again, or a file that is touched, is tried at once.
@@ -40,7 +40,7 @@ class Password(NamedTuple):
 def read_password(settings: EngineSettings, environment: Mapping[str, str] = os.environ) -> Password:
     """Read the password from its file, else from the variable OVIRT_PASSWORD.
 
-    Raises `UserError` if there is none, or if anybody may read or write the file but us, root, and a group
+    Raises `UserError` if there is none, or if others may read or write the file than us, root, and a group
     that root lets read it.
     """
     path = settings.password_file
@@ -64,7 +64,7 @@ def read_password(settings: EngineSettings, environment: Mapping[str, str] = os.
 
 
 def _mark(file: IO[str], path: str) -> str:
-    """Distinguish the file from what stands there after somebody has written it, or even touched it."""
+    """Distinguish the file from what stands there after it was written, or even touched."""
     found = os.fstat(file.fileno())
     if reason := refusal(found, os.geteuid(), path):
         raise UserError(reason)
@@ -91,7 +91,7 @@ def _owning(found: os.stat_result, uid: int, path: str) -> str:
 
 
 def _is_closed(found: os.stat_result) -> bool:
-    """Whether nobody but its owner may touch the file.
+    """Whether its owner alone may touch the file.
 
     The one exception: root may let a group of services read it, since services of several users log in.
     """

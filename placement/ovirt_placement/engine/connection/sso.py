@@ -24,7 +24,7 @@ from ovirt_service.errors import UserError
 _LOG_IN: Final = "/ovirt-engine/sso/oauth/token"
 _LOG_OUT: Final = "/ovirt-engine/services/sso-logout"
 _SCOPE: Final = "ovirt-app-api"
-#: The engine forgets a session by itself: nobody waits longer to end it.
+#: The engine forgets a session by itself: its end is not waited for any longer.
 _LOG_OUT_SECONDS: Final = 0.5
 _TOKEN_INFO: Final = "/ovirt-engine/sso/oauth/token-info"  # noqa: S105 - an address
 #: Validates a token without a secret, and without prolonging its session.

@@ -38,7 +38,7 @@ class Cause(enum.Enum):
     LOST = enum.auto()
     #: What answers is no engine: its log-in is not that of an engine, or its answer breaks HTTP's rules.
     NO_ENGINE = enum.auto()
-    #: We broke the answer off: it was too large, or nobody waits for it any more.
+    #: We broke the answer off: it was too large, or is not wanted any more.
     INTERRUPTED = enum.auto()
 
 

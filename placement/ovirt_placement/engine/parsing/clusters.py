@@ -216,10 +216,10 @@ def with_failover_hosts(snapshot: Snapshot) -> Snapshot:
     }
     if not named:
         return snapshot
-    nobody: frozenset[str] = frozenset()
+    none: frozenset[str] = frozenset()
 
     def marked(host: Host) -> Host:
-        failover = host.name in named.get(host.cluster, nobody)
+        failover = host.name in named.get(host.cluster, none)
         return host if host.failover == failover else replace(host, failover=failover)
 
     return replace(snapshot, hosts=tuple(marked(host) for host in snapshot.hosts))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ovirt_placement.engine.parsing import xml
 
-#: The engine's predefined roles (its 00500_insert_roles.sql) that make somebody the user of a VM.
+#: The engine's predefined roles (its 00500_insert_roles.sql) that make a person the user of a VM.
 USER_ROLE = "00000000-0000-0000-0001-000000000001"
 USER_VM_MANAGER = "def00006-0000-0000-0000-def000000006"
 
@@ -37,7 +37,7 @@ class Permission:
 
 
 class Grant(NamedTuple):
-    """A permission that makes somebody the user of a VM, as the VM shows it: it may be an inherited one."""
+    """A permission that makes a person the user of a VM, as the VM shows it: it may be an inherited one."""
 
     id: str
     #: The id of the role, one of the two above.
@@ -82,7 +82,7 @@ def permissions(content: bytes) -> tuple[Permission, ...]:
 
 
 def grants(element: xml.Element | None) -> tuple[Grant, ...]:
-    """Read those permissions of a VM that make somebody its user; absent, there are none."""
+    """Read those permissions of a VM that make a person its user; absent, there are none."""
     found = []
     for entry in () if element is None else element.iterchildren("permission"):
         fields = xml.children(entry, "role", "user", "group")

@@ -131,7 +131,7 @@ def _found(element: xml.Element) -> FoundVm:
 
 
 def _memory_policy(element: xml.Element | None, memory_mb: int) -> tuple[int, int]:
-    """What is guaranteed, and how far memory can grow; all that there is where nobody says."""
+    """What is guaranteed, and how far memory can grow; all that there is where it is not set."""
     fields = xml.children(element, "guaranteed", "max")
     guaranteed, most = fields.get("guaranteed"), fields.get("max")
     return (

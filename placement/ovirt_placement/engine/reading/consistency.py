@@ -113,7 +113,7 @@ def _vm(vm: Vm, there: _There) -> Vm | None:
     if vm.cluster not in there.clusters:
         return None
     if vm.host is not None and vm.host not in there.hosts:
-        # Its host was removed a moment ago: it runs on none that anybody may count on.
+        # Its host was removed a moment ago: it runs on none that is known.
         vm = replace(vm, host=None, status="unknown" if vm.status in RUNNING_STATUSES else vm.status)
     if vm.migrating_to is not None and vm.migrating_to not in there.hosts:
         vm = replace(vm, migrating_to=None)

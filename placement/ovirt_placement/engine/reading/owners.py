@@ -47,7 +47,7 @@ def followed(details: Detail) -> tuple[str, ...]:
 def owner(tags: Iterable[str], grants: Collection[Grant]) -> str | None:
     """Say to whom a VM with these tags and permissions of its own belongs; None if that is not one.
 
-    A tag names the owner. Else it is who holds UserVmManager, and if nobody does, UserRole.
+    A tag names the owner. Else it is the holder of UserVmManager, and without one, of UserRole.
     """
     named = {tag.removeprefix(OWNER_TAG) for tag in tags if tag.startswith(OWNER_TAG)}
     managers, mere_users = (

@@ -57,7 +57,7 @@ class PolicyReader:
         self._policies: dict[str, Policy] = {}
 
     def forget(self) -> None:
-        """Read everything again the next time: somebody has changed a policy."""
+        """Read everything again the next time: a policy was changed."""
         self._believed_until = 0.0
 
     def read(self, connection: EngineConnection, policy_ids: set[str]) -> Mapping[str, Policy]:

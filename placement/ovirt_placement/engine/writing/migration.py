@@ -123,7 +123,7 @@ class Progress(StrEnum):
     UNDER_WAY = "under way"
     ARRIVED = "arrived"  # up on the target
     RETURNED = "returned"  # up on the source: failed or cancelled
-    ELSEWHERE = "elsewhere"  # up on a third host: somebody else moved it
+    ELSEWHERE = "elsewhere"  # up on a third host: another migration moved it
     STOPPED = "stopped"  # on no host any more
     GONE = "gone"  # removed from the engine
 
