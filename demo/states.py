@@ -43,11 +43,12 @@ _FAULTS = """() => {
     const style = getComputedStyle(one)
     if (one.closest('.unseen, [hidden], [popover]:not(:popover-open), svg') || !one.offsetParent) continue
     const name = `${one.tagName.toLowerCase()}.${one.className} "${one.textContent.trim().slice(0, 40)}"`
-    if (one.scrollWidth > one.clientWidth + 1 && one.clientWidth && style.display !== 'inline') {
+    if (one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 1 && style.display !== 'inline') {
       if (style.overflowX !== 'visible') found.push(`cut or scrolled: ${name}`)
       else if (!one.querySelector(':scope > *')) found.push(`wider than its place: ${name}`)
     }
-    if (/^(TH|TD)$/.test(one.tagName) && one.textContent.trim().length > 24 && one.clientWidth < 80)
+    const unseen = [...one.querySelectorAll('.unseen')].reduce((sum, each) => sum + each.textContent.length, 0)
+    if (/^(TH|TD)$/.test(one.tagName) && one.textContent.trim().length - unseen > 24 && one.clientWidth < 80)
       found.push(`narrow column: ${name}`)
   }
   return [...new Set(found)]
@@ -180,9 +181,9 @@ def _with_vms(snapshot: Snapshot, changed: Callable[[Vm], Vm]) -> Snapshot:
     return replace(snapshot, vms=tuple(map(changed, snapshot.vms)))
 
 
-def _crashed() -> Snapshot:
+def _crashed(sizes: Sizes = _SMALL) -> Snapshot:
     """A host does not respond; the engine knows nothing of its VMs."""
-    drawn = generate(_SMALL, 3)
+    drawn = generate(sizes, 3)
     lost = drawn.hosts[4]
     hosts = tuple(replace(one, status="non_responsive") if one is lost else one for one in drawn.hosts)
     return _with_vms(
@@ -249,6 +250,13 @@ def _command(*words: str) -> Callable[[Shown], None]:
     return run
 
 
+def _approve(shown: Shown) -> None:
+    """By the button; its migrations run when the picture is taken."""
+    shown.tab.goto(shown.tab.url + f"plan/{shown.cluster}")
+    shown.tab.click("text=/^Approve /")
+    shown.tab.wait_for_timeout(_SETTLING_MS)
+
+
 def _refuse(shown: Shown) -> None:
     """By the button, with a reason."""
     shown.tab.goto(shown.tab.url + f"plan/{shown.cluster}")
@@ -275,6 +283,7 @@ _STATES: dict[str, State] = {
     "crashed-host": State(_crashed, _down_of, time_scale=0.01),
     "unknown-vms": State(_unknown, _down_of, time_scale=0.01),
     "waiting-plan": State(_small(_VIOLATED, 6), _plan_of),
+    "approved-plan": State(_small(_VIOLATED, 6), _plan_of, then=_approve, time_scale=0.2),
     "refused-plan": State(_small(_VIOLATED, 7), _plan_of, then=_refuse),
     "full-cluster": State(_full, _down_of, mode="enforce"),
     "violated-groups": State(
@@ -289,6 +298,12 @@ _STATES: dict[str, State] = {
     ),
     "paused": State(
         _small(_VIOLATED, 10), _overview_of, mode="enforce", then=_command(*_PAUSE), time_scale=0.01
+    ),
+    "several-at-once": State(
+        lambda: _crashed(replace(_LARGE, hosts=60, vms=900, groups=60, broken=0.05)),
+        _down_of,
+        then=_command(*_PAUSE),
+        time_scale=0.01,
     ),
     "engine-away": State(_small(_VIOLATED, 11), _overview_of, then=_lose_engine),
     "healthy": State(_small(_LARGE, 12), _overview_of, mode="enforce", sign=".heat, .hosts"),

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from ovirt_placement.answers.placement import why
 from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.model import Cluster, SchedulingPolicy
-from ovirt_placement_web.needs import Standing, what_next
+from ovirt_placement_web.needs import Standing, refusals, what_next
 from ovirt_placement_web.pages import condition
-from ovirt_placement_web.site import error_text, page_words
-from tests.builders import cluster, host, snapshot
+from ovirt_placement_web.site import error_text, page_words, timed
+from tests.builders import APART, cluster, group, host, snapshot, vm
 
 ENFORCER = SimpleNamespace(error=None, acts=True, leader="here", mode="enforce", breakers=())
 NUMBERS = SimpleNamespace(
@@ -88,7 +89,7 @@ def test_what_happens_next_is_said(
 
 def test_an_error_is_said_without_what_the_page_says_itself() -> None:
     said = "no fresh snapshot: https://e: the engine does not answer: refused; the last one is 16 s old"
-    assert error_text(said) == "https://e: the engine does not answer: refused"
+    assert error_text(said) == "Refused."
     assert error_text("no snapshot: nothing was read yet") == "Nothing was read yet."
     assert error_text(None) == ""
 
@@ -98,3 +99,23 @@ def test_the_page_names_no_commands() -> None:
     assert page_words(said) == "While it is out, vm-2 would not restart (1 of 2)"
     assert page_words("cluster c1: db-2 is down (ovirt-placement why db-2)") == "Cluster c1: db-2 is down"
     assert page_words("With --stop vm-1, there is a round") == "With vm-1 stopped, there is a round"
+
+
+def test_moments_in_a_line_are_those_of_the_reader() -> None:
+    moment = '<time datetime="2026-11-29T02:36:53+00:00">2026-11-29 02:36:53 UTC</time>'
+    assert timed("waits since 2026-11-29 02:36:53 UTC: <b>") == f"waits since {moment}: &lt;b&gt;"
+
+
+def test_what_refuses_most_hosts_comes_first() -> None:
+    state = snapshot(
+        cluster(),
+        *(host(name) for name in ("h1", "h2", "h3")),
+        *(vm(name, on) for name, on in (("a", "h1"), ("b", "h2"), ("c", "h3"), ("d", None))),
+        group("g1", APART, "a d"),
+        group("g2", APART, "b c d"),
+    )
+    judged = why(state, state.vm_by_id["d"], state.hosts).hosts
+    assert [one.partition(":")[0] for one in refusals(judged)] == [
+        "Affinity group g2 refuses h2, h3",
+        "Affinity group g1 refuses h1",
+    ]

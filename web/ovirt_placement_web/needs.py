@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from ovirt_placement.answers.document import duration_text, listed, none_text
+from ovirt_placement.answers.document import Said, duration_text, listed, none_text
 from ovirt_placement.answers.orders import PHASES
+from ovirt_placement.answers.placement import JudgedHost
 from ovirt_placement.answers.status.clusters import ClusterStatus
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.model import Cluster, Host
 from ovirt_placement.model.amounts import be, counted
+from ovirt_placement.model.names import Named
 from ovirt_placement.store.maintenance import ENDED, HostPhase, MaintenanceRun
 from ovirt_placement.store.pauses import Pause
 from ovirt_placement.store.user_actions import UserAction
@@ -104,8 +107,9 @@ def needs(
     """What needs an administrator in a cluster, the most urgent first."""
     here, enforcer, plan = cluster.id, known.enforcer, known.plan
     yield from _hosts(view, cluster, numbers)
-    yield from _lost(view, cluster, numbers)
-    yield from _of_plan(plan, here)
+    yield from _lost(site, view, cluster, numbers)
+    if plan is not None and plan.waits:
+        yield from _of_plan(plan, here)
     if numbers.ha_reservation and numbers.ha_safe is False and not numbers.lost:
         title = f"Not every failure of {counted(cluster.ha_failures, 'host')} is survived"
         yield Need("danger", title, _unsafe(site, view, cluster), f"/ha/{here}", "See which")
@@ -131,15 +135,23 @@ def needs(
     if numbers.doubt:
         doubt = f"{numbers.doubt[:1].upper()}{numbers.doubt[1:]}."
         yield Need("warning", "No verdict, and nothing is planned", doubt)
+    yield from _under_way(cluster, numbers, known)
+
+
+def _under_way(cluster: Cluster, numbers: ClusterStatus, known: Standing) -> Iterator[Need]:
+    """What goes on by itself, and needs no administrator."""
+    if known.plan is not None and not known.plan.waits:
+        yield from _of_plan(known.plan, cluster.id)
     if known.run is not None:
         title = f"Maintenance of {counted(len(known.run.hosts), 'host')} is {known.run.state}"
-        yield Need("info", title, _progress(known.run), f"/maintenance/{here}", "Follow")
+        yield Need("info", title, _progress(known.run), f"/maintenance/{cluster.id}", "Follow")
     elif numbers.upgrade:
         text = f"{numbers.upgrade[:1].upper()}{numbers.upgrade[1:]}: nothing is migrated."
         yield Need("info", "The engine upgrades this cluster", text)
     elif numbers.draining:
         names = ", ".join(host.name for host in numbers.draining[:5])
-        yield Need("info", "Hosts are being drained", f"{names}.", f"/maintenance/{here}", "Maintenance")
+        place = f"/maintenance/{cluster.id}"
+        yield Need("info", "Hosts are being drained", f"{names}.", place, "Maintenance")
 
 
 def what_next(view: View, numbers: ClusterStatus, known: Standing) -> str:
@@ -247,7 +259,27 @@ def _fate(without_host: list[str], count: int) -> str:
     )
 
 
-def _lost(view: View, cluster: Cluster, numbers: ClusterStatus) -> Iterator[Need]:
+def refusals(judged: Sequence[JudgedHost]) -> Iterator[str]:
+    """What refuses most hosts, each with how many, and one of its sentences."""
+    by_name: dict[tuple[str, str], list[tuple[Named, Said]]] = {}
+    for one in judged:
+        for key, reason in {refuser(each): each for each in one.reasons if each.veto}.items():
+            by_name.setdefault(key, []).append((one.host, reason))
+    for (_, title), places in sorted(by_name.items(), key=lambda item: len(item[1]), reverse=True)[:4]:
+        host, reason = places[0]
+        hosts = listed([host.name for host, _ in places]) if len(places) <= 3 else f"{len(places)} hosts"
+        first = f"on {host.name}, " if reason.group is None and len(places) > 1 else ""
+        yield f"{title[:1].upper()}{title[1:]} refuses {hosts}: {first}{reason.sentence}"
+
+
+def refuser(reason: Said) -> tuple[str, str]:
+    """The id and the title of the group that gives a reason, else of the policy unit."""
+    if reason.group is not None:
+        return reason.group.id, reason.group.title
+    return "", reason.by[0].name if reason.by else reason.kind
+
+
+def _lost(site: Site, view: View, cluster: Cluster, numbers: ClusterStatus) -> Iterator[Need]:
     """VMs that do not run though they should, and whose host is not to blame."""
     up = {host.id: host for host in view.snapshot.hosts_of_cluster.get(cluster.id, ()) if host.up}
     own = [one for one in numbers.lost if one.host is None or one.host.id in up]
@@ -258,6 +290,8 @@ def _lost(view: View, cluster: Cluster, numbers: ClusterStatus) -> Iterator[Need
             None: "It is not known whether a host takes it.",
         }[lost.could_start]
         where = f" on {lost.host.name}" if lost.host else ""
+        if lost.could_start is False and (vm := view.snapshot.vm_by_id.get(lost.vm.id)):
+            fate += "".join(f" {why}." for why in islice(refusals(site.questions.why(view, vm).hosts), 1))
         runs = "does not run" if lost.status == "down" else "is not known to run"
         title = f"Highly available VM {lost.vm.name} {runs}: {lost.status.replace('_', ' ')}{where}"
         yield Need("danger", title, fate, f"/vm/{lost.vm.id}", "Why")
@@ -271,7 +305,8 @@ def _lost(view: View, cluster: Cluster, numbers: ClusterStatus) -> Iterator[Need
         places = listed(sorted({up[vm.host or ""].name for vm in ill})[:3])
         title = f"{counted(len(ill), 'VM')} {'does' if len(ill) == 1 else 'do'} not respond on {places}"
         names = _some([vm.name for vm in ill])
-        text = f"{names}: the engine does not know whether they run."
+        they = "it runs" if len(ill) == 1 else "they run"
+        text = f"{names}: the engine does not know whether {they}. Check {places} in the portal."
         yield Need("warning", title, text, "/vms?show=lost", "See which")
 
 
@@ -290,8 +325,10 @@ def _unsafe(site: Site, view: View, cluster: Cluster) -> str:
     names = [vm.name for vm in worst.unplaced]
     text = f"If {listed([*worst.domains] or [host.name for host in worst.hosts])} failed, no host would take "
     text += _some(names)
-    reasons = [why for vm in worst.because[:1] for one in vm.refused[:1] for why in one.because[:1]]
-    return f"{text}{''.join(f' ({why})' for why in reasons)}."
+    refused = [one for vm in worst.because[:1] for one in vm.refused[:1]]
+    reasons = [f"{one.host.name}: {why}" for one in refused for why in one.because[:1]]
+    helps = "Free room on other hosts, add a host, or relax the rules that refuse them."
+    return f"{text}{''.join(f' ({why})' for why in reasons)}. {helps}"
 
 
 def _unplanned(known: Standing) -> str:
@@ -322,8 +359,8 @@ def _progress(run: MaintenanceRun) -> str:
     return "; ".join([text, *(f"{one.name} {PHASES[one.phase]}" for one in at_work[:2])]) + "."
 
 
-def _of_plan(plan: Life | None, here: str) -> Iterator[Need]:
-    if plan is None or not plan.steps:
+def _of_plan(plan: Life, here: str) -> Iterator[Need]:
+    if not plan.steps:
         return
     document = plan.record.document
     count = counted(int(document.get("migrations", len(plan.steps))), "migration")

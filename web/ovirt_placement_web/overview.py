@@ -37,10 +37,11 @@ def clusters(site: Site, request: Request, view: View) -> Shown:
         if urgent := [need for need in found if need.tone != "info"]:
             first = urgent[0]
             more = f" {counted(len(urgent) - 1, 'further matter')} there." if len(urgent) > 1 else ""
+            ahead = what_next(view, one, known)
             needs.append(
                 first._replace(
                     title=f"{one.cluster.name}: {first.title[:1].lower()}{first.title[1:]}",
-                    text=first.text + more,
+                    text=first.text + more + f" Next: {ahead[:1].lower()}{ahead[1:]}",
                     address=place if first.act else first.address or place,
                     action="Open the cluster" if first.act else first.action or "Open the cluster",
                     act=False,
@@ -82,6 +83,7 @@ def cluster(site: Site, request: Request, view: View) -> Shown:
         "repairs": repairs(known.plan),
         **_picture(drawn, {group.id for found in violated for group in found.groups}),
         "failed_hosts": failed,
+        "down": sum(vm.host is None and vm.cluster == one.id for vm in view.snapshot.vms),
         "away": _away(down),
     }
 

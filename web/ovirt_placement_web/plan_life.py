@@ -174,7 +174,7 @@ def _state(
     if not count:
         return ("Nothing to migrate", "quiet")
     if runs:
-        return (f"Migrating {min(count, ended + failed + 1)} of {count}", "info")
+        return (f"Migrating: {ended} of {count} done", "info")
     if waits:
         return ("Waiting for approval", "warning")
     if failed:

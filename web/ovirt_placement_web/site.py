@@ -130,9 +130,8 @@ class Site:
 def error_text(error: str | None) -> str:
     """Why nothing newer is known, as a sentence without what its readers know."""
     text = re.sub(r"^no (fresh )?snapshot( in time)?: |; the last one is [^;]*$", "", error or "")
-    if not text or text.startswith("http"):
-        return text
-    return f"{text[:1].upper()}{text[1:]}."
+    text = re.sub(r"^https?://[^\s/]+: (the engine does not answer: )?", "", text)
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('?') else '.'}" if text else ""
 
 
 def page_words(line: str) -> str:
@@ -201,6 +200,7 @@ def environment() -> jinja2.Environment:
         decision_headers=decision_headers,
         decision_rows=decision_rows,
         page_words=page_words,
+        timed=timed,
         safe_word=safe_word,
         fewest_text=fewest_text,
         duration=duration_text,
@@ -222,6 +222,12 @@ def when(moment: float | str) -> Markup:
     return Markup('<time datetime="{}">{}</time>').format(
         iso, iso.replace("T", " ").replace("+00:00", " UTC")
     )
+
+
+def timed(line: str) -> Markup:
+    """A line with its moments as the reader's browser shows them."""
+    parts = re.split(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)", line)
+    return Markup().join(when(part) if at % 2 else escaped(part) for at, part in enumerate(parts))
 
 
 def mib(amount: int) -> str:

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from ovirt_enforcer.history import Subject, Wanted
 from ovirt_placement.answers.decisions.record import NoRecord
-from ovirt_placement.answers.document import Said, listed
+from ovirt_placement.answers.document import Said
 from ovirt_placement.answers.groups.listing import groups_list
 from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.placement import (
@@ -27,7 +27,7 @@ from ovirt_placement.model import Host, Vm
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import Named, NamedGroup
 from ovirt_placement_web.keeper import View
-from ovirt_placement_web.needs import ILL, status_text
+from ovirt_placement_web.needs import ILL, refusals, refuser, status_text
 from ovirt_placement_web.pages import Shown, found, past_plans, viewed
 from ovirt_placement_web.past import DAY
 from ovirt_placement_web.site import Site
@@ -116,6 +116,7 @@ def vm(site: Site, request: Request, view: View) -> Shown:
         "vm": one,
         "cluster": reasons.cluster,
         "host": reasons.host,
+        "ill": ILL,
         "answer": answer(one, reasons, ranks, moving=moving, host=place),
         "moves_with": reasons.moves_with,
         "notes": [
@@ -153,7 +154,7 @@ def answer(
     elif urgent and here is not None and not here.accepted:
         because = tuple(_vetoes(here))[:4]
     elif urgent:
-        because = tuple(_most_frequent(judged))
+        because = tuple(refusals(judged))
     elif vm.host is None:
         because = (
             "It crashed, or its host did, and was not started again."
@@ -228,32 +229,6 @@ def _vetoes(one: JudgedHost) -> Iterator[str]:
             yield reason.sentence
 
 
-def _key(reason: Said) -> tuple[str, str]:
-    """What gives a reason: a group, else a policy unit."""
-    if reason.group is not None:
-        return "group", reason.group.id
-    return "unit", reason.by[0].name if reason.by else reason.kind
-
-
-def _title(reason: Said) -> str:
-    if reason.group is not None:
-        return reason.group.title
-    return reason.by[0].name if reason.by else reason.kind
-
-
-def _most_frequent(judged: Sequence[JudgedHost]) -> Iterator[str]:
-    """What refuses most hosts, each with how many, and one of its sentences."""
-    by_key: dict[tuple[str, str], list[tuple[Named, Said]]] = {}
-    for one in judged:
-        for key, reason in {_key(each): each for each in one.reasons if each.veto}.items():
-            by_key.setdefault(key, []).append((one.host, reason))
-    for places in sorted(by_key.values(), key=len, reverse=True)[:4]:
-        reason = places[0][1]
-        hosts = listed([host.name for host, _ in places]) if len(places) <= 3 else f"{len(places)} hosts"
-        first = f"on {places[0][0].name}, " if reason.group is None and len(places) > 1 else ""
-        yield f"{_title(reason)} refuses {hosts}: {first}{reason.sentence}"
-
-
 def _ways(vm: Vm, judged: Sequence[JudgedHost]) -> Iterator[Remedy]:
     yield Remedy(
         "migrations",
@@ -286,16 +261,16 @@ def _matrix(judged: Sequence[JudgedHost], ranked: Mapping[str, RankedHost]) -> I
     for one in judged:
         for reason in one.reasons:
             if reason.veto:
-                reasons.setdefault(_key(reason), reason)
+                reasons.setdefault(refuser(reason), reason)
     for key, reason in reasons.items():
         cells = []
         for one in judged:
-            own = next((each for each in one.reasons if each.veto and _key(each) == key), None)
+            own = next((each for each in one.reasons if each.veto and refuser(each) == key), None)
             number = "" if own is None or own.number is None else f"{own.number:g}"
             cells.append(Cell(own is not None, own.sentence if own else "", number))
         units = ", ".join(f"{'engine: ' if unit.internal else ''}{unit.name}" for unit in reason.by)
         group = reason.group if reason.group and not (reason.group.is_label or reason.group.is_rule) else None
-        yield Row(group, _title(reason), units if reason.group else "policy unit", tuple(cells))
+        yield Row(group, refuser(reason)[1], units if reason.group else "policy unit", tuple(cells))
     units_ranked = {weight.unit for one in ranked.values() for weight in one.weights if weight.rank}
     for unit in sorted(units_ranked):
         ranks = {
@@ -310,7 +285,7 @@ def _sets(vm: Vm, judged: Sequence[JudgedHost], *, refusals_first: bool) -> Iter
     sets: dict[tuple[bool, tuple[tuple[str, str], ...]], list[JudgedHost]] = {}
     for one in judged:
         alone = one.host.id == vm.host and not one.accepted
-        keys = tuple(sorted({_key(each) for each in one.reasons if each.veto}))
+        keys = tuple(sorted({refuser(each) for each in one.reasons if each.veto}))
         sets.setdefault((alone, keys), []).append(one)
     ordered = sorted(
         sets.items(), key=lambda item: (not item[0][0], item[1][0].accepted == refusals_first, -len(item[1]))

@@ -117,9 +117,9 @@ function host(pen, colours, one, vms, place, scene, chosen) {
   pen.fillStyle = colours.ground;
   pen.fillRect(place.x, place.y, CELL.width, CELL.height);
   if (back && back !== colours.plain) { pen.globalAlpha = scene.mode === "keys" ? 0.1 + 0.4 * (scene.keys.hosts.get(one.id) ?? 0) : 0.3; pen.fillStyle = back; pen.fillRect(place.x, place.y, CELL.width, CELL.height); pen.globalAlpha = 1; }
-  const violates = scene.mode === "wrong" && vms.some((vm) => vm.wrong);
+  const violates = scene.mode === "wrong" && (vms.some((vm) => vm.wrong === "hard") ? "hard" : vms.some((vm) => vm.wrong) && "soft");
   pen.lineWidth = chosen ? 4 / Math.min(1, scale) : violates ? 3 : 1;
-  pen.strokeStyle = chosen ? colours.link : violates ? colours.hard : colours.plain;
+  pen.strokeStyle = chosen ? colours.link : violates ? colours[violates] : colours.plain;
   pen.setLineDash(up ? [] : [8, 6]);
   pen.strokeRect(place.x, place.y, CELL.width, CELL.height);
   pen.setLineDash([]);
