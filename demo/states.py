@@ -47,7 +47,7 @@ _FAULTS = """() => {
       if (style.overflowX !== 'visible') found.push(`cut or scrolled: ${name}`)
       else if (!one.querySelector(':scope > *')) found.push(`wider than its place: ${name}`)
     }
-    const unseen = [...one.querySelectorAll('.unseen')].reduce((sum, each) => sum + each.textContent.length, 0)
+    const unseen = [...one.querySelectorAll('.unseen')].map((each) => each.textContent).join('').length
     if (/^(TH|TD)$/.test(one.tagName) && one.textContent.trim().length - unseen > 24 && one.clientWidth < 80)
       found.push(`narrow column: ${name}`)
   }

@@ -183,7 +183,7 @@ def routes(site: Site) -> list[BaseRoute]:
         Mount(
             "/api/v1",
             routes=api.routes(),
-            middleware=[Middleware(GZipMiddleware, minimum_size=_LARGE, compresslevel=6)],
+            middleware=[Middleware(GZipMiddleware, minimum_size=_LARGE, compresslevel=9)],
         ),
         # Compressed, as nothing in it is secret; views are not: they have secrets next to what others name.
         Mount("/static", GZipMiddleware(StaticFiles(directory=str(files("ovirt_placement_web") / "static")))),

@@ -41,7 +41,8 @@ class MapVm(Record, frozen=True, omit_defaults=True):
 
     id: str
     name: str
-    status: str
+    #: The engine's word; absent of one that is up, as most of ten thousand are.
+    status: str = "up"
     #: Numbers of hosts, in the order of `hosts`; absent where it runs on none of them.
     host: int | None = None
     #: Where it is on its way to.

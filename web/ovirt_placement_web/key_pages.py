@@ -163,8 +163,7 @@ def _may(site: Site, request: Request, view: View) -> frozenset[str]:
 
 def _standing(site: Site) -> tuple[PlacementKey, ...]:
     """The keys that are set at this moment."""
-    nothing: tuple[PlacementKey, ...] = ()
-    return stored(KeyStore, site.config, lambda store: tuple(one.key for one in store.all_keys()), nothing)
+    return tuple(one.key for one in stored(KeyStore, site.config, KeyStore.all_keys))
 
 
 def _address(key: SetKey) -> dict[str, str]:

@@ -12,7 +12,7 @@ from ovirt_placement.answers.orders import PHASES, runs_document
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, move_text, rest_text, summary_text
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.maintenance import Return
-from ovirt_placement.store.maintenance import ACTIVE, MaintenanceRun, MaintenanceStore, RunState, Work
+from ovirt_placement.store.maintenance import ACTIVE, MaintenanceStore, RunState, Work
 from ovirt_placement_web.bounds import Bound, Bounds, Refusal
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.pages import Shown, cluster_frame, found, viewed
@@ -91,9 +91,8 @@ def _planned(plan: ClusterMaintenance) -> dict[str, Any]:
 
 def _runs(site: Site, cluster: Cluster) -> dict[str, Any]:
     """The runs of a cluster, or why they are not known."""
-    nothing: tuple[MaintenanceRun, ...] = ()
     try:
-        every = stored(MaintenanceStore, site.config, MaintenanceStore.runs, nothing)
+        every = stored(MaintenanceStore, site.config, MaintenanceStore.runs)
     except UserError as error:
         return {"runs": (), "runs_error": str(error), "under_way": False}
     own = [run for run in every if run.cluster == cluster.id]

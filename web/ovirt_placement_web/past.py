@@ -29,15 +29,11 @@ class Past:
 
     def history(self, seconds: float) -> tuple[PlanRecord, ...]:
         """Plans of this many seconds, the latest first."""
-        nothing: tuple[PlanRecord, ...] = ()
-        return stored(HistoryStore, self._config, lambda store: store.plans(since_seconds=seconds), nothing)[
-            ::-1
-        ]
+        return stored(HistoryStore, self._config, lambda store: store.plans(since_seconds=seconds))[::-1]
 
     def waiting(self, cluster: Cluster) -> WaitingPlan | None:
         """The plan of a cluster that waits for a person's word."""
-        nothing: tuple[WaitingPlan, ...] = ()
-        waiting = stored(ApprovalStore, self._config, ApprovalStore.waiting, nothing)
+        waiting = stored(ApprovalStore, self._config, ApprovalStore.waiting)
         return next((one for one in waiting if one.cluster == cluster.id), None)
 
     def under_way(self, cluster: Cluster) -> PlanRecord | None:
@@ -48,17 +44,15 @@ class Past:
 
     def pause(self, cluster: Cluster) -> Pause | None:
         """The pause of migrations that is in force in a cluster; None also while the store is away."""
-        nothing: tuple[Pause, ...] = ()
         try:
-            pauses = stored(PauseStore, self._config, PauseStore.pauses, nothing)
+            pauses = stored(PauseStore, self._config, PauseStore.pauses)
         except UserError:
             return None
         return next((one for one in pauses if one.cluster in ("", cluster.id)), None)
 
     def run(self, cluster: Cluster) -> MaintenanceRun | None:
         """The maintenance run that is under way in a cluster."""
-        nothing: tuple[MaintenanceRun, ...] = ()
-        runs = stored(MaintenanceStore, self._config, MaintenanceStore.runs, nothing)
+        runs = stored(MaintenanceStore, self._config, MaintenanceStore.runs)
         return next((one for one in runs if one.cluster == cluster.id and one.active), None)
 
     def refusal(self, cluster: Cluster) -> UserAction | None:
@@ -69,16 +63,12 @@ class Past:
 
     def plan_named(self, plan: str) -> PlanRecord | None:
         """A plan as it was written down; None where it was not."""
-        nothing: tuple[PlanRecord, ...] = ()
-        found = stored(HistoryStore, self._config, lambda store: store.plans_named(plan), nothing)
+        found = stored(HistoryStore, self._config, lambda store: store.plans_named(plan))
         return next((one for one in found if one.id == plan), None)
 
     def words_on(self, plan: str) -> tuple[UserAction, ...]:
         """What people have said to a plan, the oldest first."""
-        nothing: tuple[UserAction, ...] = ()
-        actions = stored(
-            UserActionStore, self._config, lambda store: store.actions(since_seconds=MONTH), nothing
-        )
+        actions = stored(UserActionStore, self._config, lambda store: store.actions(since_seconds=MONTH))
         return tuple(one for one in actions if one.plan == plan)
 
     def changed(self, former: str, present: str | None) -> str:

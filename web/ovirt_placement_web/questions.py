@@ -46,7 +46,7 @@ from ovirt_placement.engine.reading.events import LatestEvents, find_refusals
 from ovirt_placement.forecast.course import course
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.maintenance import Return
-from ovirt_placement.store.keys import KeyPlace, KeyStore, SetKey
+from ovirt_placement.store.keys import KeyPlace, KeyStore
 from ovirt_placement_web.cluster_map import Drawn, MapDocument, cluster_map
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.made_plans import MadePlan, MadePlans
@@ -235,8 +235,7 @@ class Questions:
         """All that are set, by whom and when where the store says."""
 
         def ask() -> KeysListDocument:
-            nothing: tuple[SetKey, ...] = ()
-            every = stored(KeyStore, self._config, KeyStore.all_keys, nothing)
+            every = stored(KeyStore, self._config, KeyStore.all_keys)
             return keys_list(StateWithKeys(view.snapshot, {KeyPlace.of(one.key): one for one in every}))
 
         return self._remembered.ask(view.number, "keys", ask, _BRIEF_SECONDS)

@@ -16,7 +16,7 @@ from ovirt_placement.answers.rule_changes import Checking, read_engine, refuse_m
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.model import Cluster, PlacementRule, RuleDomain
 from ovirt_placement.store.opening import opened
-from ovirt_placement.store.placement_rules import RuleChange, RuleStore, SetRule
+from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_placement_web.acting import Asked, Stale, asked_by, carried_out, cluster_of
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.keeper import View
@@ -147,8 +147,7 @@ def _state_of(rule: PlacementRule | None) -> str:
 
 
 def _standing(site: Site) -> dict[str, PlacementRule]:
-    nothing: tuple[SetRule, ...] = ()
-    return {one.rule.name: one.rule for one in stored(RuleStore, site.config, RuleStore.all_rules, nothing)}
+    return {one.rule.name: one.rule for one in stored(RuleStore, site.config, RuleStore.all_rules)}
 
 
 def _look(site: Site, meant: RuleChange) -> Looked:

@@ -17,19 +17,19 @@ STORE_SECONDS = 0.5
 _REST_SECONDS: Final = 1.0
 
 _Part = TypeVar("_Part", bound=StoreAccess)
-_Answer = TypeVar("_Answer")
+_Item = TypeVar("_Item")
 
 #: By the URL of a store that is away: until when it is not asked, and what it failed with.
 _resting: Final[dict[str, tuple[float, UserError]]] = {}
 
 
-def stored(part: type[_Part], config: Config, ask: Callable[[_Part], _Answer], nothing: _Answer) -> _Answer:
-    """What a part of the store answers. Raises `UserError` while the store is away."""
+def stored(part: type[_Part], config: Config, ask: Callable[[_Part], tuple[_Item, ...]]) -> tuple[_Item, ...]:
+    """All that a part of the store answers. Raises `UserError` while the store is away."""
     failed = resting(config)
     if failed is not None:
         raise failed.with_traceback(None)
     try:
-        answer = opening.stored(part, config, ask, nothing, patience_seconds=STORE_SECONDS)
+        answer = opening.stored(part, config, ask, (), patience_seconds=STORE_SECONDS)
     except UserError as error:
         rest(config, error)
         raise
