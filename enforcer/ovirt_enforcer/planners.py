@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.plans import Asked, Holding, repair_plan, strategy_name
 from ovirt_enforcer.policy_simulation import simulation
-from ovirt_enforcer.processes import GRACE_SECONDS, Call, CallFailed, in_process, preload, with_snapshot
+from ovirt_enforcer.processes import GRACE_SECONDS, Call, CallFailed, in_process, with_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
@@ -93,7 +93,6 @@ class PlannerProcesses:
         self._running: list[Planning] = []
         #: The snapshot that was encoded last: all clusters of a reading share it.
         self._encoded: tuple[Snapshot, bytes] | None = None
-        preload(__name__, "ovirt_enforcer.watchers.verdict")
 
     def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
         """Begin to make a plan."""

@@ -24,6 +24,7 @@ from ovirt_enforcer.maintenance.run_state import UpgradeFlags
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns
 from ovirt_enforcer.notifications.notifications import notifications_of
 from ovirt_enforcer.planners import PlannerProcesses
+from ovirt_enforcer.processes import preload
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.leader import Leader, boot_clock, own_name
 from ovirt_enforcer.service.metrics import EnforcerMetrics, HaMetrics, Health, Sampler
@@ -124,6 +125,7 @@ class Service:
         self._progress = progress
         self._stopping = stopping
         self._reading = StateReading(config)
+        preload("ovirt_enforcer.planners", "ovirt_enforcer.watchers.verdict")
         self._planners = PlannerProcesses()
         self._changes = Changes(config, connection, self.settings.events_seconds, lambda: self._daemon.leads)
         metrics = EnforcerMetrics(engine=config.engine.label)
