@@ -27,10 +27,13 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE")
 _LOOP = ("loop", "asking")
 
 
+ANY = "any"
+
+
 class At(NamedTuple):
     """A signal that a process gets when a point of this name is passed for the n-th time, if ever."""
 
-    #: Empty for any.
+    #: `ANY` counts all points; an empty one is passed never.
     where: str
     occurrence: int
     number: signal.Signals
@@ -52,8 +55,9 @@ class Points:
             return
         with self._lock:
             os.write(self._file, f"{what}\n".encode())
-            self._seen += self._at.where in ("", what)
-            fatal = self._at.where in ("", what) and self._seen == self._at.occurrence
+            counts = self._at.where in (ANY, what)
+            self._seen += counts
+            fatal = counts and self._seen == self._at.occurrence
         if fatal:
             # Sent to the process, it would take effect on whichever thread comes first, and this one go on.
             signal.pthread_kill(threading.get_ident(), self._at.number)

@@ -19,7 +19,7 @@ from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
 from tests.enforcer.enforcer_process import EnforcerProcess
-from tests.enforcer.launching import At
+from tests.enforcer.launching import ANY, At
 from tests.enforcer.simulator_process import simulator
 from tests.placement.databases import database
 from tests.proxy.running import eventually
@@ -68,7 +68,7 @@ class World:
 
     def enforce(self, fatal: int = 0) -> str:
         """Run an enforcer until it is killed at the fatal point, or all rules are satisfied; its output."""
-        at = At("", fatal, signal.SIGKILL, loop=True)
+        at = At(ANY, fatal, signal.SIGKILL, loop=True)
         enforcer = EnforcerProcess(self.folder, f"enforcer{next(self._names)}", self.configuration, at)
         try:
             eventually(lambda: enforcer.killed if fatal else is_well(enforcer.said.splitlines()))
