@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.rules.constraints import Allowed, AtLeast, AtMost, Even, Form, OfAll, OnePlace, Sum
@@ -43,6 +43,37 @@ def loads(
         if one not in certain[place]:
             found[place].append(_any(cp, literals) if len(members[place, one]) > 1 else sum(literals))
     return {place: found[place] for place in sorted(found)}
+
+
+def loads_above(
+    cp: cp_model.CpModel,
+    limit: AtMost,
+    at: At,
+    domains: Mapping[str, Iterable[str]],
+    fixed: Iterable[tuple[str, str]],
+    places: Iterable[str],
+) -> Iterator[Term]:
+    """How many VMs each place has above the limit, those of the smallest sets; below 0 where none.
+
+    It is no less than that, and may be larger where nothing keeps it small.
+    """
+    members: defaultdict[str, defaultdict[str, list[Term]]] = defaultdict(lambda: defaultdict(list))
+    for vm, host in fixed:
+        members[limit.place(host)][limit.own_set(vm)].append(1)
+    for vm, hosts in domains.items():
+        for host in hosts:
+            members[limit.place(host)][limit.own_set(vm)].append(at[vm, host])
+    for place in places:
+        sets = list(members[place].values())
+        if not limit.set_of:
+            yield sum(term for one in sets for term in one) - limit.most
+            continue
+        staying = [cp.new_bool_var("") for _ in sets]
+        cp.add(sum(staying) <= limit.most)
+        leaving = [cp.new_int_var(0, len(one), "") for one in sets]
+        for one, stays, leaves in zip(sets, staying, leaving, strict=True):
+            cp.add(leaves >= sum(one) - len(one) * stays)
+        yield sum(leaving)
 
 
 def _any(cp: cp_model.CpModel, literals: Iterable[cp_model.IntVar]) -> cp_model.IntVar:
@@ -133,14 +164,44 @@ def _even(cp: cp_model.CpModel, form: Even, at: At, domains: _Domains, fixed: _F
 def _at_least(
     cp: cp_model.CpModel, form: AtLeast, at: At, domains: _Domains, fixed: _Fixed, violated: Term
 ) -> None:
+    needed = min(form.least, len(domains) + len(fixed))
+    cp.add(sum(_used(cp, form, at, domains, fixed)) + needed * violated >= needed)
+
+
+def _used(cp: cp_model.CpModel, form: AtLeast, at: At, domains: _Domains, fixed: _Fixed) -> list[Term]:
+    """At most 1 of each place with a VM."""
     members = _members(form.place_of, at, domains, fixed)
     used: list[Term] = []
     for place in sorted(set(form.place_of.values())):
         present = cp.new_bool_var("")
         cp.add(sum(members.get(place, ())) >= present)
         used.append(present)
-    needed = min(form.least, len(domains) + len(fixed))
-    cp.add(sum(used) + needed * violated >= needed)
+    return used
+
+
+def excess(
+    cp: cp_model.CpModel, form: OfAll, at: At, domains: _Domains, fixed: Iterable[tuple[str, str]]
+) -> Term:
+    """How far failure domains are from what is asked, in VMs; larger where nothing keeps it small."""
+    others = list(fixed)
+    every = len(domains) + len(others)
+    if isinstance(form, AtLeast):
+        return min(form.least, every) - sum(_used(cp, form, at, domains, others))
+    if not isinstance(form, Even):
+        raise TypeError(form)
+    members = _members(form.place_of, at, domains, others)
+    level: Term = 0 if form.from_nothing else cp.new_int_var(0, every, "")
+    leaving: list[Term] = list(members.get("", ()))
+    coming: list[Term] = []
+    for place in sorted(form.eligible):
+        there = sum(members.get(place, ()))
+        for terms, lacking in ((leaving, there - level - form.max_skew), (coming, level - there)):
+            terms.append(cp.new_int_var(0, every, ""))
+            cp.add(terms[-1] >= lacking)
+    most = cp.new_int_var(0, every * (len(form.eligible) + 1), "")
+    cp.add(most >= sum(leaving))
+    cp.add(most >= sum(coming))
+    return most
 
 
 def ask(

@@ -223,11 +223,11 @@ _HOSTS = 4
 
 
 def repaired(walk: Walk, goal: Goal, dice: random.Random) -> bool:
-    """Whether a violated goal is satisfied now, and less is violated; if not, all is as before."""
+    """Whether less is violated, and a goal satisfied, or nearer to that; if not, all is as before."""
     before, mark = walk.value[:-1], walk.mark
     bringing = Bringing(walk, dice)
     way = _gather if goal.gathers else _to_admitting_hosts
-    if way(walk, bringing, goal, dice) and walk.value[:-1] < before:
+    if (way(walk, bringing, goal, dice) or goal.partly) and walk.value[:-1] < before:
         return True
     walk.back_to(mark)
     return False

@@ -5,34 +5,66 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ovirt_placement.planning.problem.counts import count
+from ovirt_placement.planning.problem.counts import Count, count
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import Score, Value
 from ovirt_placement.rules.constraints import AtLeast, Even
 
 
-def bound(problem: Problem) -> Score:
-    """A score that no end is better than; seldom one that can be reached."""
-    violated = [goal for goal in problem.goals if goal.wanted and not goal.satisfied]
-    lost = {goal.number for goal in violated if fixed(problem, goal)}
-    hard, *soft = (
-        sum(goal.level == level for goal in violated if goal.number in lost)
-        for level in range(problem.levels)
+def bound(problem: Problem, among: Iterable[Goal] | None = None) -> Score:
+    """A score that no end is better than; seldom one that can be reached.
+
+    Of some goals, if they are given, and of the VMs of these alone.
+    """
+    goals = problem.goals if among is None else among
+    violated = [goal for goal in goals if goal.wanted and not goal.satisfied]
+    lost = {goal: least_excess(problem, goal) for goal in violated if fixed(problem, goal)}
+    hard, *soft = (sum(goal.level == level for goal in lost) for level in range(problem.levels))
+    costs = {goal: goal.surplus for goal in violated if goal not in lost}
+    costs |= {goal: cost for goal, least in lost.items() if (cost := _cost_in_part(problem, goal, least))}
+    migrations = sum(costs[goal] for goal in independent(problem, costs))
+    return Score(hard, 0, 0, tuple(soft), sum(lost.values()), migrations, 0, 0)
+
+
+def least_excess(problem: Problem, goal: Goal) -> int:
+    """How much of a goal is violated in every end, if that counts, as far as it is seen in it alone."""
+    if not goal.partly or isinstance(goal.form, Even | AtLeast):
+        return 0
+    if goal.allowed is not None:
+        return sum(_stays_wrong(problem, goal, vm) for vm in goal.vms)
+    staying = _staying(problem, goal)
+    least = 0 if staying is None else goal.excess(staying)
+    if goal.limit is not None and not goal.limit.set_of and not goal.by_pairs:
+        places = {
+            goal.limit.place(host) for vm in goal.vms for host in (problem.where[vm], *problem.targets[vm])
+        }
+        least = max(least, len(goal.vms) - goal.limit.most * len(places))
+    return least
+
+
+def _cost_in_part(problem: Problem, goal: Goal, least: int) -> int:
+    """How many VMs must move at least for a goal to be violated no more than it must be."""
+    count = problem.start_count(goal)
+    if not goal.partly or goal.by_pairs or count is None:
+        return 0
+    if goal.sum is None:
+        return max(0, count.faults - least)  # each counts 1 at most
+    amounts, hosts = goal.sum.amounts, goal.sum.hosts
+    there = (
+        vm for vm in goal.vms if problem.where[vm] in hosts and problem.targets[vm] - {problem.where[vm]}
     )
-    others = [goal for goal in violated if goal.number not in lost]
-    migrations = sum(goal.surplus for goal in independent(problem, others))
-    return Score(hard, 0, 0, tuple(soft), 0, migrations, 0, 0)
+    return sum(amounts[vm] > 0 for vm in there)  # those that stay are too much alone
 
 
-def independent(problem: Problem, violated: Iterable[Goal]) -> list[Goal]:
+def independent(problem: Problem, costs: Mapping[Goal, int]) -> list[Goal]:
     """Goals of which none can be repaired by moving the VMs of another, so that their costs add up.
 
     What matters more comes first, then what costs more. A sum, for one, is repaired by VMs on its own hosts
     alone.
     """
     start, taken, found = ProblemPlacement(problem), set[str](), list[Goal]()
-    for goal in sorted(violated, key=lambda goal: (goal.level, -goal.surplus, goal.number)):
+    for goal in sorted(costs, key=lambda goal: (goal.level, -costs[goal], goal.number)):
         if goal.form is None:
             continue
         local = goal.limit is not None or goal.allowed is not None or goal.sum is not None
@@ -51,7 +83,7 @@ def leavers(problem: Problem, violated: Iterable[Goal]) -> list[tuple[list[str],
     """
     violated, start = list(violated), ProblemPlacement(problem)
     found = []
-    for goal in independent(problem, violated):
+    for goal in independent(problem, {goal: goal.surplus for goal in violated}):
         vms = [vm for vm in goal.constraint.offenders(start) if problem.targets[vm]]
         if goal.gathers:
             vms = [vm for vm in goal.vms if problem.targets[vm]]
@@ -73,15 +105,21 @@ def _large_enough(vms: Iterable[str], amounts: Mapping[str, int], excess: int, n
 def fixed(problem: Problem, goal: Goal) -> bool:
     """Whether VMs that cannot move to where it wants them, or too few hosts, break it in every end."""
     if goal.allowed is not None:
-        return any(
-            not goal.right(problem.where[vm]) and not any(map(goal.right, problem.targets[vm]))
-            for vm in goal.vms
-        )
+        return any(_stays_wrong(problem, goal, vm) for vm in goal.vms)
     if isinstance(goal.form, Even | AtLeast):
         return False
-    where, targets = problem.where, problem.targets
-    staying = count(goal.form, [(vm, where[vm]) for vm in goal.vms if not targets[vm] - {where[vm]}])
+    staying = _staying(problem, goal)
     return (staying is not None and staying.faults > 0) or _too_many(problem, goal)
+
+
+def _stays_wrong(problem: Problem, goal: Goal, vm: str) -> bool:
+    return not goal.right(problem.where[vm]) and not any(map(goal.right, problem.targets[vm]))
+
+
+def _staying(problem: Problem, goal: Goal) -> Count | None:
+    """Those of its VMs that cannot move."""
+    where, targets = problem.where, problem.targets
+    return count(goal.form, [(vm, where[vm]) for vm in goal.vms if not targets[vm] - {where[vm]}])
 
 
 def _too_many(problem: Problem, goal: Goal) -> bool:
@@ -107,7 +145,7 @@ def least_migrations(problem: Problem, worth: Value, bound: Value | None) -> int
     """
     violated = [goal for goal in problem.goals if goal.wanted and not goal.satisfied]
     lost = {goal for goal in violated if bound is not None and fixed(problem, goal)}
-    chosen = independent(problem, [goal for goal in violated if goal not in lost])
+    chosen = independent(problem, {goal: goal.surplus for goal in violated if goal not in lost})
     levels = range(problem.levels)
     costs = [sorted(goal.surplus for goal in chosen if goal.level == level) for level in levels]
     hopeless = [sum(goal.level == level for goal in lost) for level in levels]

@@ -43,9 +43,12 @@ class ObstacleKind(StrEnum):
     #: No sequence of legal migrations does it; or none was found, and not all could be tried.
     NO_SEQUENCE = "no_sequence"
     NOT_FOUND = "not_found"
-    #: What counts on its hosts is `needed` above the limit `available`, and of `count` such limits that were
-    #: exceeded before the plan this many (`repaired`) are not any more.
+    #: What counts on its hosts is `needed` above the limit `available`, and was `before` the plan; of `count`
+    #: such limits that were exceeded then this many (`repaired`) are not any more.
     ABOVE = "above"
+    #: For a rule `needed` VMs must still move, and `before` the plan so many; of `count` hosts, or failure
+    #: domains, that were above its limit then this many (`repaired`) are not any more.
+    NEARER = "nearer"
     #: `hosts` refuse `vms`, each by itself, for `reasons`; or all of them together.
     REFUSED = "refused"
     REFUSED_TOGETHER = "refused_together"
@@ -86,5 +89,6 @@ class Obstacle:
     available: int = 0
     count: int = 0
     repaired: int = 0
+    before: int = 0
     reasons: tuple[Reason, ...] = ()
     words: str = ""

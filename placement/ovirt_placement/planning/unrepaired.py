@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -15,7 +16,6 @@ from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Remaining
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.reservation import Harm
-from ovirt_placement.rules.constraints import Sum
 from ovirt_placement.rules.listed import ENGINES_OWN
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.mobility import why_immovable
@@ -127,8 +127,7 @@ def _remaining(end: End, goal: Goal, deadline: Deadline, *, explained: bool) -> 
 
 
 def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
-    if goal.sum is not None:
-        yield _above(end, goal, goal.sum)
+    yield from _partly_repaired(end, goal)
     blocking: tuple[Element, ...] | None = None
     if _too_many(end.problem, goal):
         blocking = ()
@@ -155,16 +154,52 @@ def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
             break
 
 
-def _above(end: End, goal: Goal, total: Sum) -> Obstacle:
-    """By how much it remains exceeded, and how many others like it are repaired."""
-    before, after = (
-        sum(one.sum is not None and one.wanted and not one.satisfied for one in problem.goals)
-        for problem in (end.start or end.problem, end.problem)
-    )
-    excess = goal.constraint.excess(SnapshotPlacement(end.snapshot))
-    return Obstacle(
-        ObstacleKind.ABOVE, needed=excess, available=total.most, count=before, repaired=before - after
-    )
+def _partly_repaired(end: End, goal: Goal) -> Iterator[Obstacle]:
+    """By how much a rule remains violated, and was before; and how much of what was above limits is not now.
+
+    Of what is limited in sum in any case; of other rules where the plan has brought them nearer.
+    """
+    problems = (end.start or end.problem, end.problem)
+    before, now = (_excess(problem, goal) for problem in problems)
+    if goal.sum is not None:
+        exceeded, left = (
+            sum(one.sum is not None and one.wanted and not one.satisfied for one in problem.goals)
+            for problem in problems
+        )
+        yield Obstacle(
+            ObstacleKind.ABOVE,
+            needed=now,
+            available=goal.sum.most,
+            count=exceeded,
+            repaired=exceeded - left,
+            before=before,
+        )
+    elif goal.partly and now < before:
+        full, left = (_places_above(problem, goal) for problem in problems)
+        yield Obstacle(ObstacleKind.NEARER, needed=now, before=before, count=full, repaired=full - left)
+
+
+def _excess(problem: Problem, goal: Goal) -> int:
+    count = problem.start_count(_alike(problem, goal))
+    return 0 if count is None else count.faults
+
+
+def _alike(problem: Problem, goal: Goal) -> Goal:
+    """The same rule in another problem of the cluster."""
+    rule = (goal.constraint.family, goal.constraint.groups, goal.vms)
+    alike = (one for one in problem.goals if (one.constraint.family, one.constraint.groups, one.vms) == rule)
+    return next(alike, goal)
+
+
+def _places_above(problem: Problem, goal: Goal) -> int:
+    """How many hosts, or failure domains, have more than a limit."""
+    limit = goal.limit
+    if limit is None:
+        return 0
+    sets: defaultdict[str, set[str]] = defaultdict(set)
+    for vm in goal.vms:
+        sets[limit.place(problem.where[vm])].add(limit.own_set(vm))
+    return sum(len(there) > limit.most for there in sets.values())
 
 
 def _harmful(harm: Harm, vms: tuple[str, ...]) -> Obstacle:

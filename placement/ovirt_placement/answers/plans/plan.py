@@ -66,10 +66,8 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
     _KIND.NO_ROUND: "no way to take it out was found; not all could be tried",
     _KIND.NO_SEQUENCE: "no sequence of legal migrations repairs it",
     _KIND.NOT_FOUND: "no sequence of legal migrations that repairs it was found; not all could be tried",
-    _KIND.ABOVE: (
-        "it remains above its limit of {available} by {needed}; of {count} capacities that were exceeded,"
-        " {repaired} are repaired"
-    ),
+    _KIND.ABOVE: "it remains above its limit of {available} by {needed}{before}{of_sums}",
+    _KIND.NEARER: "{still} must still move for it{before}{of_places}",
     _KIND.REFUSED: "{vms} to {hosts}: {why}",
     _KIND.REFUSED_TOGETHER: "all together to {hosts}: {why}",
     _KIND.NO_MEMORY: "{vms} to {hosts}: {needed} MiB needed, {available} MiB free",
@@ -176,10 +174,20 @@ def _text(template: str, obstacle: Obstacle, snapshot: Snapshot) -> str:
         lost=counted(obstacle.needed, "VM"),
         available=obstacle.available,
         count=obstacle.count,
-        repaired=obstacle.repaired,
+        still=counted(obstacle.needed, "VM"),
+        before=f" (before the plan {obstacle.before})" if obstacle.before > obstacle.needed else "",
+        of_sums=_of_many(obstacle, "capacities that were exceeded"),
+        of_places=_of_many(obstacle, "hosts or failure domains that had too many"),
         words=obstacle.words,
         why=_why(obstacle, snapshot),
     )
+
+
+def _of_many(obstacle: Obstacle, what: str) -> str:
+    if obstacle.count < 2:
+        return ""
+    remaining = obstacle.count - obstacle.repaired
+    return f"; of {obstacle.count} {what}: {obstacle.repaired} below now, {remaining} still above"
 
 
 def _why(obstacle: Obstacle, snapshot: Snapshot) -> str:

@@ -48,7 +48,7 @@ class Assignment:
             self._headroom_deficit_mb,
             self._headroom_deficit_cpu,
             *soft,
-            self.placement.pairs,
+            self.placement.excess,
             len(self.placement.moved),
             self._memory_mb,
         )

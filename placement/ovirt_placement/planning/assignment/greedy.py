@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
@@ -297,31 +297,34 @@ _WIDTH = 3
 _MOST_IN_VAIN = 20
 
 
-def part(assignment: Assignment, order: EmptiestFirst, goal: Goal) -> None:
+def part(assignment: Assignment, order: EmptiestFirst, goal: Goal, deadline: Deadline) -> None:
     """One VM after another goes, as long as that counts and costs nothing that matters more."""
-    while goal.partly and assignment.placement.violated(goal) and _one_leaves(assignment, order, goal):
-        pass
-
-
-def _one_leaves(assignment: Assignment, order: EmptiestFirst, goal: Goal) -> bool:
-    crowd = assignment.placement.crowd(goal)
-    if not set(assignment.problem.hosts).difference(crowd):
-        return False
-    return any(_leaves(assignment, order, goal, vm) for vm in _leaving(assignment, goal)[:_MOST_IN_VAIN])
+    while goal.partly and assignment.placement.violated(goal) and not deadline.over:
+        if not any(_leaves(assignment, order, goal, vm) for vm in _leaving(assignment, goal)[:_MOST_IN_VAIN]):
+            break
 
 
 def _leaving(assignment: Assignment, goal: Goal) -> list[str]:
-    """Those that share a host and may go: from the largest crowd, and the smallest VMs first."""
-    crowd = assignment.placement.crowd(goal)
-    able = (vm for vm in goal.vms if crowd[assignment.where(vm)] > 1 and assignment.problem.targets[vm])
-    return sorted(able, key=lambda vm: (-crowd[assignment.where(vm)], assignment.problem.memory_mb[vm], vm))
+    """Those that stand wrong and may go: what counts most in a sum, or from the largest crowd, first."""
+    problem, crowd = assignment.problem, assignment.placement.crowd(goal)
+
+    def rank(vm: str) -> tuple[int, int, int, str]:
+        amount = 0 if goal.sum is None else goal.sum.amounts[vm]
+        return -amount, -crowd[assignment.where(vm)], problem.memory_mb[vm], vm
+
+    return sorted(
+        (vm for vm in goal.constraint.offenders(assignment.placement) if problem.targets[vm]), key=rank
+    )
 
 
 def _leaves(assignment: Assignment, order: EmptiestFirst, goal: Goal, vm: str) -> bool:
     block, cost, mark = assignment.block(vm), assignment.cost, assignment.mark
-    if len(set(block).intersection(goal.vms)) > 1:
+    if goal.by_pairs and len(set(block).intersection(goal.vms)) > 1:
         return False
-    for host in best_hosts(assignment, order, block, _WIDTH, but=assignment.placement.crowd(goal)):
+    closed: Collection[str] = () if goal.sum is None else goal.sum.hosts
+    if goal.by_pairs:
+        closed = assignment.placement.crowd(goal)
+    for host in best_hosts(assignment, order, block, _WIDTH, but=closed):
         source = assignment.where(vm)
         assignment.move(block, host)
         if assignment.cost < cost:
@@ -374,7 +377,7 @@ def _repaired_one_by_one(
     mark = assignment.mark
     for goal in assignment.placement.violated_goals():
         if not deadline.over:
-            part(assignment, order, goal)
+            part(assignment, order, goal, deadline)
     if assignment.mark > mark:
         yield dict(assignment.placement.moved)
 

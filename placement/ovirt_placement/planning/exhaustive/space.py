@@ -135,7 +135,16 @@ class Look:
         return np.asarray(np.sum(shared, axis=0), dtype=np.int64)
 
     def excess(self, goal: Goal) -> Numbers:
-        """How many VMs must move at least, of a goal that limits them or lists their hosts."""
+        """How much of a goal is violated, as its constraint counts it."""
+        if goal.sum is not None:
+            total = sum(
+                goal.sum.amounts[vm] * self._sum(self.on(vm, host) for host in sorted(goal.sum.hosts))
+                for vm in goal.vms
+            )
+            return np.maximum(0, total - goal.sum.most)
+        if goal.collective:
+            found = (goal.constraint.excess(At(self.space, int(state))) for state in self.states)
+            return np.fromiter(found, dtype=np.int64, count=len(self.states))
         if goal.limit is None:
             wrong = np.array([not goal.right(host) for host in self.space.number_of], dtype=np.bool_)
             return self._sum(wrong[self.places(vm)] for vm in goal.vms)
@@ -209,7 +218,7 @@ class At:
         return () if host is None else (host,)
 
 
-#: Hard, crowding, soft by level, pairs.
+#: Hard, crowding, soft by level, excess.
 Value = tuple[int, ...]
 
 
@@ -224,8 +233,8 @@ class Values:
         headroom_deficit = self._most_headroom_deficit()
         #: How large each field can be, plus 1.
         self._partly = [goal for goal in problem.goals if goal.partly]
-        pairs = sum(len(goal.vms) * (len(goal.vms) - 1) // 2 for goal in self._partly)
-        self._sizes = [most[0] + 1, headroom_deficit + 1, *(one + 1 for one in most[1:]), pairs + 1]
+        excess = sum(map(_most_excess, self._partly))
+        self._sizes = [most[0] + 1, headroom_deficit + 1, *(one + 1 for one in most[1:]), excess + 1]
         self._crowds = headroom_deficit > 0
 
     @property
@@ -250,8 +259,10 @@ class Values:
         total = levels[0] * self._sizes[1]
         if self._crowds:
             total += self._headroom_deficit(look)
-        pairs = sum((look.pairs(goal) for goal in self._partly), start=np.zeros(len(states), dtype=np.int64))
-        for level, size in zip((*levels[1:], pairs), self._sizes[2:], strict=True):
+        excess = np.zeros(len(states), dtype=np.int64)
+        for goal in self._partly:
+            excess += look.pairs(goal) if goal.by_pairs else look.excess(goal)
+        for level, size in zip((*levels[1:], excess), self._sizes[2:], strict=True):
             total = total * size + level
         return total
 
@@ -284,3 +295,10 @@ class Values:
                 cpu = sum(problem.cpu[vm] for vm in coming) - max(0.0, problem.spare_cpu[host])
                 most += max(0, round(cpu))
         return most
+
+
+def _most_excess(goal: Goal) -> int:
+    """What the excess of a goal cannot be above."""
+    if goal.by_pairs:
+        return len(goal.vms) * (len(goal.vms) - 1) // 2
+    return sum(goal.sum.amounts[vm] for vm in goal.vms) if goal.sum is not None else len(goal.vms)

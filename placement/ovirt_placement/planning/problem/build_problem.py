@@ -13,7 +13,7 @@ from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.legality import ProblemTargets, filters_of
 from ovirt_placement.planning.problem.problem import HARD, Goal, Problem
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.constraints import AtMost, Constraint, Same
+from ovirt_placement.rules.constraints import Allowed, AtLeast, AtMost, Constraint, Even, Same, Sum
 from ovirt_placement.rules.cpus import cores_of
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.units import Domain
@@ -28,7 +28,8 @@ class Repair(StrEnum):
 
     HARD = "hard"
     SOFT = "soft"
-    #: Hard negative groups that cannot be satisfied are spread as far as they can be.
+    #: Hard negative groups that cannot be satisfied are spread as far as they can be. What placement rules
+    #: limit is brought as near to its limits as it can be in any case.
     PARTLY = "partly"
 
 
@@ -54,8 +55,10 @@ class PlanOptions:
     domains: tuple[Domain, ...] = ()
 
 
-#: Of such a rule that cannot be satisfied, fewer pairs that share a host are better than more.
+#: Of such a group that cannot be satisfied, fewer pairs that share a host are better than more.
 _APART = AtMost(most=1)
+#: Of such a placement rule, less above its limits is better than more: none draws VMs to each other.
+_LIMITS = Sum | AtMost | Even | AtLeast | Allowed
 NOTHING_REFUSED: frozenset[tuple[str, str]] = frozenset()
 DEFAULT_OPTIONS = PlanOptions()
 
@@ -143,7 +146,6 @@ def _goals(snapshot: Snapshot, cluster: str, options: PlanOptions) -> Iterator[G
         form, satisfied = constraint.form, constraint.keeps(placement)
         asked = (Repair.HARD if constraint.hard else Repair.SOFT) in options.repair
         wanted = asked and options.spared.isdisjoint(constraint.groups)
-        parts = constraint.hard and form == _APART and Repair.PARTLY in options.repair
         yield Goal(
             number=number,
             constraint=constraint,
@@ -152,8 +154,20 @@ def _goals(snapshot: Snapshot, cluster: str, options: PlanOptions) -> Iterator[G
             wanted=wanted,
             satisfied=satisfied,
             surplus=0 if satisfied else constraint.surplus(placement),
-            partly=parts and wanted and not satisfied,
+            # One that may be violated on the way might be so in the end, for another: what that gains must
+            # not be taken back by the next plan.
+            partly=constraint.hard
+            and wanted
+            and not (satisfied and constraint.binding)
+            and _may_hold_in_part(constraint, options),
         )
+
+
+def _may_hold_in_part(constraint: Constraint, options: PlanOptions) -> bool:
+    """Whether less of it violated is better; the repair of affinity groups in part must be asked for."""
+    if constraint.engine_judges:
+        return constraint.form == _APART and Repair.PARTLY in options.repair
+    return isinstance(constraint.form, _LIMITS)
 
 
 def _trimmed(constraints: Iterable[Constraint], placement: SnapshotPlacement) -> Iterator[Constraint]:

@@ -67,6 +67,11 @@ class Crowd:
         other.crowd = self.crowd.copy()
         return other
 
+    @property
+    def pairs(self) -> int:
+        """How many pairs of members share a host."""
+        return sum(members * (members - 1) // 2 for members in self.crowd.values())
+
     def _shift(self, source: str, target: str) -> None:
         self.crowd[target] += 1
         self.crowd[source] -= 1

@@ -23,7 +23,7 @@ class ProblemPlacement:
         self._violations = [0] * problem.levels
         for goal in problem.goals:
             self._violations[goal.level] += goal.wanted and not goal.satisfied
-        self._pairs = problem.pairs
+        self._excess = problem.excess
 
     # -- where VMs are; the first three are what constraints ask
 
@@ -82,9 +82,14 @@ class ProblemPlacement:
         return tuple(self._violations)
 
     @property
-    def pairs(self) -> int:
-        """Pairs of VMs that share a host, of negative groups that are spread as far as they can be."""
-        return self._pairs
+    def excess(self) -> int:
+        """How much is violated of the goals that are better the less they are."""
+        return self._excess
+
+    def excess_of(self, goal: Goal) -> int:
+        """How much of one of them is violated; of other goals 0."""
+        known = self._count(goal) if goal.partly else None
+        return 0 if known is None else goal.excess(known)
 
     # -- what is legal: every filter of ours and of the engine lets it pass, and no hard rule is newly
     # violated
@@ -183,9 +188,9 @@ class ProblemPlacement:
         if known is None:
             self._note(goal, violated=not goal.constraint.keeps(self))
             return
-        if goal.partly and isinstance(known, Crowd):
-            self._pairs += known.crowd.get(target, 0) - (known.crowd[source] - 1)
+        before = goal.excess(known)
         known.move(vm, source, target)
+        self._excess += goal.excess(known) - before
         self._note(goal, violated=known.faults > 0)
 
     def _note(self, goal: Goal, *, violated: bool) -> None:

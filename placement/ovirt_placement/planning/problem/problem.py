@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from ovirt_placement.planning.problem.counts import Count, count
+from ovirt_placement.planning.problem.counts import Count, Crowd, count
 from ovirt_placement.rules.constraints import Allowed, AtMost, Constraint, Form, OfAll, Same, Sum
 
 #: The level of hard rules; soft ones follow, 1 for the highest priority in the cluster.
@@ -30,7 +29,7 @@ class Goal:
     satisfied: bool
     #: How many of its VMs must move at least, where it is violated at the start.
     surplus: int = 0
-    #: Of a hard negative group: whether fewer pairs that share a host are better, though it remains violated.
+    #: Whether it is better the less it is violated, though it remains violated: then its `excess` counts.
     partly: bool = False
 
     @property
@@ -90,9 +89,16 @@ class Goal:
         """Whether a VM may be on `host` by the hosts that are allowed; true for every other form."""
         return not isinstance(self.form, Allowed) or self.form.right(host)
 
-    def pairs(self, crowd: Mapping[str, int]) -> int:
-        """How many pairs of members share a host, if that counts; else 0."""
-        return sum(count * (count - 1) // 2 for count in crowd.values()) if self.partly else 0
+    def excess(self, count: Count) -> int:
+        """How much of it is violated, if that counts; of an affinity group, pairs that share a host."""
+        if not self.partly:
+            return 0
+        return count.pairs if self.by_pairs and isinstance(count, Crowd) else count.faults
+
+    @property
+    def by_pairs(self) -> bool:
+        """Whether pairs of members that share a host are counted: then crowds of one size are the best."""
+        return self.constraint.engine_judges
 
     def rivals(self, vms: Set[str]) -> Iterable[str]:
         """Members besides some VMs that count against them where they share a place with one."""
@@ -190,10 +196,10 @@ class Problem:
         return self._counts[goal.number]
 
     @cached_property
-    def pairs(self) -> int:
-        """Pairs of VMs that share a host at the start, as `Score` counts them."""
-        counted = (goal for goal in self.goals if goal.partly)
-        return sum(goal.pairs(Counter(self.where[vm] for vm in goal.vms)) for goal in counted)
+    def excess(self) -> int:
+        """How much of the goals is violated at the start, as `Score` counts it."""
+        counted = ((goal, self.start_count(goal)) for goal in self.goals if goal.partly)
+        return sum(goal.excess(count) for goal, count in counted if count is not None)
 
     @cached_property
     def levels(self) -> int:

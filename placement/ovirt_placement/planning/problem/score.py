@@ -1,4 +1,4 @@
-"""How good an end is: hard rules, headroom, soft rules by priority, pairs, migrations, memory, evenness."""
+"""How good an end is: hard rules, headroom, soft rules by priority, excess, migrations, memory, evenness."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ class Score(NamedTuple):
     headroom_deficit_cpu: int
     #: Violated soft rules that count, by level, the highest priority first.
     soft: tuple[int, ...]
-    #: Pairs of VMs that share a host, of hard negative groups that are to be spread as far as they can be.
-    pairs: int
+    #: How much of the hard rules that remain violated is violated, where less of that is better: of what is
+    #: limited in sum, in what is counted; else in VMs, and of affinity groups in pairs that share a host.
+    excess: int
     #: VMs that end elsewhere.
     migrations: int
     #: MiB of these.
@@ -46,7 +47,7 @@ def score(placement: ProblemPlacement) -> Score:
             headroom_deficit(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host])) for host in cpu_in
         ),
         soft=tuple(soft),
-        pairs=placement.pairs,
+        excess=placement.excess,
         migrations=len(moved),
         memory_mb=sum(problem.memory_mb[vm] for vm in moved),
         fullest=max((fill(problem, host, memory_in[host], cpu_in[host]) for host in memory_in), default=0),
@@ -97,7 +98,7 @@ def _taken_in(placement: ProblemPlacement) -> tuple[dict[str, int], dict[str, fl
     return memory, cpu
 
 
-#: Hard, crowding, soft by level, pairs, migrations; of a sequence, a VM that is migrated twice counts twice.
+#: Hard, crowding, soft by level, excess, migrations; of a sequence, a VM that is migrated twice counts twice.
 Value = tuple[int, ...]
 
 
@@ -115,6 +116,6 @@ def value_of(one: Score) -> Value:
         one.hard,
         one.headroom_deficit_mb + one.headroom_deficit_cpu,
         *one.soft,
-        one.pairs,
+        one.excess,
         one.migrations,
     )

@@ -6,8 +6,7 @@ Of the product it knows the records of a snapshot alone. Members are VMs of the 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-
-from hypothesis import assume
+from itertools import product
 
 from ovirt_placement.model import PlacementRule, Snapshot
 
@@ -138,46 +137,49 @@ def draws_all_at_once(rule: PlacementRule, at: At, vms: Collection[str], host: s
 def distance(rule: PlacementRule, state: Snapshot, at: At) -> int:
     """How much is too much on the hosts of a capacity; else how many VMs must be elsewhere.
 
-    Of two sets, those that must leave their hosts, whether or not there is a host where they can be.
+    Whether or not there is room for them, or a host where they can be.
     """
     if rule.kind == "capacity":
         counted = (vm for vm, host in at.items() if host in rule.hosts and (vm in rule.vms or not rule.vms))
         return max(0, sum(amount(state, vm, rule.counted) for vm in counted) - (rule.most or 0))
+    first = own(state, rule, rule.vms)
     if rule.kind == "separate":
-        first = own(state, rule, rule.vms)
         second = [vm for vm in own(state, rule, rule.other_vms) if vm not in first]
         there = [
             [[at.get(vm) for vm in vms].count(host.id) for vms in (first, second)] for host in state.hosts
         ]
         return sum(map(min, there))
-    fewest = fewest_moves(rule, state, at)
-    assume(fewest is not None)  # what no placement satisfies has no distance
-    assert fewest is not None
-    return fewest
+    if rule.kind == "exclusive_hosts":
+        strangers = [vm for vm in at if vm not in first and state.vm_by_id[vm].cluster == rule.cluster]
+        return sum(at[vm] in rule.hosts for vm in strangers)
+    domain = {host: one.name for one in rule.domains for host in one.hosts}
+    members = [at[vm] for vm in first if vm in at]
+    if rule.kind in ("at_most_per_host", "at_most_per_domain"):
+        places = [domain.get(host, host) for host in members]
+        return sum(max(0, places.count(place) - (rule.most or 0)) for place in set(places))
+    named = [domain[host] for host in members if host in domain]
+    if rule.kind == "minimum_domains":
+        return max(0, min(rule.least or 0, len(members)) - len(set(named)))
+    if rule.kind == "same_domain":
+        return len(members) - max((named.count(one) for one in named), default=0)
+    return distance_of_spread(rule, eligible_domains(rule, state), named, len(members) - len(named))
 
 
-#: Placements that are tried by brute force: what is farther from being satisfied takes seconds.
-_MOST_TRIED = 1_000
-
-
-def fewest_moves(rule: PlacementRule, state: Snapshot, at: At) -> int | None:
-    """How many VMs must be elsewhere for a rule to be satisfied, wherever; None if that cannot be."""
-    seen = {tuple(sorted(at.items()))}
-    layer, moves = [dict(at)], 0
-    while layer:
-        if any(satisfied(rule, state, one) for one in layer):
-            return moves
-        assume(len(layer) < _MOST_TRIED)
-        further = []
-        for one in layer:
-            for name in one:
-                for to in state.hosts:
-                    after = {**one, name: to.id}
-                    if tuple(sorted(after.items())) not in seen:
-                        seen.add(tuple(sorted(after.items())))
-                        further.append(after)
-        layer, moves = further, moves + 1
-    return None
+def distance_of_spread(rule: PlacementRule, eligible: set[str], named: list[str], nowhere: int) -> int:
+    """Over all even numbers of members in the domains: those that leave theirs, or those that come."""
+    most = rule.max_skew or 0
+    counts = [named.count(one) for one in sorted(eligible)]
+    nothing = len(eligible) < (rule.min_domains or 0)
+    if not counts:
+        return nowhere
+    return min(
+        max(
+            nowhere + sum(max(0, was - now) for was, now in zip(counts, ends, strict=True)),
+            sum(max(0, now - was) for was, now in zip(counts, ends, strict=True)),
+        )
+        for ends in product(range(len(named) + nowhere + 1), repeat=len(counts))
+        if max(ends) - (0 if nothing else min(ends)) <= most
+    )
 
 
 def lets_in_domain(rule: PlacementRule, state: Snapshot, at: At, vm: str, host: str) -> bool:

@@ -34,10 +34,11 @@ from ovirt_placement.planning.assignment.optimal.stages import (
 from ovirt_placement.planning.cp_forms import Term
 from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.lower_bound import independent, leavers
+from ovirt_placement.planning.lower_bound import bound, fixed, leavers
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts, unreached_groups
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.score import value_of as score_value
 
 #: A part with more places than this to choose from is repaired by its offenders alone.
 _MOST_PLACES = 6_000
@@ -166,7 +167,8 @@ class Construction:
         Where no VM comes to a host that another leaves, VMs may go in any order: such ends are preferred. And
         where as few move as the bound says, it is known how many leave each goal.
         """
-        leaving, home = leavers(self.problem, part.violated), self.problem.where
+        hopeful = [goal for goal in part.violated if not fixed(self.problem, goal)]
+        leaving, home = leavers(self.problem, hopeful), self.problem.where
         exactly = {vm: domains[vm] for vms, _ in leaving for vm in vms if vm in domains}
         wrong = {vm: domains[vm] for vm in offenders(part, self.problem) if vm in domains}
         hint, best = self._hint, None
@@ -238,9 +240,8 @@ class Construction:
         }
 
     def _perfect(self, part: Part) -> Value:
-        """What no end of a part is better than: nothing violated, with the fewest migrations that take."""
-        nothing = (0,) * (length_of_value(self.problem) - 1)
-        return (*nothing, sum(goal.surplus for goal in independent(self.problem, part.violated)))
+        """What no end of a part is better than, as it is seen goal by goal."""
+        return score_value(bound(self.problem, part.violated))
 
     def _bound(self, part: Part, deadline: Deadline) -> Value:
         """What the part could reach if there were room for it everywhere."""

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ovirt_placement.planning.cp_forms import Term, loads, restrict
+from ovirt_placement.planning.cp_forms import Term, excess, loads, loads_above, restrict
 from ovirt_placement.planning.cp_sat import cp_model
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts, detour, is_fresh
@@ -49,9 +49,9 @@ class Model:
             self.cp.add_exactly_one(self.at[vm, host] for host in hosts)
         #: By level, what says how many goals that count are violated, with the most it can be.
         self.violated: defaultdict[int, list[Term]] = defaultdict(list)
-        #: What says how many pairs of VMs share a host that are to be spread as far as they can be.
-        self.pairs: list[Term] = []
-        self.most_pairs = 0
+        #: What says how much is violated of goals that are better the less they are, and the most it can be.
+        self.excess: list[Term] = []
+        self.most_excess = 0
         #: Migrations that gathering on a host with no member costs beyond one for each VM.
         self.detours: list[Term] = []
         self.most_detours = 0
@@ -85,6 +85,8 @@ class Model:
         elif isinstance(goal.form, OfAll):
             domains, fixed = self._divided(goal)
             restrict(self.cp, goal.form, self.at, domains, fixed, violated)
+            if goal.partly:
+                self._count([(excess(self.cp, goal.form, self.at, domains, fixed), len(goal.vms))])
         else:
             self._keep_to_hosts(goal, violated)
 
@@ -103,6 +105,8 @@ class Model:
         more = staying + sum(amounts[vm] for vm in free) - total.most
         if more > 0:
             self.cp.add(staying + sum(there) <= total.most + more * violated)
+            if goal.partly:
+                self._count([(staying + sum(there) - total.most, more)])
 
     def _fixed(self, goal: Goal) -> Counter[str]:
         """Where members are of whom nothing is decided."""
@@ -112,21 +116,32 @@ class Model:
     def _limit(self, goal: Goal, limit: AtMost, violated: Term) -> None:
         """No more than the limit on any place, or the goal is violated."""
         domains, fixed = self._divided(goal)
-        excess: list[Term] = []
+        full: list[str] = []
         for place, load in loads(self.cp, limit, self.at, domains, fixed).items():
             more = len(load) - limit.most
             if more <= 0:
                 continue
+            full.append(place)
             self.cp.add(sum(load) <= limit.most + more * violated)
-            if goal.binding and goal.lenient:
-                excess.append(self.cp.new_int_var(0, more, ""))
-                self.cp.add(excess[-1] >= sum(load) - limit.most)
-            elif goal.binding and not goal.satisfied:
+            if goal.binding and not goal.satisfied and not goal.lenient:
                 self._exclude(limit, place, load, domains)
-        if excess and not limit.set_of:
-            self.cp.add(sum(excess) <= goal.surplus)
-        if goal.partly:
+        if goal.partly and goal.by_pairs:
             self._count_pairs(goal, self._fixed(goal))
+        elif goal.lenient and (goal.binding or goal.partly):
+            above = [
+                (load, len(goal.vms)) for load in loads_above(self.cp, limit, self.at, domains, fixed, full)
+            ]
+            if goal.binding and above:
+                self.cp.add(sum(load for load, _ in above) <= goal.surplus)
+            if goal.partly:
+                self._count(above)
+
+    def _count(self, above: Iterable[tuple[Term, int]]) -> None:
+        """What is above limits is to be small, as far as it is above 0; each with the most it can be."""
+        for load, most in above:
+            self.excess.append(self.cp.new_int_var(0, most, ""))
+            self.cp.add(self.excess[-1] >= load)
+            self.most_excess += most
 
     def _divided(self, goal: Goal) -> tuple[dict[str, tuple[str, ...]], list[tuple[str, str]]]:
         """The members of which it is decided where they end, and where the others are."""
@@ -159,12 +174,12 @@ class Model:
                     staying[home].append(self.at[vm, home])
         for host in sorted({*fixed, *staying}):
             there, more = fixed[host], staying[host]
-            self.pairs.append(there * (there - 1) // 2)
+            self.excess.append(there * (there - 1) // 2)
             # One after the other: the first is alone, the second makes a pair, the third two more ...
             nth = [self.cp.new_bool_var("") for _ in more]
             self.cp.add(sum(nth) == sum(more))
-            self.pairs += [number * one for number, one in enumerate(nth, there)]
-            self.most_pairs += (there + len(more)) * (there + len(more) - 1) // 2
+            self.excess += [number * one for number, one in enumerate(nth, there)]
+            self.most_excess += (there + len(more)) * (there + len(more) - 1) // 2
 
     def _gather(self, goal: Goal, violated: Term) -> None:
         fixed = self._fixed(goal)
@@ -188,14 +203,18 @@ class Model:
         self.cp.add(sum(chosen) == 1 - violated)
 
     def _keep_to_hosts(self, goal: Goal, violated: Term) -> None:
-        for host in self._fixed(goal):
-            if not goal.right(host):
-                self.cp.add(violated == 1)
-                return
-        for vm in goal.vms:
-            if vm in self.scope.domains:
-                right = [self.at[vm, host] for host in self.scope.domains[vm] if goal.right(host)]
-                self.cp.add(sum(right) + violated >= 1)
+        free = [vm for vm in goal.vms if vm in self.scope.domains]
+        right = {
+            vm: sum(self.at[vm, host] for host in self.scope.domains[vm] if goal.right(host)) for vm in free
+        }
+        wrong = sum(members for host, members in self._fixed(goal).items() if not goal.right(host))
+        if goal.partly:
+            self._count([(wrong + len(free) - sum(right.values()), len(goal.vms))])
+        if wrong:
+            self.cp.add(violated == 1)
+            return
+        for there in right.values():
+            self.cp.add(there + violated >= 1)
 
 
 def goals_of(problem: Problem, vms: Iterable[str]) -> list[Goal]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ovirt_placement.planning.assignment.optimal.model import goals_of
-from ovirt_placement.planning.lower_bound import fixed
+from ovirt_placement.planning.lower_bound import fixed, least_excess
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
@@ -49,11 +49,19 @@ def _hopeful(problem: Problem, goal: Goal) -> bool:
     """Whether some end might repair it, or leave less of it to be repaired."""
     if not goal.wanted or goal.satisfied or goal.form is None:
         return False
-    return not fixed(problem, goal) or (goal.partly and _free(problem, goal))
+    return not fixed(problem, goal) or _may_fall(problem, goal)
 
 
-def _free(problem: Problem, goal: Goal) -> bool:
-    """Whether one of its VMs may go to a host that none of it is on: the engine lets it go nowhere else."""
+def _may_fall(problem: Problem, goal: Goal) -> bool:
+    """Whether less of it might be violated in the end, as far as can be seen.
+
+    A VM of an affinity group may go to a host that none of it is on: the engine lets it go nowhere else.
+    """
+    count = problem.start_count(goal) if goal.partly else None
+    if count is None or goal.excess(count) <= least_excess(problem, goal):
+        return False
+    if not goal.by_pairs:
+        return True
     taken = {problem.where[vm] for vm in goal.vms}
     return any(not taken.issuperset(problem.targets[vm]) for vm in goal.vms)
 

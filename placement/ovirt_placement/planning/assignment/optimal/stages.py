@@ -201,7 +201,7 @@ class Stages:
             Stage(tuple(model.violated[0]), len(model.violated[0])),
             Stage((headroom_deficit[0],), headroom_deficit[1]),
             *(Stage(tuple(model.violated[level]), len(model.violated[level])) for level in levels if level),
-            Stage(tuple(model.pairs), model.most_pairs),
+            Stage(tuple(model.excess), model.most_excess),
             Stage((*moved.values(), *model.detours), len(moved) + model.most_detours),
         ]
         if evenly:
@@ -350,7 +350,7 @@ class Stages:
                 self._solver.stop_search()
 
 
-#: Hard, crowding, soft by level, pairs, migrations (with detours): what is proven, as one row of numbers.
+#: Hard, crowding, soft by level, excess, migrations (with detours): what is proven, as one row of numbers.
 Value = tuple[int, ...]
 
 
@@ -364,11 +364,11 @@ def length_of_value(problem: Problem) -> int:
 
 
 def counted(violated: Iterable[Goal], placement: ProblemPlacement) -> list[int]:
-    """A partial value that counts these violated goals, with their pairs."""
+    """A partial value that counts these violated goals, with their excess."""
     counts = [0] * length_of_value(placement.problem)
     for goal in violated:
         counts[goal.level if goal.hard else goal.level + 1] += 1
-        counts[-2] += goal.pairs(placement.crowd(goal))
+        counts[-2] += placement.excess_of(goal)
     return counts
 
 
@@ -379,7 +379,7 @@ def value_at(placement: ProblemPlacement, candidates: CandidateHosts) -> Value:
     detours = [detour(problem, candidates, goal, host) for goal, host in found]
     headroom_deficit = ended.headroom_deficit_mb + ended.headroom_deficit_cpu
     migrations = ended.migrations + sum(more or 0 for more in detours)
-    return (ended.hard + detours.count(None), headroom_deficit, *ended.soft, ended.pairs, migrations)
+    return (ended.hard + detours.count(None), headroom_deficit, *ended.soft, ended.excess, migrations)
 
 
 def total(values: Collection[Value], problem: Problem) -> Value:

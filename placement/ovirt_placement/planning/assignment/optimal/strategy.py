@@ -332,13 +332,13 @@ class Optimal:
 
 def _least(value: Value, reached: Score) -> Score:
     """A score of this value, with the deficit of headroom as it was reached."""
-    hard, headroom_deficit, *soft, pairs, migrations = value
+    hard, headroom_deficit, *soft, excess, migrations = value
     return Score(
         hard=hard,
         headroom_deficit_mb=min(headroom_deficit, reached.headroom_deficit_mb),
         headroom_deficit_cpu=max(0, headroom_deficit - reached.headroom_deficit_mb),
         soft=tuple(soft),
-        pairs=pairs,
+        excess=excess,
         migrations=migrations,
         memory_mb=0,
         fullest=0,
