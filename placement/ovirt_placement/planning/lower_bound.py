@@ -50,11 +50,8 @@ def _cost_in_part(problem: Problem, goal: Goal, least: int) -> int:
         return 0
     if goal.sum is None:
         return max(0, count.faults - least)  # each counts 1 at most
-    amounts, hosts = goal.sum.amounts, goal.sum.hosts
-    there = (
-        vm for vm in goal.vms if problem.where[vm] in hosts and problem.targets[vm] - {problem.where[vm]}
-    )
-    return sum(amounts[vm] > 0 for vm in there)  # those that stay are too much alone
+    able = (vm for vm in _present(problem, goal) if problem.targets[vm] - {problem.where[vm]})
+    return sum(goal.sum.amounts[vm] > 0 for vm in able)  # those that stay are too much alone
 
 
 def independent(problem: Problem, costs: Mapping[Goal, int]) -> list[Goal]:
@@ -119,7 +116,16 @@ def _stays_wrong(problem: Problem, goal: Goal, vm: str) -> bool:
 def _staying(problem: Problem, goal: Goal) -> Count | None:
     """Those of its VMs that cannot move."""
     where, targets = problem.where, problem.targets
-    return count(goal.form, [(vm, where[vm]) for vm in goal.vms if not targets[vm] - {where[vm]}])
+    return count(
+        goal.form, [(vm, where[vm]) for vm in _present(problem, goal) if not targets[vm] - {where[vm]}]
+    )
+
+
+def _present(problem: Problem, goal: Goal) -> Iterable[str]:
+    """Its VMs; of a sum, which may be about all VMs of the cluster, those on its hosts."""
+    if goal.sum is None:
+        return goal.vms
+    return [vm for host in goal.sum.hosts for vm in problem.on.get(host, ()) if problem.in_goal(vm, goal)]
 
 
 def _too_many(problem: Problem, goal: Goal) -> bool:

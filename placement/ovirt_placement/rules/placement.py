@@ -25,12 +25,18 @@ class Placement(Protocol):
         ...
 
 
+class Indexed:
+    """A placement that knows who is on a host without asking for each VM."""
+
+    def holding(self, hosts: frozenset[str], vms: Collection[str]) -> Iterator[str]:
+        """The VMs that hold any of these hosts; all of `vms` that do are among them, and others may be."""
+        raise NotImplementedError
+
+
 def holding(placement: Placement, hosts: frozenset[str], vms: Collection[str]) -> Iterator[str]:
     """The VMs that hold any of these hosts; all of `vms` that do are among them, and others may be."""
-    if isinstance(placement, Arriving):
+    if isinstance(placement, Indexed):
         yield from placement.holding(hosts, vms)
-    elif isinstance(placement, SnapshotPlacement):
-        yield from placement.holding(hosts)
     else:
         yield from (vm for vm in vms if not hosts.isdisjoint(placement.occupied(vm)))
 
@@ -42,7 +48,7 @@ def any_between_hosts(placement: Placement, vms: Collection[str]) -> bool:
     return any(len({*placement.occupied(vm)}) > 1 for vm in vms)
 
 
-class Arriving:
+class Arriving(Indexed):
     """A placement in which some VMs have come to a host already, from wherever they were."""
 
     def __init__(self, placement: Placement, vms: tuple[str, ...], host: str) -> None:
@@ -65,7 +71,7 @@ class Arriving:
             yield from self._vms
 
 
-class SnapshotPlacement:
+class SnapshotPlacement(Indexed):
     """Where the VMs of a snapshot are."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -81,7 +87,7 @@ class SnapshotPlacement:
     def occupied(self, vm: str) -> tuple[str, ...]:
         return locations.occupied(self._snapshot, vm)
 
-    def holding(self, hosts: frozenset[str]) -> Iterator[str]:
+    def holding(self, hosts: frozenset[str], vms: Collection[str]) -> Iterator[str]:
         """The VMs that are on any of these hosts or on their way there."""
         coming = locations.vms_coming_to(self._snapshot)
         found = (vm for host in hosts for vm in self._snapshot.vms_of_host.get(host, ()))

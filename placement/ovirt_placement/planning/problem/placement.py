@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ovirt_placement.planning.problem.counts import Count, Crowd, InSum
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.rules.constraints import OnePlace
+from ovirt_placement.rules.placement import Indexed
 
 
-class ProblemPlacement:
+class ProblemPlacement(Indexed):
     """The problem after some moves. `move` changes it in place; a move back undoes one."""
 
     def __init__(self, problem: Problem) -> None:
@@ -38,6 +39,14 @@ class ProblemPlacement:
 
     def where(self, vm: str) -> str:
         return self._moved.get(vm) or self.problem.where[vm]
+
+    def holding(self, hosts: frozenset[str], vms: Collection[str]) -> Iterator[str]:
+        """The VMs that hold any of these hosts: those of `vms` where any is on its way, else all."""
+        if self.problem.pending:
+            yield from (vm for vm in vms if not hosts.isdisjoint(self.occupied(vm)))
+            return
+        yield from (vm for host in hosts for vm in self.problem.on.get(host, ()) if vm not in self._moved)
+        yield from (vm for vm, host in self._moved.items() if host in hosts)
 
     @property
     def moved(self) -> Mapping[str, str]:

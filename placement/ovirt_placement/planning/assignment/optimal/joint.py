@@ -262,15 +262,21 @@ def near(problem: Problem, candidates: CandidateHosts, where: Mapping[str, str])
     placement = ProblemPlacement(problem)
     direct_moves(placement, where)
     stuck = {vm for vm, host in where.items() if placement.where(vm) != host}
-    found = {peer for vm in stuck for goal in problem.goals_of.get(vm, ()) for peer in goal.vms} | stuck
+    found = _tied(problem, stuck)
     hosts = {where[vm] for vm in stuck} | {problem.where[vm] for vm in stuck}
     found |= {vm for vm, host in where.items() if host in hosts or problem.where[vm] in hosts}
-    found |= {peer for vm in found for goal in problem.goals_of.get(vm, ()) for peer in goal.vms}
+    found = _tied(problem, found)
     others = sorted(
         (vm for host in sorted(hosts) for vm in problem.on.get(host, ()) if vm in problem.memory_mb),
         key=lambda vm: (bool(problem.goals_of.get(vm)), vm),
     )
     return found | set(others[:_MOST_BYSTANDERS])
+
+
+def _tied(problem: Problem, vms: Collection[str]) -> set[str]:
+    """VMs with those that share goals with them; a sum, which may be about all of them, ties none."""
+    goals = {goal for vm in vms for goal in problem.goals_of.get(vm, ()) if goal.sum is None}
+    return {*vms, *(peer for goal in goals for peer in goal.vms)}
 
 
 def _value(model: Model) -> Value:
