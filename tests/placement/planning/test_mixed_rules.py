@@ -162,12 +162,16 @@ def clusters(draw: st.DrawFn, placements: int) -> Snapshot:
     rules = [replace(one, continuous=not one.enforcing or draw(st.integers(0, 4)) > 0) for one in rules]
     groups = []
     for number in range(draw(st.integers(not rules, 3))):
-        members = " ".join(draw(st.lists(st.sampled_from(vms), min_size=2, max_size=4, unique=True)))
+        members = draw(st.lists(st.sampled_from(vms), min_size=2, max_size=4, unique=True))
+        wanted = draw(st.sampled_from(EVERY))
+        if wanted is TOGETHER and draw(st.booleans()):  # it stands whole, so that it moves whole
+            home = draw(st.sampled_from(names))
+            running = [replace(one, host=home) if one.id in members else one for one in running]
         groups.append(
             group(
                 f"g{number}",
-                draw(st.sampled_from(EVERY)),
-                members,
+                wanted,
+                " ".join(members),
                 hosts_rule=draw(st.sampled_from((DISABLED, *EVERY))),
                 hosts=draw(st.sampled_from(names)),
                 priority=draw(st.sampled_from([1.0, 5.0])),
