@@ -46,7 +46,7 @@ class ObstacleKind(StrEnum):
     #: What counts on its hosts is `needed` above the limit `available`, and was `before` the plan; of `count`
     #: such limits that were exceeded then this many (`repaired`) are not any more.
     ABOVE = "above"
-    #: For a rule `needed` VMs must still move, and `before` the plan so many; of `count` hosts, or failure
+    #: For a rule `needed` VMs must still move, and `before` before the plan; of `count` hosts, or failure
     #: domains, that were above its limit then this many (`repaired`) are not any more.
     NEARER = "nearer"
     #: `hosts` refuse `vms`, each by itself, for `reasons`; or all of them together.

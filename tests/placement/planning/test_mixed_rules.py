@@ -127,7 +127,7 @@ STATUSES = ("maintenance", "non_responsive", "preparing_for_maintenance", "non_o
 
 @st.composite
 def clusters(draw: st.DrawFn, placements: int) -> Snapshot:
-    """At most four hosts and seven VMs, with so many placements: hosts are full, VMs pinned, groups split."""
+    """At most four hosts and seven VMs; of these as many may move as have this number of placements."""
     names = HOSTS[: draw(st.integers(2, 4))]
     vms = VMS[: draw(st.integers(2, 7))]
     up = draw(st.integers(0, 4)) > 0
