@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.exhaustive.space import At, Flags, Look, Numbers, Space, Value, Values
+from ovirt_placement.planning.exhaustive.space import At, Flags, Numbers, Placements, Space, Value, Values
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
@@ -33,55 +33,61 @@ class Moves:
 
     def after(self, states: Numbers) -> Iterator[tuple[Move, Numbers, Numbers]]:
         """Every move with the states in which it is legal and those that it leads to."""
-        look = self._space.look(states)
+        placements = self._space.placements(states)
         for vm, hosts in self._space.hosts.items():
             for host in hosts:
                 if host in self._problem.targets[vm]:
-                    legal = self._legal(look, vm, host)
+                    legal = self._legal(placements, vm, host)
                     if legal.any():
                         froms = states[legal]
                         yield Move((vm,), host), froms, froms + self._change(froms, (vm,), host)
         for goal in self._gathering:
-            for closure, inside in self._closures(look, goal):
-                yield from self._after_closure(self._space.look(inside), goal, closure)
+            for closure, inside in self._closures(placements, goal):
+                yield from self._after_closure(self._space.placements(inside), goal, closure)
 
-    def _legal(self, look: Look, vm: str, host: str) -> Flags:
+    def _legal(self, placements: Placements, vm: str, host: str) -> Flags:
         problem = self._problem
-        legal = ~look.on(vm, host) & (look.taken_mb[host] <= problem.free_mb[host] - problem.memory_mb[vm])
+        legal = ~placements.on(vm, host) & (
+            placements.taken_mb[host] <= problem.free_mb[host] - problem.memory_mb[vm]
+        )
         # The engine's own filter: to a peer, wherever one is.
-        legal &= self._joins(look, sorted(problem.peers.get(vm, frozenset())), host)
+        legal &= self._joins(placements, sorted(problem.peers.get(vm, frozenset())), host)
         for goal in self._hard[vm]:
             if not legal.any():
                 break
             if goal.collective:
-                legal = self._lets_in_turn(look, goal, (vm,), host, legal)
-                legal = self._violates_nothing(look, goal, (vm,), host, legal)
+                legal = self._lets_in_turn(placements, goal, (vm,), host, legal)
+                legal = self._violates_nothing(placements, goal, (vm,), host, legal)
                 continue
-            admits = self._admits(look, goal, vm, host)
+            admits = self._admits(placements, goal, vm, host)
             if goal.lenient and not problem.pending:
-                admits |= self._no_worse(look, goal, vm, host)
+                admits |= self._no_worse(placements, goal, vm, host)
             legal &= admits
             if goal.gathers and len(goal.vms) > 1:
-                legal &= look.violated(goal)  # from a group that stands together no VM leaves alone
+                legal &= placements.violated(goal)  # from a group that stands together no VM leaves alone
         return legal
 
-    def _admits(self, look: Look, goal: Goal, vm: str, host: str, along: tuple[str, ...] = ()) -> Flags:
+    def _admits(
+        self, placements: Placements, goal: Goal, vm: str, host: str, along: tuple[str, ...] = ()
+    ) -> Flags:
         """Whether a goal lets a VM come, with others that come along."""
         others = [peer for peer in goal.vms if peer != vm]
         if goal.allowed is not None:
-            return look.every() if goal.right(host) else look.none()
+            return placements.every() if goal.right(host) else placements.none()
         if goal.limit is not None:
             coming = goal.limit.sets(one for one in (vm, *along) if one in goal.vms)
             rivals = [peer for peer in others if goal.limit.own_set(peer) not in coming]
-            load = look.load(goal.limit, rivals, goal.limit.place(host), arriving=True)
+            load = placements.load(goal.limit, rivals, goal.limit.place(host), arriving=True)
             return load <= goal.limit.most - len(coming)
-        return self._joins(look, others, host)
+        return self._joins(placements, others, host)
 
-    def _lets_in_turn(self, look: Look, goal: Goal, vms: tuple[str, ...], host: str, legal: Flags) -> Flags:
+    def _lets_in_turn(
+        self, placements: Placements, goal: Goal, vms: tuple[str, ...], host: str, legal: Flags
+    ) -> Flags:
         """Asks the constraint alone, as the filter does: each VM as though those before it were there."""
         found = legal.copy()
         for place in np.flatnonzero(legal):
-            there: Placement = At(self._space, int(look.states[place]))
+            there: Placement = At(self._space, int(placements.states[place]))
             others = (where for vm in goal.vms if vm not in vms for where in there.destinations(vm))
             if len(vms) > 1 and isinstance(goal.form, OnePlace) and goal.form.takes_whole(host, others):
                 continue
@@ -92,17 +98,17 @@ class Moves:
                 there = Arriving(there, (vm,), host)
         return found
 
-    def _no_worse(self, look: Look, goal: Goal, vm: str, host: str) -> Flags:
-        now = look.excess(goal)
-        return (now > 0) & (self._after(look, (vm,), host).excess(goal) <= now)
+    def _no_worse(self, placements: Placements, goal: Goal, vm: str, host: str) -> Flags:
+        now = placements.excess(goal)
+        return (now > 0) & (self._after(placements, (vm,), host).excess(goal) <= now)
 
     def _violates_nothing(
-        self, look: Look, goal: Goal, vms: tuple[str, ...], host: str, legal: Flags
+        self, placements: Placements, goal: Goal, vms: tuple[str, ...], host: str, legal: Flags
     ) -> Flags:
-        return legal & (look.violated(goal) | ~self._after(look, vms, host).violated(goal))
+        return legal & (placements.violated(goal) | ~self._after(placements, vms, host).violated(goal))
 
-    def _after(self, look: Look, vms: tuple[str, ...], host: str) -> Look:
-        return self._space.look(look.states + self._change(look.states, vms, host))
+    def _after(self, placements: Placements, vms: tuple[str, ...], host: str) -> Placements:
+        return self._space.placements(placements.states + self._change(placements.states, vms, host))
 
     def _change(self, states: Numbers, vms: tuple[str, ...], host: str) -> Numbers:
         """What the numbers of placements change by, if VMs come to a host."""
@@ -112,25 +118,25 @@ class Moves:
             np.zeros(len(states), dtype=np.int64),
         )
 
-    def _closures(self, look: Look, goal: Goal) -> Iterator[tuple[tuple[str, ...], Numbers]]:
+    def _closures(self, placements: Placements, goal: Goal) -> Iterator[tuple[tuple[str, ...], Numbers]]:
         """What of a group may move at once, with the states in which it is all that is on its host."""
         able = [vm for vm in goal.vms if vm in self._space.hosts]
         fixed = [vm for vm in goal.vms if vm not in self._space.hosts]
         for place, first in enumerate(able[:-1]):
-            here = look.places(first)
-            alone = look.every()
+            here = placements.places(first)
+            alone = placements.every()
             for other in (*able[:place], *fixed):
-                alone &= look.places(other) != here
-            with_it = np.zeros(len(look.states), dtype=np.int64)
+                alone &= placements.places(other) != here
+            with_it = np.zeros(len(placements.states), dtype=np.int64)
             for number, other in enumerate(able[place + 1 :]):
-                with_it |= (look.places(other) == here).astype(np.int64) << number
+                with_it |= (placements.places(other) == here).astype(np.int64) << number
             for members in np.unique(with_it[alone]):
                 if members:
                     others = (vm for number, vm in enumerate(able[place + 1 :]) if members >> number & 1)
-                    yield (first, *others), look.states[alone & (with_it == members)]
+                    yield (first, *others), placements.states[alone & (with_it == members)]
 
     def _after_closure(
-        self, look: Look, goal: Goal, closure: tuple[str, ...]
+        self, placements: Placements, goal: Goal, closure: tuple[str, ...]
     ) -> Iterator[tuple[Move, Numbers, Numbers]]:
         problem, space = self._problem, self._space
         if any(
@@ -146,26 +152,26 @@ class Moves:
         for host in sorted(
             frozenset.intersection(*(problem.targets[vm].intersection(space.hosts[vm]) for vm in closure))
         ):
-            legal = ~look.on(closure[0], host)
-            legal &= look.taken_mb[host] <= problem.free_mb[host] - memory_mb
+            legal = ~placements.on(closure[0], host)
+            legal &= placements.taken_mb[host] <= problem.free_mb[host] - memory_mb
             for peers in (direct, goal.vms):
-                legal &= self._joins(look, [peer for peer in peers if peer not in closure], host)
+                legal &= self._joins(placements, [peer for peer in peers if peer not in closure], host)
             for other in counted:
                 for vm in closure:
                     if vm in other.vms:
-                        legal &= self._admits(look, other, vm, host, closure)
+                        legal &= self._admits(placements, other, vm, host, closure)
             for number in goals.keys() - {other.number for other in counted}:
-                legal = self._lets_in_turn(look, goals[number], closure, host, legal)
-                legal = self._violates_nothing(look, goals[number], closure, host, legal)
+                legal = self._lets_in_turn(placements, goals[number], closure, host, legal)
+                legal = self._violates_nothing(placements, goals[number], closure, host, legal)
             if legal.any():
-                froms = look.states[legal]
+                froms = placements.states[legal]
                 yield Move(closure, host), froms, froms + self._change(froms, closure, host)
 
-    def _joins(self, look: Look, peers: Collection[str], host: str) -> Flags:
+    def _joins(self, placements: Placements, peers: Collection[str], host: str) -> Flags:
         """Whether any of the peers heads for a host; true where there are none."""
-        joins = look.none() if peers else look.every()
+        joins = placements.none() if peers else placements.every()
         for peer in peers:
-            joins |= look.heads_for(peer, host)
+            joins |= placements.heads_for(peer, host)
         return joins
 
 

@@ -45,8 +45,8 @@ class Space:
         """How many placements there are; the start is number 0."""
         return prod(len(its) for its in self.hosts.values())
 
-    def look(self, states: Numbers) -> Look:
-        return Look(self, states)
+    def placements(self, states: Numbers) -> Placements:
+        return Placements(self, states)
 
     def where(self, state: int) -> Mapping[str, str]:
         """The hosts of the VMs that can move."""
@@ -62,7 +62,7 @@ class Space:
         return np.full(len(states), self.number_of[self.problem.where[vm]], dtype=np.int16)
 
 
-class Look:
+class Placements:
     """What is true of some placements."""
 
     def __init__(self, space: Space, states: Numbers) -> None:
@@ -252,16 +252,16 @@ class Values:
         return total
 
     def of(self, states: Numbers) -> Numbers:
-        look = self._space.look(states)
+        placements = self._space.placements(states)
         levels = [np.zeros(len(states), dtype=np.int64) for _ in range(self._problem.levels)]
         for goal in self._counted:
-            levels[goal.level] += look.violated(goal)
+            levels[goal.level] += placements.violated(goal)
         total = levels[0] * self._sizes[1]
         if self._crowds:
-            total += self._headroom_deficit(look)
+            total += self._headroom_deficit(placements)
         excess = np.zeros(len(states), dtype=np.int64)
         for goal in self._partly:
-            excess += look.pairs(goal) if goal.by_pairs else look.excess(goal)
+            excess += placements.pairs(goal) if goal.by_pairs else placements.excess(goal)
         for level, size in zip((*levels[1:], excess), self._sizes[2:], strict=True):
             total = total * size + level
         return total
@@ -273,13 +273,13 @@ class Values:
             total += self._problem.memory_mb[vm] * (self._space.digits(vm, states) != 0)
         return total
 
-    def _headroom_deficit(self, look: Look) -> Numbers:
+    def _headroom_deficit(self, placements: Placements) -> Numbers:
         problem = self._problem
-        total = np.zeros(len(look.states), dtype=np.int64)
+        total = np.zeros(len(placements.states), dtype=np.int64)
         for host in problem.hosts:
-            total += np.maximum(0, look.taken_mb[host] - max(0, problem.spare_mb[host]))
+            total += np.maximum(0, placements.taken_mb[host] - max(0, problem.spare_mb[host]))
             if host in problem.spare_cpu:
-                cpu = look.taken_cpu[host] / 1000 - max(0.0, problem.spare_cpu[host])
+                cpu = placements.taken_cpu[host] / 1000 - max(0.0, problem.spare_cpu[host])
                 total += np.maximum(0, np.round(cpu)).astype(np.int64)
         return total
 

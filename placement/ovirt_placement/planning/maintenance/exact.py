@@ -1,4 +1,4 @@
-"""The fewest rounds and migrations: bounds, an exact search for few hosts, and the best course found."""
+"""The fewest rounds and migrations: bounds, an exact search for few hosts, and the best outcome found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import combinations, count
 from typing import NamedTuple
 
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.maintenance.course import Course, Outcome, Wave
+from ovirt_placement.planning.maintenance.draining import Draining, Outcome, Wave
 from ovirt_placement.planning.maintenance.site import Reserve, Site, moved, out
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Move
@@ -198,7 +198,7 @@ _Cost = tuple[int, int]
 _Way = Move | tuple[str, ...]
 
 
-def exact_course(site: Site, reserve: Reserve, known: Outcome, deadline: Deadline) -> Outcome | None:
+def exact_outcome(site: Site, reserve: Reserve, known: Outcome, deadline: Deadline) -> Outcome | None:
     """The best that there is, `proven`; None if that is too much to find out, or the engine moves VMs itself.
 
     `known` is what another search has found.
@@ -342,36 +342,36 @@ class _Search:
 _MOST_LEADS = 10
 _MOST_DRAWN = 20
 #: The share of the time for them; the rest is for a search through all, where there is little to go through.
-_COURSES_SHARE = 0.7
+_DRAINING_SHARE = 0.7
 _Beginning = tuple[Sequence[str], tuple[str, ...]]
 
 
-def best_course(site: Site, reserve: Reserve, deadline: Deadline) -> Outcome:
+def best_outcome(site: Site, reserve: Reserve, deadline: Deadline) -> Outcome:
     """What leaves the fewest hosts, then has the fewest rounds, then the fewest migrations.
 
     The first that meets all bounds ends it.
     """
     rounds = rounds_at_least(site, reserve)
-    best = _by_courses(site, reserve, rounds, deadline.within(_COURSES_SHARE))
+    best = _by_draining(site, reserve, rounds, deadline.within(_DRAINING_SHARE))
     if meets_bounds(site, best, rounds):
         return replace(best, proven=not site.problem.guessed)
-    return exact_course(site, reserve, best, deadline) or best
+    return exact_outcome(site, reserve, best, deadline) or best
 
 
-def _by_courses(site: Site, reserve: Reserve, rounds: int, deadline: Deadline) -> Outcome:
+def _by_draining(site: Site, reserve: Reserve, rounds: int, deadline: Deadline) -> Outcome:
     beginnings = _beginnings(site)
-    best = Course(site, reserve, *next(beginnings), rounds).run()
+    best = Draining(site, reserve, *next(beginnings), rounds).run()
     for order, lead in beginnings:
         if deadline.over or meets_bounds(site, best, rounds):
             break
         for target in sorted({rounds, len(best.waves)}):
-            outcome = Course(site, reserve, order, lead, target, deadline).run()
+            outcome = Draining(site, reserve, order, lead, target, deadline).run()
             best = min(best, outcome, key=lambda one: one.merit)
     return best
 
 
 def meets_bounds(site: Site, outcome: Outcome, rounds: int) -> bool:
-    """Whether no course can be better."""
+    """Whether no outcome can be better."""
     if outcome.blocked or len(outcome.waves) > rounds:
         return False
     return outcome.migrations <= migrations_at_least(site, rounds)

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.maintenance.course import Outcome
 from ovirt_placement.planning.maintenance.data import (
     BlockedHost,
     Leaving,
@@ -21,7 +20,8 @@ from ovirt_placement.planning.maintenance.data import (
     Round,
     leaving,
 )
-from ovirt_placement.planning.maintenance.exact import best_course, migrations_at_least, rounds_at_least
+from ovirt_placement.planning.maintenance.draining import Outcome
+from ovirt_placement.planning.maintenance.exact import best_outcome, migrations_at_least, rounds_at_least
 from ovirt_placement.planning.maintenance.site import Reserve, Site, known_hosts, out
 from ovirt_placement.planning.maintenance.verification import Verified, verified, way_back
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
@@ -234,7 +234,7 @@ def plan_maintenance(
     Hosts are given as ids, at least one; all are of the cluster of the first. In every state on the way every
     hard rule is satisfied that is now, each migration passes all filters in force, and no more failures are
     lost than now, where the cluster reserves for its highly available VMs. Without a deadline the work is
-    bounded, not the time; with one, a first course and its check may go on beyond it: nothing can be said
+    bounded, not the time; with one, a first outcome and its check may go on beyond it: nothing can be said
     without.
     """
     cluster = snapshot.host_by_id[next(iter(hosts))].cluster
@@ -281,12 +281,12 @@ def plan_maintenance(
 
 
 def _planned(site: Site, reserve: Reserve, deadline: Deadline) -> tuple[Site, Outcome, Verified]:
-    """Courses until all rules let one pass; what they refuse is left out by the next.
+    """Outcomes until all rules let one pass; what they refuse is left out by the next.
 
     Once time is over, the rounds before what they refuse are the plan.
     """
     for _ in range(_MOST_REFUSALS):
-        outcome = best_course(site, reserve, deadline)
+        outcome = best_outcome(site, reserve, deadline)
         found = verified(site, outcome.waves)
         if found.refused <= site.refused or deadline.over:
             break

@@ -12,8 +12,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.maintenance import Return
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.legality import vetoes
-from ovirt_placement.planning.maintenance.course import Wave
 from ovirt_placement.planning.maintenance.data import Round, leaving
+from ovirt_placement.planning.maintenance.draining import Wave
 from ovirt_placement.planning.maintenance.site import Reserve, Site
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.ordering.dependencies import OrderedMove, waits
@@ -37,7 +37,7 @@ class Verified(NamedTuple):
 
 
 def verified(site: Site, waves: Sequence[Wave]) -> Verified:
-    """The rounds of a course, as far as rules, capacity and the state of VMs and hosts let them be."""
+    """The rounds of an outcome, as far as rules, capacity and the state of VMs and hosts let them be."""
     state = site.snapshot
     rounds: list[Round] = []
     for wave in waves:

@@ -1,11 +1,11 @@
-"""Rolling maintenance of a hundred hosts with two thousand VMs: near the bounds, by the first course."""
+"""Rolling maintenance of a hundred hosts with two thousand VMs: near the bounds, by the first draining."""
 
 from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.planning.maintenance.course import Course
 from ovirt_placement.planning.maintenance.data import MaintenanceOptions
+from ovirt_placement.planning.maintenance.draining import Draining
 from ovirt_placement.planning.maintenance.exact import migrations_at_least, rounds_at_least
 from ovirt_placement.planning.maintenance.site import Reserve, Site
 from ovirt_placement.planning.maintenance.verification import verified
@@ -24,7 +24,7 @@ def test_a_hundred_hosts_are_near_the_bounds(at_once: int) -> None:
     site = Site(state, cluster.id, asked, MaintenanceOptions(at_once=at_once), frozenset())
     reserve = Reserve(state, cluster.id, ())
     rounds = rounds_at_least(site, reserve)
-    outcome = Course(site, reserve, asked, (), rounds).run()
+    outcome = Draining(site, reserve, asked, (), rounds).run()
     assert outcome.blocked == ()
     assert len(outcome.waves) <= MORE * rounds
     assert outcome.migrations <= MORE * migrations_at_least(site, rounds)

@@ -206,12 +206,12 @@ class Wave(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a course came to."""
+    """What a draining came to."""
 
     waves: tuple[Wave, ...]
     #: Hosts that no wave could have.
     blocked: tuple[str, ...]
-    #: Whether no course is better.
+    #: Whether no outcome is better.
     proven: bool = False
 
     @property
@@ -225,7 +225,7 @@ class Outcome:
 
 
 @dataclass
-class Course:
+class Draining:
     """Goes through a maintenance once; `order` says which hosts come first where nothing else does."""
 
     site: Site
