@@ -18,7 +18,7 @@ TIME_SCALE = "25"
 @contextmanager
 def simulator(folder: Path, state: Snapshot) -> Iterator[str]:
     """The address of its API."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     file = folder / "state.json"
     file.write_bytes(state_file.dumps(state))
     words = ["run", "--state", str(file), "--listen", "127.0.0.1:0", "--time-scale", TIME_SCALE]
