@@ -31,9 +31,8 @@ _SYSTEMCTL = {
     "status",
 }
 _OTHERS_PACKAGES = {"ovirt-scheduler-proxy"}
-#: What hardened hosts build against the system's libraries: packages of PyPI, and what that takes.
-_BUILT = {"pycurl", "psycopg"}
-_BUILT_WITH = {"libcurl-devel", "openssl-devel", "libpq"}
+#: What hardened hosts take from PyPI, and the library of the system that it uses there.
+_ON_HARDENED_HOSTS, _ITS_LIBRARY = "psycopg", "libpq"
 
 
 def _systemctl(words: list[str], root: Path) -> None:
@@ -82,8 +81,7 @@ def _pip(words: list[str], root: Path) -> None:
         at = rest.index("--prefix")
         assert rest[at + 1] == "/usr"  # where the units look for their commands
         del rest[at : at + 2]
-    if rest and rest[-1] in _BUILT:
-        assert rest[:-1] in ([], ["--no-binary", rest[-1], "--force-reinstall"])
+    if rest == [_ON_HARDENED_HOSTS]:
         return
     (what,) = (word for word in rest if word != "--upgrade")
     found = re.fullmatch(r"([\w./-]+?)(?:\[(\w+)\])?", what)
@@ -110,7 +108,7 @@ def _dnf(words: list[str], root: Path) -> None:
         assert {one for one in packages if one != "-y"} <= {
             *reported[1].split(),
             "python3.12-pip",
-            *_BUILT_WITH,
+            _ITS_LIBRARY,
         }
 
 

@@ -116,6 +116,15 @@ def unmatched_names(
     )
 
 
+def tagged_in(file: Snapshot, configured: Iterable[ConfiguredName]) -> frozenset[str] | None:
+    """The ids that bear a tag of the configuration in a state file; None of one that was made without tags."""
+    bearers = [*file.hosts, *file.vms]
+    if not any(one.tags for one in bearers):
+        return None
+    words = {one.word for one in configured if one.kind == "tag"}
+    return frozenset(one.id for one in bearers if not words.isdisjoint(one.tags))
+
+
 def summary(names: Sequence[UnmatchedName]) -> str:
     """The first of them in a line."""
     said = [one.sentence for one in names[:_MOST_NAMED]]

@@ -126,10 +126,18 @@ def restart_text(name: str, restart: Restart) -> str:
     """In a line, when a VM restarts."""
     text = f"restart priority {restart.priority}"
     if restart.host is not None:
-        exact = restart.earliest == restart.latest
-        place = f"{restart.earliest}" if exact else f"{restart.earliest} to {restart.latest}"
-        text += f"; if {restart.host.name} fails, {name} is number {place} of {restart.of} to restart"
+        text += f"; if {restart.host.name} fails, {name} {_place_text(restart)}"
     return text
+
+
+def _place_text(restart: Restart) -> str:
+    """Its place among the VMs that restart with it, as far as anything orders them."""
+    first, last, count = restart.earliest, restart.latest, restart.of
+    if first == last:
+        return f"is number {first} of {count} to restart"
+    if (first, last) == (1, count):
+        return f"is one of {count} VMs that restart in any order"
+    return f"restarts as number {first} of {count} at the earliest, and {last} at the latest"
 
 
 def after_text(name: str, after: RestartsAfter) -> str:

@@ -78,6 +78,23 @@ def test_a_state_file_in_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert row.endswith("1 hard, 1 soft  1 VM, not reserved")
 
 
+@pytest.mark.parametrize(
+    ("tags", "tag", "matched"),
+    [(("leave",), "leave", True), (("leave",), "leaf", False), ((), "leaf", True), (("leave",), "", True)],
+)
+def test_a_tag_of_the_configuration_that_nothing_in_a_state_file_bears(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tags: tuple[str, ...], tag: str, matched: bool
+) -> None:
+    """A file without any tag was made without them: of that nothing is known."""
+    file, config = tmp_path / "state.json", tmp_path / "config.toml"
+    file.write_bytes(state_file.dumps(snapshot(host("h1"), vm("v1", "h1", tags=tags))))
+    config.write_text(f'[engine]\nurl = "https://engine"\n[enforcer]\nexclude_tag = "{tag}"\n')
+    assert main(["status", "--state", str(file), "--config", str(config), "--json"]) == (0 if matched else 3)
+    reasons = plain(capsys.readouterr().out)["reasons"]
+    named = ["a name matches nothing: [enforcer] exclude_tag: there is no tag leaf"]
+    assert [one.partition(";")[0] for one in reasons] == ([] if matched else named)
+
+
 def test_hosts_that_are_marked_as_draining_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

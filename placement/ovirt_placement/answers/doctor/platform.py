@@ -104,8 +104,8 @@ _DAEMON = "fapolicyd"
 #: What is in force: all that stands in rules.d, once it is loaded.
 _RULES = Path("etc/fapolicyd/compiled.rules")
 _ALLOWED = re.compile(r"^allow\S* .*:.*\bdir=(/\S*)", re.MULTILINE)
-#: Wheels that bring an OpenSSL, by the folder of their libraries.
-_PYCURL, _PSYCOPG = "pycurl.libs", "psycopg_binary.libs"
+#: Where the wheel of psycopg on PyPI has the OpenSSL that it brings.
+_BROUGHT = "psycopg_binary.libs"
 
 
 def examine_hardening(config: Config, root: Path) -> Iterator[Finding]:
@@ -115,18 +115,18 @@ def examine_hardening(config: Config, root: Path) -> Iterator[Finding]:
 
 
 def examine_fips(config: Config, root: Path, packages: Iterable[Path]) -> Iterator[Finding]:
-    """Look whether what speaks TLS does it by the system's OpenSSL, which alone knows of FIPS mode."""
+    """Look whether a PostgreSQL is reached by the system's OpenSSL, which alone knows of FIPS mode.
+
+    Requests to the engine go by Python's, which is the system's; pycurl is loaded by the SDK, and sends none.
+    """
     if _read(root / "proc/sys/crypto/fips_enabled").strip() != "1":
         return
-    used = (_PYCURL, _PSYCOPG) if config.store.url.startswith("postgresql") else (_PYCURL,)
-    folders = tuple(packages)
-    wheels = [wheel for wheel in used if any(any((each / wheel).glob("libcrypto*")) for each in folders)]
-    if wheels:
-        names = " and ".join(wheel.removesuffix(".libs").replace("_", "-") for wheel in wheels)
+    brought = any(any((each / _BROUGHT).glob("libcrypto*")) for each in packages)
+    if brought and config.store.url.startswith("postgresql"):
         yield Finding(
             kind="fips_not_reached",
-            what=f"the system is in FIPS mode, and {names} has an OpenSSL of its own, which is not",
-            remedy="build it against the system's libraries: docs/hardened-hosts.md shows how",
+            what="the system is in FIPS mode, and psycopg-binary has an OpenSSL of its own, which is not",
+            remedy="use psycopg with the system's libpq: docs/hardened-hosts.md shows how",
         )
 
 

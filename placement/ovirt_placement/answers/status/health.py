@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from ovirt_placement import inventory
-from ovirt_placement.answers.configured import ConfiguredName, summary, unmatched_names
+from ovirt_placement.answers.configured import ConfiguredName, summary, tagged_in, unmatched_names
 from ovirt_placement.answers.document import MOST_NAMES, Document, KnownState, dated, known_state, listed
 from ovirt_placement.answers.rules import rules_check
 from ovirt_placement.answers.status.clusters import ClusterStatus, cluster_status
@@ -215,7 +215,9 @@ def status(
     numbers, wrong = tuple(cluster_status(snapshot, cluster.id) for cluster in clusters), tuple(mistakes)
     rules = rules_check(snapshot)
     rule_numbers = RuleNumbers(rules=rules.rules, problems=len(rules.problems))
-    unmatched = unmatched_names(snapshot, names) if known.source.kind != "nothing" else ()
+    names = tuple(names)
+    tagged = tagged_in(snapshot, names) if known.source.kind == "state file" else None
+    unmatched = unmatched_names(snapshot, names, tagged) if known.source.kind != "nothing" else ()
     health, reasons = judge(
         known.source.error, wrong, numbers, enforcer, proxy, rule_numbers.problems, unmatched
     )

@@ -121,11 +121,11 @@ def test_a_proxy_whose_socket_is_not_enabled(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "url", "wheels", "names"),
     [
-        ("1\n", "sqlite:////a.db", ("pycurl", "psycopg_binary"), "pycurl has"),
-        ("1\n", "postgresql://h/d", ("pycurl", "psycopg_binary"), "pycurl and psycopg-binary has"),
-        ("1\n", "postgresql://h/d", (), None),
-        ("0\n", "postgresql://h/d", ("pycurl",), None),
-        (None, "postgresql://h/d", ("pycurl",), None),
+        ("1\n", "sqlite:////a.db", ("pycurl", "psycopg_binary"), None),
+        ("1\n", "postgresql://h/d", ("pycurl", "psycopg_binary"), "psycopg-binary has"),
+        ("1\n", "postgresql://h/d", ("pycurl",), None),
+        ("0\n", "postgresql://h/d", ("psycopg_binary",), None),
+        (None, "postgresql://h/d", ("psycopg_binary",), None),
     ],
 )
 def test_wheels_that_do_not_know_of_fips_mode(
@@ -193,10 +193,7 @@ def test_rules_that_cannot_be_read_are_reported(hardened: Path) -> None:
 def test_doctor_reports_them(
     starting: Starting, hardened: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write("proc/sys/crypto/fips_enabled", "1\n")
-    write("packages/pycurl.libs/libcrypto-fa202293.so.3", "")
-    monkeypatch.syspath_prepend(hardened / "packages")
     monkeypatch.setattr(platform, "ROOT", hardened)
     with starting(EMPTY) as live:
         found = live.data(1, "doctor")["findings"]
-    assert {"fips_not_reached", "fapolicyd_refuses"} <= {each["kind"] for each in found}
+    assert "fapolicyd_refuses" in {each["kind"] for each in found}
