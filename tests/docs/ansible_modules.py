@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Iterator
 
+import ovirt_enforcer
 from ovirt_placement.answers.question import Question, questions
 
 _MODULE = '''"""{title}."""
@@ -13,7 +15,7 @@ DOCUMENTATION = r"""
 module: {name}
 short_description: {short}
 description:
-  - "Asks C(ovirt-placement {command}): {summary}."
+  - "Asks C({program} {command}): {summary}."
 version_added: "1.0.0"
 {options}
 extends_documentation_fragment:
@@ -43,7 +45,7 @@ from ansible_collections.ovirt_placement.core.plugins.module_utils.command impor
 
 def main():
     answer(
-        "ovirt-placement",
+        "{program}",
         {arguments},
     )
 
@@ -55,7 +57,7 @@ if __name__ == "__main__":
 
 def modules() -> dict[str, str]:
     """The text of each module, by its name."""
-    asked = (one for one in questions() if one.ansible is not None)
+    asked = (one for one in questions(ovirt_enforcer) if one.ansible is not None)
     return {f"{one.name.replace('-', '_')}_info": module(one) for one in asked}
 
 
@@ -63,27 +65,38 @@ def module(question: Question) -> str:
     """The module of a question: its options are those of the command that take one value."""
     short, options = question.ansible or "", list(_options(question))
     lines = ["options:" if options else "options: {}"]
-    for name, kind, text in options:
+    words = [f'"{question.name}"', str(question.statuses)]
+    for name, kind, text, choices in options:
         folded = textwrap.fill(text, 100, initial_indent=" " * 6, subsequent_indent=" " * 6)
         lines += [f"  {name}:", f"    description: >-\n{folded}", f"    type: {kind}"]
-    words = [f'"{question.name}"', "(0, 1)", *(f'{name}={{"type": "{kind}"}}' for name, kind, _ in options)]
+        lines += [f"    choices: [{', '.join(choices)}]"] if choices else []
+        spec = {"type": kind, **({"choices": choices} if choices else {})}
+        words.append(f"{name}={json.dumps(spec)}")
     return _MODULE.format(
         title=f"{short[:1].upper()}{short[1:]}",
         name=f"{question.name.replace('-', '_')}_info",
         short=short,
+        program=question.command,
         command=question.name,
         summary=question.summary,
         options="\n".join(lines),
-        example="    cluster: blue\n" if any(name == "cluster" for name, _, _ in options) else "",
+        example="    cluster: blue\n" if any(name == "cluster" for name, *_ in options) else "",
         arguments=",\n        ".join(words),
     )
 
 
-def _options(question: Question) -> Iterator[tuple[str, str, str]]:
-    """Options with one value: the name, the type and the meaning of each."""
-    for name, (parameter, hint, _) in question.parameters.items():
+def _options(question: Question) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Options with one value: the name, the type, the meaning and the choices of each."""
+    own = ((name, one, str) for name, one in question.options.items())
+    for name, parameter, hint in (
+        *((n, one, hint) for n, (one, hint, _) in question.parameters.items()),
+        *own,
+    ):
         kinds = {hint, *getattr(hint, "__args__", ())}
-        if bool not in kinds and not parameter.positional and not parameter.argument:
+        alone = not parameter.argument.keys() & {"action", "nargs"}
+        if bool not in kinds and not parameter.positional and alone and parameter.given is None:
             text = parameter.help or ""
             option = (parameter.option or f"--{name}")[2:]
-            yield option, "int" if int in kinds else "str", f"{text[:1].upper()}{text[1:]}."
+            choices = list(map(str, parameter.argument.get("choices", ())))
+            kind = "int" if int in kinds else "float" if float in kinds else "str"
+            yield option, kind, f"{text[:1].upper()}{text[1:]}.", choices

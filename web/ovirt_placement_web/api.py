@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.sso import NoRole, Refused
-from ovirt_placement_web.api_questions import Problem, Question, addresses
+from ovirt_placement_web.api_questions import Address, Problem, addresses
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.log_in import counted_address
 from ovirt_placement_web.openapi import description
@@ -21,13 +21,16 @@ from ovirt_service.errors import UserError
 
 
 def routes() -> list[BaseRoute]:
-    return [*(Route(one.path, _endpoint(one)) for one in addresses()), Route("/openapi.json", _described)]
+    return [
+        *(Route(one.route.path, _endpoint(one)) for one in addresses()),
+        Route("/openapi.json", _described),
+    ]
 
 
-def _endpoint(question: Question) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(asked: Address) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
-            return await _answered(question, request)
+            return await _answered(asked, request)
         except Refusal as refusal:
             return problem(refusal)
         except UserError as error:
@@ -36,15 +39,15 @@ def _endpoint(question: Question) -> Callable[[Request], Awaitable[Response]]:
     return endpoint
 
 
-async def _answered(question: Question, request: Request) -> Response:
+async def _answered(asked: Address, request: Request) -> Response:
     site = site_of(request)
-    check_query(request, question.keys)
+    check_query(request, asked.keys)
     asker = await authenticate(site, request)
     view = site.keeper.view
     if not view.known:
         raise Refusal(503, view.error or "nothing is known yet")
-    kind = site.bounds.checks if question.dear else site.bounds.views
-    return await kind.run(asker, lambda: _json(question.ask(site, request, view)))
+    kind = site.bounds.checks if asked.route.dear else site.bounds.views
+    return await kind.run(asker, lambda: _json(asked.ask(site, request, view)))
 
 
 async def authenticate(site: Site, request: Request) -> Hashable:

@@ -12,7 +12,6 @@ from ovirt_placement.answers.ha_check import (
     CheckedCluster,
     Domains,
     UnplacedRecord,
-    all_together,
     configured_domains,
 )
 from ovirt_placement.model import Cluster
@@ -95,8 +94,7 @@ def failures(site: Site, request: Request, view: View) -> Shown:
         "outcome": None,
     }
     if failing:
-        words = sorted(failing)
-        answer = site.questions.failing(view, one, all_together(words, view.snapshot))
+        answer = site.questions.ha_check(view, one, [host for host in hosts if host.id in failing])
         if answer.clusters:
             shown |= _outcome(site, view, answer.clusters[0], failing)
     return "ha.html", shown

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from ovirt_placement import inventory
 from ovirt_placement.answers.document import KnownState, known_state
-from ovirt_placement.answers.status.health import KnownParts, nothing_known, of_known
+from ovirt_placement.answers.status.health import HealthState, nothing_known, of_known
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
@@ -44,7 +44,7 @@ class View:
     """What is known at one moment; a higher number is newer."""
 
     number: int
-    parts: KnownParts
+    parts: HealthState
     #: A moment of `time.monotonic` at which all of it was so.
     true_at: float
     #: Why nothing newer is known; None while the engine answers.

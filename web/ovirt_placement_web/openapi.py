@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement_web.api_questions import Problem, Question, addresses
+from ovirt_placement_web.api_questions import Address, Problem, addresses
 
 _REFUSALS = {
     "400": "a parameter is wrong",
@@ -41,7 +41,7 @@ def description(root: str) -> dict[str, Any]:
         },
         "servers": [{"url": f"{root}/api/v1"}],
         "security": [{"engine": []}],
-        "paths": {one.path: {"get": _operation(one)} for one in asked},
+        "paths": {one.route.path: {"get": _operation(one)} for one in asked},
         "components": {
             "schemas": components,
             "securitySchemes": {"engine": {"type": "http", "scheme": "bearer"}},
@@ -49,22 +49,22 @@ def description(root: str) -> dict[str, Any]:
     }
 
 
-def _operation(question: Question) -> dict[str, Any]:
-    in_path = re.findall(r"\{(\w+)\}", question.path)
+def _operation(asked: Address) -> dict[str, Any]:
+    in_path = re.findall(r"\{(\w+)\}", asked.route.path)
     parameters = [_parameter(name, "path", "by name or id", required=True) for name in in_path]
-    for name, text in question.keys.items():
-        parameter = _parameter(name, "query", text, required=name in question.required)
-        parameters.append(parameter | ({"schema": _NUMBER} if name in question.numbers else {}))
+    for name, (_, one, hint) in asked.keys.items():
+        parameter = _parameter(name, "query", one.help or "", required=name in asked.route.required)
+        parameters.append(parameter | ({"schema": _NUMBER} if hint is int else {}))
     refusals = {
         code: {"description": text, "content": {"application/json": {"schema": _reference(Problem)}}}
         for code, text in _REFUSALS.items()
     }
     answer = {
-        "description": question.summary,
-        "content": {"application/json": {"schema": _reference(question.answer)}},
+        "description": asked.route.summary,
+        "content": {"application/json": {"schema": _reference(asked.answer)}},
     }
     return {
-        "summary": question.summary,
+        "summary": asked.route.summary,
         "parameters": parameters,
         "responses": {"200": answer, **refusals},
     }

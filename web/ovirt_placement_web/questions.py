@@ -5,38 +5,45 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
 from ovirt_enforcer.plans import RoomFound
-from ovirt_placement.answers import configured
-from ovirt_placement.answers.configured import ConfiguredName
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, Moment, decisions_at
 from ovirt_placement.answers.decisions.decision import LastDecisionsDocument, last_decisions
+from ovirt_placement.answers.decisions.past import StateWithPast
 from ovirt_placement.answers.decisions.record import record_of
 from ovirt_placement.answers.doctor.examination import DoctorDocument, doctor
-from ovirt_placement.answers.document import Document, dated
+from ovirt_placement.answers.document import dated
 from ovirt_placement.answers.ha_check import (
     Domains,
     HaCheckDocument,
     configured_domains,
-    ha_check,
 )
+from ovirt_placement.answers.ha_report import PAGE_STEPS, StateWithDomains, check_ha
 from ovirt_placement.answers.keys.change import StateWithKeys
-from ovirt_placement.answers.keys.listing import KeysListDocument, keys_list
+from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.placement import (
     WhyDocument,
     why,
 )
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
 from ovirt_placement.answers.plans.reading import leads_to
-from ovirt_placement.answers.question import Question, Reads
+from ovirt_placement.answers.question import (
+    CLUSTERS,
+    Parameter,
+    Question,
+    Reads,
+    Route,
+    question,
+    question_named,
+)
 from ovirt_placement.answers.status.enforcement import EnforcementRecord, enforcement
-from ovirt_placement.answers.status.health import StatusDocument, status
+from ovirt_placement.answers.status.health import HealthState, StatusDocument, with_machine
 from ovirt_placement.answers.status.proxy import of_machine
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.answers.what_if import WhatIfDocument, what_if
@@ -46,7 +53,9 @@ from ovirt_placement.engine.reading.events import LatestEvents, find_refusals
 from ovirt_placement.forecast.course import course
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.maintenance import Return
+from ovirt_placement.model.record import Record
 from ovirt_placement.store.keys import KeyPlace, KeyStore
+from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.cluster_map import Drawn, MapDocument, cluster_map
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.made_plans import MadePlan, MadePlans
@@ -58,8 +67,6 @@ from ovirt_service.errors import UserError
 _BRIEF_SECONDS = 2.0
 #: The engine's events are read no more often than this, however many people ask for them.
 _EVENTS_SECONDS = 30.0
-#: How much work an HA check does: a second or two for 500 hosts.
-_HA_STEPS = 20_000
 #: Answers that are remembered.
 _MOST_ANSWERS = 500
 
@@ -113,37 +120,54 @@ class Questions:
         self._examining = threading.Lock()
 
     def status(self, view: View) -> StatusDocument:
-        def ask() -> StatusDocument:
-            enforcer: EnforcementRecord | None = None
-            names: tuple[ConfiguredName, ...] = ()
-            try:
-                configuration = reread(self._config)
-                mistakes = tuple(configured.complaints(configuration))
-                enforcer = None if mistakes else self._enforcement(configuration, view)
-                names = configured.configured_names(configuration)
-            except UserError as error:
-                mistakes = (str(error),)
+        asked = question_named("status")
+        return cast("StatusDocument", self.answer(view, asked, {}, {"clusters": view.snapshot.clusters}))
+
+    def answer(
+        self, view: View, asked: Question, words: Mapping[str, Any], arguments: Mapping[str, Any]
+    ) -> Record:
+        """What is answered to a question with these words, which mean these arguments.
+
+        Raises `UserError`, and `Refusal` where nothing has been examined yet.
+        """
+        if asked.reads is Reads.CONFIGURATION:
+            if self.examined is None:
+                raise Refusal(404, "nothing has been examined yet: ask for it on the page")
+            return self.examined[0]
+        if asked.reads is Reads.OWN:
+            return asked.ask((self, view), **arguments)
+        key = asked.name, *sorted((name, word) for name, word in words.items() if word is not None)
+        seconds = _BRIEF_SECONDS if asked.reads in (Reads.HEALTH, Reads.KEYS) else math.inf
+        return self._ask(view, key, lambda: asked.ask(self._state(view, asked.reads), **arguments), seconds)
+
+    def _state(self, view: View, reads: Reads) -> object:
+        """What a question is about."""
+        match reads:
+            case Reads.HEALTH:
+                return self._health(view)
+            case Reads.KEYS:
+                every = stored(KeyStore, self._config, KeyStore.all_keys)
+                return StateWithKeys(view.snapshot, {KeyPlace.of(one.key): one for one in every})
+            case Reads.DOMAINS:
+                return StateWithDomains(view.snapshot, lambda: self._config.ha)
+            case Reads.PAST:
+                return StateWithPast(view.snapshot, lambda: self._config, live=True)
+        return view.snapshot
+
+    def _health(self, view: View) -> HealthState:
+        try:
+            return with_machine(view.parts, reread(self._config), self._enforcement)
+        except UserError as error:
             proxy = of_machine(self._config.engine.name)
-            return status(view.parts, view.snapshot.clusters, mistakes, enforcer, proxy, names)
+            return msgspec.structs.replace(view.parts, mistakes=(str(error),), proxy=proxy)
 
-        return self._remembered.ask(view.number, "status", ask, _BRIEF_SECONDS)
-
-    def _enforcement(self, configuration: Config, view: View) -> EnforcementRecord:
+    def _enforcement(self, configuration: Config, snapshot: Snapshot) -> EnforcementRecord:
         """What the store says of the enforcer; one that has just not answered has no time for it."""
         seconds = STORE_SECONDS if resting(configuration) is None else 0.0
-        found = enforcement(configuration, view.snapshot, seconds)
+        found = enforcement(configuration, snapshot, seconds)
         if found.error is not None and seconds:
             rest(configuration, UserError(found.error))
         return found
-
-    def answer(
-        self, view: View, asked: Question, words: Mapping[str, str | None], arguments: Mapping[str, Any]
-    ) -> Document:
-        """What the library answers to a question with these words, which mean these arguments."""
-        keyed = asked.reads is Reads.KEYS
-        state = StateWithKeys(view.snapshot, {}) if keyed else view.snapshot
-        key = asked.name, *sorted((name, word) for name, word in words.items() if word is not None)
-        return self._ask(view, key, lambda: asked.ask(state, **arguments))
 
     def of_clusters(
         self,
@@ -207,19 +231,11 @@ class Questions:
 
         return self._remembered.ask(view.number, ("after", plan.get("id"), done), ask)
 
-    def ha_check(self, view: View, cluster: Cluster) -> HaCheckDocument:
-        def ask() -> HaCheckDocument:
-            return ha_check(view.snapshot, [cluster], steps=_HA_STEPS, reserving=False)
-
-        return self._ask(view, ("ha", cluster.id), ask)
-
-    def failing(self, view: View, cluster: Cluster, failing: Domains) -> HaCheckDocument:
-        """What comes of the failure of all these together."""
-
-        def ask() -> HaCheckDocument:
-            return ha_check(view.snapshot, [cluster], steps=_HA_STEPS, domains=failing, chosen=True)
-
-        return self._ask(view, ("failing", cluster.id, failing), ask)
+    def ha_check(self, view: View, cluster: Cluster, hosts: Sequence[Host] = ()) -> HaCheckDocument:
+        """Whether every failure of a cluster is survived, or the one of all these hosts together."""
+        key = "ha", cluster.id, *(host.id for host in hosts)
+        state = StateWithDomains(view.snapshot, lambda: self._config.ha)
+        return self._ask(view, key, lambda: check_ha(state, cluster=cluster, hosts=hosts, steps=PAGE_STEPS))
 
     def starts(self, view: View, hosts: Iterable[str]) -> WhatIfDocument:
         """Where each VM would start if these hosts failed, in the order of the starts."""
@@ -233,12 +249,7 @@ class Questions:
 
     def keys(self, view: View) -> KeysListDocument:
         """All that are set, by whom and when where the store says."""
-
-        def ask() -> KeysListDocument:
-            every = stored(KeyStore, self._config, KeyStore.all_keys)
-            return keys_list(StateWithKeys(view.snapshot, {KeyPlace.of(one.key): one for one in every}))
-
-        return self._remembered.ask(view.number, "keys", ask, _BRIEF_SECONDS)
+        return cast("KeysListDocument", self.answer(view, question_named("keys list"), {}, {}))
 
     def planned(self, view: View, plans: MadePlans, cluster: Cluster, staying: Mapping[str, str]) -> MadePlan:
         """A plan as of now, in which some VMs stay where they are."""
@@ -293,10 +304,52 @@ class Questions:
         finally:
             self._examining.release()
 
-    def _ask(self, view: View, question: Hashable, make: Callable[[], _Answer]) -> _Answer:
-        answer = self._remembered.ask(view.number, question, make)
+    def _ask(
+        self, view: View, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf
+    ) -> _Answer:
+        answer = self._remembered.ask(view.number, question, make, seconds)
         return dated(answer, None if view.error is None else view.age_seconds)  # type: ignore[type-var]
 
 
 def _some(view: View, cluster: Cluster | None) -> tuple[Cluster, ...]:
     return view.snapshot.clusters if cluster is None else (cluster,)
+
+
+# -- What the page alone asks.
+_Page = tuple[Questions, View]
+_THE_CLUSTER = Parameter(names=CLUSTERS, positional=True)
+
+
+@question(
+    "map",
+    "hosts, VMs and groups of a cluster as they are drawn",
+    reads=Reads.OWN,
+    routes=(Route("/clusters/{name}/map", "hosts, VMs and groups of a cluster as they are drawn"),),
+)
+def map_of(page: _Page, cluster: Annotated[Cluster, _THE_CLUSTER]) -> MapDocument:
+    """The map as of now."""
+    questions, view = page
+    return questions.map(view, cluster)
+
+
+@question(
+    "map changes",
+    "what has changed on the map of a cluster since one that was asked for a short time ago",
+    reads=Reads.OWN,
+    routes=(
+        Route(
+            "/clusters/{name}/map/changes",
+            "what has changed on the map of a cluster since one that was asked for a short time ago",
+            keys=("since",),
+            required=("since",),
+        ),
+    ),
+)
+def map_changes_since(
+    page: _Page,
+    cluster: Annotated[Cluster, _THE_CLUSTER],
+    since: Annotated[int, Parameter(help="the number of that map")],
+) -> MapChangesDocument:
+    """What has changed since the map with this number."""
+    questions, view = page
+    return questions.map_changes(view, cluster, since)

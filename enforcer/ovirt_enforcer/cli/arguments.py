@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from ovirt_enforcer.plans import Asked
 from ovirt_placement import config as configuration
+from ovirt_placement.answers.question import Parameter
 from ovirt_placement.cli import asking
 from ovirt_placement.cli.asking import PATIENCE_SECONDS
 from ovirt_placement.model import state_file
@@ -24,19 +25,6 @@ _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 def add_state(parser: argparse.ArgumentParser) -> None:
     asking.add_state(parser)
     parser.set_defaults(stale=False, timeout=asking.PATIENCE_SECONDS)
-
-
-def add_repair(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--repair",
-        type=_repair,
-        metavar="hard,soft",
-        help="which rules are repaired (default: as configured, else hard)",
-    )
-
-
-def add_deadline(parser: argparse.ArgumentParser, text: str) -> None:
-    parser.add_argument("--deadline", type=asking.seconds, metavar="SECONDS", help=text)
 
 
 def add_return(parser: argparse.ArgumentParser) -> None:
@@ -62,9 +50,19 @@ def _repair(given: str) -> frozenset[Repair]:
     try:
         return frozenset(Repair(word.strip()) for word in given.split(","))
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{given!r} is neither hard nor soft nor partly, nor such as hard,soft"
-        ) from None
+        raise ValueError(f"{given!r} is neither hard nor soft nor partly, nor such as hard,soft") from None
+
+
+REPAIR = Parameter(
+    help="which rules are repaired (default: as configured, else hard)",
+    metavar="hard,soft",
+    argument={"type": _repair},
+)
+
+
+def deadline_parameter(text: str) -> Parameter:
+    """How long planning may take, in seconds."""
+    return Parameter(help=text, metavar="SECONDS", argument={"type": asking.seconds})
 
 
 def word_of(words: type[Word]) -> Callable[[str], Word]:

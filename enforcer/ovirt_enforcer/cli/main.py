@@ -101,6 +101,7 @@ def _run_service(args: argparse.Namespace) -> int:
 
 def add_status(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     """The very answer of `ovirt-placement status`."""
-    from ovirt_placement.cli import status
+    from ovirt_placement.answers.question import question_named
+    from ovirt_placement.cli.asking import add_question_command
 
-    status.add_status(commands, summary, STATUS_EXAMPLES)
+    add_question_command(commands, question_named("status"), summary, examples=STATUS_EXAMPLES)

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ovirt_enforcer.cli.arguments import add_deadline, add_return, add_state, asked, duration
+from ovirt_enforcer.cli.arguments import add_return, add_state, asked, deadline_parameter, duration
 from ovirt_enforcer.orders import (
     ORDERS,
     RunOrder,
@@ -38,7 +38,7 @@ from ovirt_placement.answers.plans.maintenance import (
     maintenance_text,
 )
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json, positive
-from ovirt_placement.cli.asking import PATIENCE_SECONDS, show_json
+from ovirt_placement.cli.asking import PATIENCE_SECONDS, add_parameter, show_json
 from ovirt_placement.cli.changing import login_name, opened, stored
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.deadline import Deadline
@@ -88,7 +88,8 @@ def add_plan(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add_config(parser)
     add_state(parser)
     add_json(parser)
-    add_deadline(parser, f"how long planning may take; else {_PLAN_SECONDS:g}")
+    text = f"how long planning may take; else {_PLAN_SECONDS:g}"
+    add_parameter(parser, "deadline", deadline_parameter(text))
     parser.set_defaults(repair=None)
 
 

@@ -5,24 +5,34 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterable
+from typing import Annotated
 
-from ovirt_enforcer.cli.arguments import add_deadline, add_repair, add_state, asked, word_of
-from ovirt_enforcer.plans import RoomFound, planning_seconds, repair_plan, room_for, strategy_name
+from ovirt_enforcer import cli
+from ovirt_enforcer.cli.arguments import REPAIR, add_state, asked, deadline_parameter, word_of
+from ovirt_enforcer.plans import Asked, RoomFound, planning_seconds, repair_plan, room_for, strategy_name
 from ovirt_enforcer.policy_simulation.simulation import SimulationOutcome, Simulations, simulate
 from ovirt_enforcer.policy_simulation.simulation import text as simulation_text
-from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.document import find, none_text
-from ovirt_placement.answers.plans.plan import plans_record
+from ovirt_placement.answers.plans.plan import Plans, plans_record
 from ovirt_placement.answers.plans.text import steps_text
 from ovirt_placement.answers.plans.text import text as plan_text
+from ovirt_placement.answers.question import SOME_CLUSTERS, Parameter, Reads, question, question_named
 from ovirt_placement.cli.arguments import add_command, add_config, add_json
-from ovirt_placement.cli.asking import add_cluster, clusters_of, read_state, show_json
-from ovirt_placement.model import Snapshot
+from ovirt_placement.cli.asking import (
+    Reading,
+    add_cluster,
+    add_parameter,
+    add_question_command,
+    clusters_of,
+    read_state,
+    show_json,
+)
+from ovirt_placement.inventory import Measured
+from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.doubts import doubt
 from ovirt_service.errors import UserError
@@ -32,87 +42,112 @@ REPAIRS_ALL = 3
 REMAINS_VIOLATED = 4
 #: How long planning may take, in seconds, by default: a little less than what is promised.
 _SECONDS = {StrategyName.OPTIMAL: 27.0, StrategyName.GREEDY: 5.0, StrategyName.RANDOM: 5.0}
-PLAN = """\
-Show the migrations that would repair violated rules, in order, and why; migrate nothing.
-Exit status: 0 no rule is violated, 3 the plan repairs all, 4 some rules remain violated.
-"""
-PLAN_EXAMPLES = """\
-  ovirt-enforcer plan --state cluster.json --repair hard,soft
-  ovirt-enforcer plan --json > plan.json             # for ovirt-enforcer apply
-"""
-
-
-def add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
-    parser = add_command(commands, "plan", summary, PLAN, _run_plan, PLAN_EXAMPLES)
-    add_config(parser)
-    add_state(parser)
-    add_json(parser)
-    add_cluster(parser)
-    parser.add_argument(
-        "--strategy",
-        type=word_of(StrategyName),
-        choices=tuple(StrategyName),
-        help="default: as configured, else optimal if OR-Tools is installed, else greedy",
-    )
-    parser.add_argument(
-        "--seed", type=_seed, metavar="N", help="of the strategy random: repeat the plan with this seed"
-    )
-    add_repair(parser)
-    add_deadline(parser, "the time limit (default: as configured, else 27 if optimal, 5 if not)")
-
-
-def _run_plan(args: argparse.Namespace) -> int:
-    found = asked(args)
-    name, seconds = _how(args, found.settings)
-    if args.seed is not None and name is not StrategyName.RANDOM:
-        raise UserError(f"--seed goes with the strategy random; {name} draws nothing")
-    strategy = catalogue.strategy(name, args.seed)
-    began = time.monotonic()  # neither reading an engine nor loading a solver is planning
-    clusters = sorted(cluster.id for cluster in clusters_of(args, found.snapshot))
-    plans = [
-        repair_plan(
-            found.snapshot, cluster, found.holding, found.options, strategy, _share(began + seconds, left)
-        )
-        for cluster, left in zip(clusters, range(len(clusters), 0, -1), strict=True)
-    ]
-    answer = plans_record(plans, found.snapshot, found.not_now)
-    if args.json:
-        show_json(answer)
-    else:
-        print("\n".join(map(plan_text, answer.clusters)))
-    return _plan_status(plans, found.options.repair, found.snapshot)
 
 
 def _seed(given: str) -> int:
     if not (given.isascii() and given.isdigit()):
-        raise argparse.ArgumentTypeError(f"{given!r} is not a non-negative integer")
+        raise ValueError(f"{given!r} is not a non-negative integer")
     return int(given)
 
 
-def _how(args: argparse.Namespace, settings: EnforcerSettings | None) -> tuple[StrategyName, float]:
-    """How to plan, and for how long: what is given on the command line comes before the configuration."""
-    if settings is None or args.strategy:
-        name = args.strategy or catalogue.DEFAULT
-        return name, args.deadline or _SECONDS[name]
-    return strategy_name(settings), args.deadline or planning_seconds(settings)
+@question(
+    "plan",
+    "show which migrations would repair violated rules, and why",
+    """\
+Show the migrations that would repair violated rules, in order, and why; migrate nothing.
+Exit status: 0 no rule is violated, 3 the plan repairs all, 4 some rules remain violated.
+""",
+    examples="""\
+  ovirt-enforcer plan --state cluster.json --repair hard,soft
+  ovirt-enforcer plan --json > plan.json             # for ovirt-enforcer apply
+""",
+    text=lambda answer, _: map(plan_text, answer.clusters),
+    status=lambda answer, shown: _plan_status(answer, shown.state),
+    statuses=(0, REPAIRS_ALL, REMAINS_VIOLATED),
+    options={"repair": REPAIR},
+    reads=Reads.OWN,
+    ansible="list the migrations that repair what is violated",
+    command="ovirt-enforcer",
+)
+def plan(
+    found: Asked,
+    clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS],
+    *,
+    strategy: Annotated[
+        StrategyName | None,
+        Parameter(
+            help="default: as configured, else optimal if OR-Tools is installed, else greedy",
+            argument={"type": word_of(StrategyName), "choices": tuple(StrategyName)},
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        Parameter(
+            help="of the strategy random: repeat the plan with this seed",
+            metavar="N",
+            argument={"type": _seed},
+        ),
+    ] = None,
+    deadline: Annotated[
+        float | None,
+        deadline_parameter("the time limit (default: as configured, else 27 if optimal, 5 if not)"),
+    ] = None,
+) -> Plans:
+    """The migrations that repair each of these clusters. Raises `UserError` for a seed that nothing takes."""
+    if found.settings is None or strategy:
+        name = strategy or catalogue.DEFAULT
+        seconds = deadline or _SECONDS[name]
+    else:
+        name, seconds = strategy_name(found.settings), deadline or planning_seconds(found.settings)
+    if seed is not None and name is not StrategyName.RANDOM:
+        raise UserError(f"--seed goes with the strategy random; {name} draws nothing")
+    drawn = catalogue.strategy(name, seed)
+    until = time.monotonic() + seconds  # neither reading an engine nor loading a solver is planning
+    ids = sorted(cluster.id for cluster in clusters)
+    plans = [
+        repair_plan(
+            found.snapshot,
+            cluster,
+            found.holding,
+            found.options,
+            drawn,
+            Deadline.after((until - time.monotonic()) / left),  # each may take its share of what is left
+        )
+        for cluster, left in zip(ids, range(len(ids), 0, -1), strict=True)
+    ]
+    return plans_record(plans, found.snapshot, found.not_now)
 
 
-def _share(until: float, clusters: int) -> Deadline:
-    """What each of this many clusters that are left may take of the time that is left."""
-    return Deadline.after((until - time.monotonic()) / clusters)
+def add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
+    reading = Reading(_read_asked, _add_reading)
+    add_question_command(commands, question_named("plan", cli), summary, reading=reading)
 
 
-def _plan_status(plans: Iterable[Plan], repair: frozenset[Repair], snapshot: Snapshot) -> int:
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    add_config(parser)
+    add_state(parser)
+    add_json(parser)
+    parser.set_defaults(all=True)
+
+
+def _read_asked(args: argparse.Namespace, _: Measured) -> tuple[Asked, Snapshot]:
+    found = asked(args)
+    return found, found.snapshot
+
+
+def _plan_status(answer: Plans, found: Asked) -> int:
     """What was not asked to be repaired counts for nothing; what is not known yet is not repaired."""
-    plans = list(plans)
-    if any(doubt(snapshot, plan.cluster) for plan in plans):
+    wanted = {
+        hard for hard in (True, False) if (Repair.HARD if hard else Repair.SOFT) in found.options.repair
+    }
+    if any(
+        doubt(found.snapshot, one.cluster.id)
+        or any(rule.hard in wanted for rule in one.remaining)
+        or (one.reservation is not None and one.reservation.lost)
+        for one in answer.clusters
+    ):
         return REMAINS_VIOLATED
-    wanted = {hard for hard in (True, False) if (Repair.HARD if hard else Repair.SOFT) in repair}
-    if any(rule.hard in wanted for plan in plans for rule in plan.remaining):
-        return REMAINS_VIOLATED
-    if any(plan.reservation is not None and plan.reservation.lost for plan in plans):
-        return REMAINS_VIOLATED
-    return REPAIRS_ALL if any(plan.steps for plan in plans) else 0
+    return REPAIRS_ALL if any(one.steps for one in answer.clusters) else 0
 
 
 #: Exit statuses, besides 0 where all clusters settle and 2 for a mistake.
@@ -137,8 +172,9 @@ def add_simulate_policy(commands: argparse._SubParsersAction[argparse.ArgumentPa
     add_state(parser)
     add_cluster(parser)
     add_json(parser)
-    add_repair(parser)
-    add_deadline(parser, f"the time limit for each cluster (default: {_SIMULATION_SECONDS:g})")
+    add_parameter(parser, "repair", REPAIR)
+    text = f"the time limit for each cluster (default: {_SIMULATION_SECONDS:g})"
+    add_parameter(parser, "deadline", deadline_parameter(text))
 
 
 def _run_simulate_policy(args: argparse.Namespace) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 #: Where a question stands in the source: its name and its summary are literals, so that a list of all
 #: questions needs none of their modules, which take long to load.
@@ -13,11 +15,12 @@ _DECLARED = re.compile(r'^@question\(\s*"([a-z -]+)",\s*"([^"\n]+)",', re.MULTIL
 
 
 @cache
-def summaries() -> Mapping[str, tuple[str, str]]:
-    """Of each question, by its name, the summary and the module."""
+def summaries(package: ModuleType = sys.modules[__name__]) -> Mapping[str, tuple[str, str]]:
+    """Of each question of a package, by its name, the summary and the module."""
     found = {}
-    for folder in map(Path, __path__):
+    for folder in map(Path, package.__path__):
         for file in folder.rglob("*.py"):
             for name, summary in _DECLARED.findall(file.read_text(encoding="utf-8")):
-                found[name] = summary, ".".join((__name__, *file.relative_to(folder).with_suffix("").parts))
+                place = file.relative_to(folder).with_suffix("").parts
+                found[name] = summary, ".".join((package.__name__, *place))
     return found

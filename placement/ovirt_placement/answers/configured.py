@@ -117,7 +117,7 @@ def unmatched_names(
 
 
 def tagged_in(file: Snapshot, configured: Iterable[ConfiguredName]) -> frozenset[str] | None:
-    """The ids that bear a tag of the configuration in a state file; None of one that was made without tags."""
+    """The ids that bear a tag of the configuration in a state file; None if that was made without tags."""
     bearers = [*file.hosts, *file.vms]
     if not any(one.tags for one in bearers):
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.document import Document, find
+from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.placement import NotWaiting, PriorityClass, not_waited, priority_classes
 from ovirt_placement.config import HaSettings
 from ovirt_placement.forecast.course import UnplacedVm, why_unplaced
@@ -87,11 +87,6 @@ def asked_domains(snapshot: Snapshot, settings: HaSettings, words: Iterable[str]
     if not known:
         raise UserError("no failure domains: set domains or domain_tags under [ha] (docs/ha.md)")
     return known if words is None else named_domains(words, known)
-
-
-def all_together(words: Iterable[str], snapshot: Snapshot) -> Domains:
-    """Hosts by name or id, as one domain without a name. Raises `UserError` with the nearest right name."""
-    return (Domain(None, frozenset(find(word.strip(), "host", snapshot.hosts).id for word in words)),)
 
 
 def _hosts(word: str, domain: str, snapshot: Snapshot) -> list[str]:

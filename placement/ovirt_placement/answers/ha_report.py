@@ -17,16 +17,25 @@ from ovirt_placement.answers.ha_check import (
     HaCheckDocument,
     LostSet,
     UnplacedRecord,
-    all_together,
     asked_domains,
     ha_check,
 )
 from ovirt_placement.answers.ha_check_workers import spreading
-from ovirt_placement.answers.question import CLUSTERS, Folded, Parameter, Reads, Table, question
+from ovirt_placement.answers.question import (
+    CLUSTERS,
+    SOME_HOSTS,
+    Folded,
+    Parameter,
+    Reads,
+    Route,
+    Table,
+    question,
+)
 from ovirt_placement.config import HaSettings
-from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.amounts import be, counted
 from ovirt_placement.rules.failover.outcomes import Size
+from ovirt_placement.rules.failover.units import Domain
 from ovirt_service.errors import UserError
 
 _NOT_WAITING = "the engine goes by priorities alone, and may restart too early: "
@@ -35,6 +44,10 @@ _NOT_WAITING = "the engine goes by priorities alone, and may restart too early: 
 _TIGHTEST = 3
 #: Up to this number, each host is reported with its reasons; more hosts are counted by reason.
 _FEW_HOSTS = 4
+
+
+#: How much work a check does that a page waits for: a second or two for 500 hosts.
+PAGE_STEPS = 20_000
 
 
 class StateWithDomains(NamedTuple):
@@ -59,6 +72,15 @@ The exit status is 1 unless all are safe.
     text=lambda answer, _: _text(answer),
     status=lambda answer, _: int(not answer.safe),
     reads=Reads.DOMAINS,
+    routes=(
+        Route(
+            "/ha-check",
+            "whether highly available VMs survive failing hosts",
+            required=("cluster",),
+            fixed={"steps": PAGE_STEPS},
+            dear=True,
+        ),
+    ),
     ansible="say whether highly available VMs would restart",
 )
 def check_ha(
@@ -75,9 +97,14 @@ def check_ha(
         ),
     ] = None,
     hosts: Annotated[
-        str | None,
-        Parameter(help="only the failure of these hosts together", metavar="HOST,...", one_of="what"),
-    ] = None,
+        Sequence[Host],
+        Parameter(
+            help="only the failure of these hosts together",
+            metavar="HOST,...",
+            names=SOME_HOSTS,
+            one_of="what",
+        ),
+    ] = (),
     domain: Annotated[
         Sequence[str] | None,
         Parameter(
@@ -113,10 +140,10 @@ def check_ha(
     """Check the clusters that have HA reservation, or the one named. Raises `UserError`."""
     snapshot, settings = state
     failing: Domains | None = None
-    if hosts is not None:
+    if hosts:
         if failures is not None:
             raise UserError("--hosts names all that fails: it takes no --failures")
-        failing = all_together(hosts.split(","), snapshot)
+        failing = (Domain(None, frozenset(host.id for host in hosts)),)
     elif domain is not None or domains:
         failing = asked_domains(snapshot, settings(), domain)
     with spreading(processes, scheduler) as spread:
@@ -126,7 +153,7 @@ def check_ha(
             failures=failures,
             steps=steps,
             domains=failing,
-            chosen=hosts is not None or domain is not None,
+            chosen=bool(hosts) or domain is not None,
             reserving=cluster is None,
             spread=spread,
         )

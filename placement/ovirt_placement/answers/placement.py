@@ -10,9 +10,7 @@ from ovirt_placement.answers.document import Document, Said, listed, said, unit_
 from ovirt_placement.answers.keys.key import KEY_UNITS, SCORE_HEADERS, HostKeys, host_keys, score_cells
 from ovirt_placement.answers.question import (
     THE_VM,
-    VMS,
     Folded,
-    Names,
     Parameter,
     Route,
     Shown,
@@ -20,7 +18,6 @@ from ovirt_placement.answers.question import (
     question,
     too_many,
 )
-from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.names import (
     Named,
@@ -187,10 +184,8 @@ class WhyDocument(Document, frozen=True, kw_only=True, tag="why"):
     restart: Restart | None
 
 
-_ITS_HOSTS = Names(
-    "host of its cluster", lambda snapshot, found: snapshot.hosts_of_cluster.get(found["vm"].cluster, ())
-)
-_Also = Annotated[
+#: Units that count though no policy has them.
+ALSO = Annotated[
     Collection[str],
     Parameter(
         help="apply placement keys even if the cluster's policy lacks their units",
@@ -200,53 +195,7 @@ _Also = Annotated[
 ]
 
 
-@question(
-    "why",
-    "which hosts may take a VM, and why not the others",
-    """\
-Show for each host of the VM's cluster whether it may take the VM now, and why not, by the engine's filters
-and by ours (docs/rules.md). With --last, --at or --refused, show what the scheduler proxy decided in the
-past, from its record and the engine's events (docs/proxy.md).
-""",
-    examples="""\
-  ovirt-placement why web1                  # every host of its cluster
-  ovirt-placement why web1 --fail-if-refused   # for a script
-  ovirt-placement why web1 --at 02:13       # why it did not start last night
-  ovirt-placement why --refused --since 1d  # all that was refused since yesterday
-""",
-    text=lambda answer, shown: _why_text(answer, shown),
-    status=lambda answer, shown: int(
-        bool(shown.words.get("fail_if_refused")) and not any(one.accepted for one in answer.hosts)
-    ),
-    options={"fail_if_refused": Parameter(help="exit with status 1 if no host accepts the VM", given=True)},
-    # Filters ask for what their units read; placement keys, where no policy says so, for all.
-    measured=lambda words: Measured.FOR_RESERVATION if words.get("also") else Measured.FOR_UNITS,
-    routes=(Route("/vms/{name}/why", "which hosts may take a VM, and why not the others"),),
-)
-def why(
-    snapshot: Snapshot,
-    vm: Annotated[
-        Vm,
-        Parameter(
-            help="by name or id; with --refused, else all",
-            metavar="VM",
-            names=VMS,
-            positional=True,
-            argument={"nargs": "?"},
-        ),
-    ],
-    hosts: Annotated[
-        Sequence[Host],
-        Parameter(
-            help="only this host, by name or id",
-            metavar="HOST",
-            names=_ITS_HOSTS,
-            every=True,
-            positional=True,
-        ),
-    ],
-    also: _Also = NO_UNITS,
-) -> WhyDocument:
+def why(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str] = NO_UNITS) -> WhyDocument:
     """What all filters that count in the VM's cluster, and those named in `also`, say of each host."""
     judged = judge(snapshot, vm, hosts, also)
     answers = tuple(judged_host(host, snapshot) for host in judged.hosts)
@@ -271,7 +220,8 @@ def judged_host(found: HostJudgement, snapshot: Snapshot) -> JudgedHost:
     )
 
 
-def _why_text(answer: WhyDocument, shown: Shown) -> Iterator[str | Table]:
+def why_text(answer: WhyDocument, shown: Shown) -> Iterator[str | Table]:
+    """Each host, what the engine does not ask, and when the VM restarts."""
     keyed = any(one.placement_keys for one in answer.hosts)
     headers = ("host", "verdict", "why", "by", *(SCORE_HEADERS if keyed else ()))
     if shown.whole or not too_many(answer.hosts):
@@ -366,7 +316,7 @@ Refused hosts follow.
     text=lambda answer, shown: _where_text(answer, shown),
     routes=(Route("/vms/{name}/where", "the hosts that may take a VM, from best to worst"),),
 )
-def where(snapshot: Snapshot, vm: Annotated[Vm, THE_VM], also: _Also = NO_UNITS) -> WhereDocument:
+def where(snapshot: Snapshot, vm: Annotated[Vm, THE_VM], also: ALSO = NO_UNITS) -> WhereDocument:
     """The hosts of a VM's cluster in order; the units of placement keys count if named in `also`, too."""
     found = order(snapshot, vm, also)
     return WhereDocument(

@@ -1,26 +1,53 @@
-"""What a change of affinity groups, placement keys, rules or policies comes to, before it is made."""
+"""What a change comes to, before it is made: of groups, keys, rules or policies, of hosts and VMs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from msgspec.structs import replace
 
+from ovirt_placement.answers.document import find
 from ovirt_placement.answers.keys.key import without_effect
-from ovirt_placement.answers.what_if import WhatIfDocument, what_if
+from ovirt_placement.answers.question import REPAIR, SOME_HOSTS, Parameter, conditions_parameter, question
+from ovirt_placement.answers.what_if import WhatIfDocument, lines, measures, what_if
 from ovirt_placement.engine.reading.policies import Policy
-from ovirt_placement.forecast.changes import with_group, with_keys, with_policies, with_rules, without_group
+from ovirt_placement.forecast.changes import (
+    Condition,
+    Like,
+    holding,
+    with_group,
+    with_host,
+    with_keys,
+    with_policies,
+    with_rules,
+    with_vm,
+    without_group,
+)
+from ovirt_placement.forecast.course import Start, course
+from ovirt_placement.forecast.maintenance import Evacuation, evacuate
 from ovirt_placement.forecast.outlook import foresee
-from ovirt_placement.model import AffinityGroup, PlacementKey, Snapshot
+from ovirt_placement.model import AffinityGroup, Host, PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import clusters_of
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.catalogue import filters_in_force
+from ovirt_placement.rules.mobility import LEAVABLE
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER
 from ovirt_placement.rules.placement_rules.members import resolved_rules
 from ovirt_placement.store.keys import KeyChange
 from ovirt_placement.store.placement_rules import RuleChange
+from ovirt_service.errors import UserError
+
+HARD = frozenset({Repair.HARD})
+
+
+#: How long migrations are planned, in seconds, and the share of it that emptying hosts may take.
+PLANNING_SECONDS = 30.0
+_EMPTYING_SHARE = 0.7
+#: The exit status where a condition of `--fail-if` is true.
+FAILS = 3
 
 
 class Change(NamedTuple):
@@ -29,12 +56,24 @@ class Change(NamedTuple):
     after: Snapshot
     clusters: Iterable[str]
     against: Sequence[str] = ()
+    #: What hosts are emptied by, where hosts fail or VMs start, and VMs that stay down with their hosts.
+    emptied: Sequence[Evacuation] = ()
+    starts: Sequence[Start] = ()
+    stopped: Sequence[str] = ()
 
 
 def preview(
-    state: Snapshot, change: Change, *, repair: frozenset[Repair], deadline: Deadline
+    state: Snapshot,
+    change: Change,
+    *,
+    repair: frozenset[Repair] = HARD,
+    deadline: Deadline,
+    fail_if: Iterable[Condition] = (),
 ) -> WhatIfDocument:
-    """The violations, migrations and survived failures that a change of a state comes to."""
+    """The violations, migrations and survived failures that a change of a state comes to.
+
+    It fails by those conditions that are true.
+    """
     outlooks = foresee(
         state, change.after, tuple(dict.fromkeys(change.clusters)), repair=repair, deadline=deadline
     )
@@ -43,7 +82,10 @@ def preview(
         affinity_groups=tuple({**state.group_by_id, **change.after.group_by_id}.values()),
         placement_rules=tuple({**state.rule_by_id, **change.after.rule_by_id}.values()),
     )
-    return what_if(outlooks, named, change.against)
+    found = what_if(
+        outlooks, named, change.against, change.starts, change.stopped, maintenance=change.emptied
+    )
+    return replace(found, fails=holding(fail_if, measures(found)))
 
 
 def changed_groups(
@@ -88,3 +130,98 @@ def changed_policies(
     """With other policies, by cluster, and with the special keys that their clusters are given."""
     after = with_keys(with_policies(state, policies), KeyChange(put=tuple(keys)))
     return Change(after, policies, against)
+
+
+# -- The question `what-if`: hosts that are emptied, fail or come, and VMs that start.
+_LIKE = re.compile(r"like=(.+?)(?:\*([1-9]\d{0,5}))?\Z", re.IGNORECASE)
+
+
+def _like(text: str) -> tuple[str, int]:
+    match = _LIKE.match(text)
+    if match is None:
+        raise ValueError(f'"{text}": write like=NAME, or like=NAME*20')
+    return match[1], int(match[2] or 1)
+
+
+@question(
+    "what-if",
+    "predict the effect of maintenance, failures, new hosts and new VMs",
+    """\
+Predict the effect of maintenance, host failures, new hosts and new VMs, in the order new hosts, maintenance,
+failures, new VMs: migrations, violated rules, starts, and how many host failures are survived before and
+after. See docs/what-if.md.
+The exit status is 3 if a condition of --fail-if is true.
+""",
+    examples="""\
+  ovirt-placement what-if --maintenance node1
+  ovirt-placement what-if --down node1,node2
+  ovirt-placement what-if --add-host 'like=node1*2' --vm 'like=web1*20' --fail-if unplaced
+""",
+    text=lambda answer, _: lines(answer),
+    status=lambda answer, _: FAILS if answer.fails else 0,
+)
+def what_if_hosts(
+    now: Snapshot,
+    *,
+    maintenance: Annotated[
+        Sequence[Host],
+        Parameter(help="these hosts go into maintenance", metavar="HOST,...", names=SOME_HOSTS),
+    ] = (),
+    down: Annotated[
+        Sequence[Host], Parameter(help="these hosts fail", metavar="HOST,...", names=SOME_HOSTS)
+    ] = (),
+    add_host: Annotated[
+        Sequence[tuple[str, int]],
+        Parameter(
+            help="add N empty hosts like this one to its cluster; repeatable",
+            metavar="like=HOST[*N]",
+            argument={"type": _like, "action": "append", "default": []},
+        ),
+    ] = (),
+    vm: Annotated[
+        Sequence[tuple[str, int]],
+        Parameter(
+            help="start N VMs like this one, with its groups and labels; repeatable",
+            metavar="like=VM[*N]",
+            argument={"type": _like, "action": "append", "default": []},
+        ),
+    ] = (),
+    fail_if: Annotated[
+        Sequence[Condition], conditions_parameter("exit with status 3 if any of these is true")
+    ] = (),
+    repair: Annotated[frozenset[Repair], REPAIR] = HARD,
+) -> WhatIfDocument:
+    """What comes of it, in the order of the parameters: new hosts are there before others are emptied.
+
+    Raises `UserError`.
+    """
+    if not (maintenance or down or add_host or vm):
+        raise UserError("say what is to happen: --maintenance, --down, --add-host or --vm")
+    for host in maintenance:
+        _check(host, host.status in LEAVABLE)
+    for host in down:
+        # One that does not answer has failed already: what becomes of its VMs is the question.
+        _check(host, host.up or host.id in now.vms_of_host)
+        if host in maintenance:
+            raise UserError(f"host {host.name} cannot both go into maintenance and fail")
+    deadline = Deadline.after(PLANNING_SECONDS)
+    state, starting = now, list[str]()
+    for name, count in add_host:
+        state = with_host(state, Like(find(name, "host", now.hosts).id, count))
+    for name, count in vm:
+        state, started = with_vm(state, Like(find(name, "VM", now.vms, now).id, count))
+        starting.extend(started)
+    emptied, state = evacuate(state, tuple(host.id for host in maintenance), deadline.within(_EMPTYING_SHARE))
+    found = course(state, tuple(host.id for host in down), tuple(starting))
+    clusters = (
+        *(host.cluster for host in (*maintenance, *down)),
+        *(find(name, "host", now.hosts).cluster for name, _ in add_host),
+        *(found.end.vm_by_id[one].cluster for one in starting),
+    )
+    change = Change(found.end, clusters, (), emptied, found.starts, found.stopped)
+    return preview(now, change, repair=repair, deadline=deadline, fail_if=fail_if)
+
+
+def _check(host: Host, in_question: bool) -> None:
+    if not in_question:
+        raise UserError(f"host {host.name} is {host.status} already")

@@ -1,6 +1,7 @@
 """What a question is: one function, from whose parameters commands, API, schema and Ansible modules are made.
 
-A file of this package that has functions with `@question` is found by itself: nothing else names them.
+A file of this package that has functions with `@question` is found by itself: nothing else names them. So is
+one of another package that is handed to `questions`, as the enforcer's and the page's.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from importlib import import_module
-from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
 
@@ -20,8 +22,13 @@ from ovirt_placement.answers import summaries
 from ovirt_placement.answers.document import Document, find
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.record import Record
 
-_Function = TypeVar("_Function", bound=Callable[..., Document])
+if TYPE_CHECKING:
+    from ovirt_placement.forecast.changes import Condition
+    from ovirt_placement.planning.problem.build_problem import Repair
+
+_Function = TypeVar("_Function", bound=Callable[..., Record])
 
 
 class Reads(Enum):
@@ -37,8 +44,14 @@ class Reads(Enum):
     RULES = auto()
     #: A `StateWithDomains`, with the failure domains of the configuration.
     DOMAINS = auto()
+    #: A `HealthState`: also what configuration, store and proxy of this machine say.
+    HEALTH = auto()
+    #: A `StateWithPast`, with the proxy's record and the engine's events.
+    PAST = auto()
     #: The configuration alone: it looks by itself.
     CONFIGURATION = auto()
+    #: What the distribution that declares the question gives it.
+    OWN = auto()
 
 
 class Names(NamedTuple):
@@ -49,10 +62,16 @@ class Names(NamedTuple):
     known: Callable[[Snapshot, Mapping[str, Any]], Iterable[Any]]
     #: Whether an error says where those are that share a name.
     placed: bool = False
+    #: Whether a word has several names, with commas between them: then it is a tuple, each once.
+    many: bool = False
 
     def find(self, word: str, snapshot: Snapshot, found: Mapping[str, Any]) -> Any:
         """What a word names. Raises `UserError` as `find`."""
-        return find(word, self.kind, self.known(snapshot, found), snapshot if self.placed else None)
+        known, where = tuple(self.known(snapshot, found)), snapshot if self.placed else None
+        if not self.many:
+            return find(word, self.kind, known, where)
+        named = (find(one.strip(), self.kind, known, where) for one in word.split(","))
+        return tuple({one.id: one for one in named}.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +96,8 @@ class Parameter:
     common: str | None = None
     #: What a flag stands for.
     given: Any = None
-    #: Of the argument of a command: how a word is read, how many there are, and how often.
+    #: Of the argument of a command: how a word is read (`ValueError` says what is wrong), how many there are,
+    #: and how often.
     argument: Mapping[str, Any] = field(default_factory=dict)
 
     def value(self, word: Any, hint: Any, snapshot: Snapshot | None, found: Mapping[str, Any]) -> Any:
@@ -89,6 +109,8 @@ class Parameter:
         if word is None:
             return tuple(self.names.known(snapshot, found)) if self.every else None
         one = self.names.find(word, snapshot, found)
+        if self.names.many:
+            return one
         return (one,) if self.every else one.id if str in getattr(hint, "__args__", ()) else one
 
 
@@ -101,10 +123,11 @@ class Table(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """How an answer is shown: whole or as much as a person reads, and the words that were asked with."""
+    """How an answer is shown: whole, or as much as a person reads; with which words, and about what."""
 
     whole: bool = True
     words: Mapping[str, Any] = {}
+    state: Any = None
 
 
 class Folded(str):
@@ -133,6 +156,14 @@ class Route(NamedTuple):
     names: Names | None = None
     #: The kind of its answer, where the question has several.
     answer: type[Document] | None = None
+    #: Parameters that its query has; else those that name something.
+    keys: tuple[str, ...] | None = None
+    #: Those of them without which there is no answer.
+    required: tuple[str, ...] = ()
+    #: What other parameters are there.
+    fixed: Mapping[str, Any] = {}
+    #: Whether it takes seconds of the process that answers.
+    dear: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +174,13 @@ class Question:
     summary: str
     description: str
     examples: str
-    ask: Callable[..., Document]
+    ask: Callable[..., Record]
     text: Text
     #: The exit status of a command.
     status: Callable[[Any, Shown], int]
-    #: Options that concern the exit status alone.
+    #: Those with which it is answered.
+    statuses: tuple[int, ...]
+    #: Options of its command alone: what is read, and the exit status.
     options: Mapping[str, Parameter]
     reads: Reads
     #: What of the hosts' and VMs' load it needs.
@@ -155,6 +188,10 @@ class Question:
     routes: tuple[Route, ...]
     #: What a task of Ansible asks by it; None where there is no module for it.
     ansible: str | None
+    #: Whether its command may repeat it by `--watch`.
+    watched: bool
+    #: The command, if it is not one of `ovirt-placement`.
+    command: str
 
     @property
     def parameters(self) -> dict[str, tuple[Parameter, Any, Any]]:
@@ -182,16 +219,19 @@ _KNOWN: dict[str, Question] = {}
 def question(
     name: str,
     summary: str,
-    description: str,
+    description: str = "",
     *,
-    text: Text,
-    examples: str,
+    text: Text = lambda _, __: (),
+    examples: str = "",
     status: Callable[[Any, Shown], int] = lambda _, __: 0,
+    statuses: tuple[int, ...] = (0, 1),
     options: Mapping[str, Parameter] | None = None,
     reads: Reads = Reads.STATE,
     measured: Measured | Callable[[Mapping[str, Any]], Measured] = Measured.FOR_RESERVATION,
     routes: tuple[Route, ...] = (),
     ansible: str | None = None,
+    watched: bool = False,
+    command: str = "ovirt-placement",
 ) -> Callable[[_Function], _Function]:
     """Make a function a question: the name is its command, the summary its line in lists."""
 
@@ -204,6 +244,7 @@ def question(
             ask=function,
             text=text,
             status=status,
+            statuses=statuses,
             options=options or {},
             reads=reads,
             measured=measured
@@ -211,21 +252,27 @@ def question(
             else lambda _: measured,
             routes=routes,
             ansible=ansible,
+            watched=watched,
+            command=command,
         )
         return function
 
     return known
 
 
-def question_named(name: str) -> Question:
-    """Load a question."""
-    import_module(summaries()[name][1])
+def question_named(name: str, package: ModuleType = answers) -> Question:
+    """Load a question of a package."""
+    import_module(summaries(package)[name][1])
     return _KNOWN[name]
 
 
-def questions() -> tuple[Question, ...]:
-    """All of them, by their names."""
-    return tuple(map(question_named, sorted(summaries())))
+def questions(*packages: ModuleType) -> tuple[Question, ...]:
+    """All of this package, and of others that declare some, by their names."""
+    return tuple(
+        question_named(name, package)
+        for package in (answers, *packages)
+        for name in sorted(summaries(package))
+    )
 
 
 def documents() -> tuple[type[Document], ...]:
@@ -268,6 +315,7 @@ def schema(others: Iterable[type] = ()) -> dict[str, Any]:
 CLUSTERS = Names("cluster", lambda snapshot, _: snapshot.clusters)
 VMS = Names("VM", lambda snapshot, _: snapshot.vms, placed=True)
 HOSTS = Names("host", lambda snapshot, _: snapshot.hosts)
+SOME_HOSTS = HOSTS._replace(many=True)
 GROUPS = Names("affinity group", lambda snapshot, _: snapshot.affinity_groups, placed=True)
 
 #: The clusters that are asked about.
@@ -279,3 +327,35 @@ SOME_CLUSTERS = Parameter(
     option="--cluster",
 )
 THE_VM = Parameter(help="by name or id", metavar="VM", names=VMS, positional=True)
+
+
+# -- What a preview of a change is asked with; what reads it takes long to load: not for `--help`.
+def conditions_parameter(what: str) -> Parameter:
+    """Of conditions by which a preview fails; `what` says what comes of that."""
+    return Parameter(
+        help=f"{what}: violated, conflicts, unplaced, moves, staying, failures",
+        metavar="violated,moves>5,failures<1",
+        argument={"type": _conditions, "default": ()},
+    )
+
+
+def _conditions(text: str) -> tuple[Condition, ...]:
+    from ovirt_placement.forecast.changes import conditions_of
+
+    return conditions_of(text)
+
+
+def _repair(text: str) -> frozenset[Repair]:
+    from ovirt_placement.planning.problem.build_problem import Repair
+
+    try:
+        return frozenset(Repair(word.strip()) for word in text.split(","))
+    except ValueError:
+        raise ValueError(f'"{text}" is neither hard nor soft nor hard,soft') from None
+
+
+REPAIR = Parameter(
+    help="the rules whose repair is counted; else hard",
+    metavar="hard,soft",
+    argument={"type": _repair, "default": "hard"},
+)

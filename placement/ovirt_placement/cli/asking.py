@@ -7,10 +7,12 @@ import json
 import logging
 import math
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -29,6 +31,7 @@ from ovirt_placement.answers.question import (
 from ovirt_placement.cli.arguments import add_command, add_config, add_json, positive
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot, state_file
+from ovirt_placement.model.record import Record
 from ovirt_service import tables
 
 #: How long a command waits for the engine, in seconds, by default: ten thousand VMs take a while.
@@ -40,82 +43,117 @@ Reader = Callable[[argparse.Namespace, Measured], "tuple[object, Snapshot | None
 _log = logging.getLogger(__name__)
 
 
+class Reading(NamedTuple):
+    """How the command of a question reads what it is about, and the options of that."""
+
+    read: Reader
+    add_options: Callable[[argparse.ArgumentParser], None] = lambda parser: add_question(parser)
+
+
 def add_questions(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], read: Reader, *names: str
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], reading: Reading, *names: str
 ) -> None:
     """Add an action for each of these questions, about a state that is read so."""
     for name in names:
-        add_question_command(subparsers, name, read=read)
+        add_question_command(subparsers, question_named(name), reading=reading)
 
 
 def add_question_command(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
+    asked: Question,
     summary: str = "",
-    read: Reader | None = None,
-) -> argparse.ArgumentParser:
+    *,
+    examples: str = "",
+    reading: Reading | None = None,
+) -> None:
     """Add the command that asks a question, with all its options."""
-    asked = question_named(name)
+    reading = reading or _READINGS[asked.reads]
     parser = add_command(
         subparsers,
-        name.rpartition(" ")[2],
+        asked.name.rpartition(" ")[2],
         summary or asked.summary,
         asked.description,
-        partial(ask, asked, read or _READERS[asked.reads]),
-        asked.examples,
+        partial(ask, asked, reading.read),
+        examples or asked.examples,
     )
     one_of: dict[str, argparse._MutuallyExclusiveGroup] = {}
     for word, (parameter, hint, default) in asked.parameters.items():
         if parameter.common is None:
-            _add_parameter(parser, one_of, word, parameter, hint, default)
+            add_parameter(parser, word, parameter, hint, default, one_of)
     for word, option in asked.options.items():
-        _add_parameter(parser, one_of, word, option, bool, False)
-    if asked.reads is Reads.CONFIGURATION:
-        add_config(parser)
-        add_json(parser)
-        # What only root may look at is looked at first.
-        parser.set_defaults(answers=True, remains_root=True, all=False, known_age_seconds=None)
-        return parser
-    add_question(parser)
-    if asked.reads is Reads.KEYS:
-        add_keys(parser)
-    return parser
+        add_parameter(parser, word, option, bool, False, one_of)
+    if asked.watched:
+        parser.add_argument(
+            "--watch",
+            nargs="?",
+            const=5.0,
+            type=seconds,
+            metavar="SECONDS",
+            help="repeat every SECONDS until interrupted (default: 5)",
+        )
+    parser.set_defaults(answers=True, known_age_seconds=None)
+    reading.add_options(parser)
 
 
-def _add_parameter(
+def add_parameter(
     parser: argparse.ArgumentParser,
-    one_of: dict[str, argparse._MutuallyExclusiveGroup],
     word: str,
     parameter: Parameter,
-    hint: Any,
-    default: Any,
+    hint: Any = None,
+    default: Any = None,
+    one_of: dict[str, argparse._MutuallyExclusiveGroup] | None = None,
 ) -> None:
+    """Add an argument for a parameter; `one_of` has the groups of those that exclude each other."""
     given = {"help": parameter.help, "metavar": parameter.metavar}
     keywords: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     to: argparse._ActionsContainer = parser
-    if parameter.one_of is not None:
+    if parameter.one_of is not None and one_of is not None:
         if parameter.one_of not in one_of:
             one_of[parameter.one_of] = parser.add_mutually_exclusive_group()
         to = one_of[parameter.one_of]
+    argument = dict(parameter.argument)
+    if isinstance(argument.get("type"), FunctionType):
+        argument["type"] = partial(_read_word, argument["type"])
     if parameter.positional:
         if parameter.every:
             keywords["nargs"] = "?"
-        to.add_argument(word, **{**keywords, **parameter.argument})
+        to.add_argument(word, **{**keywords, **argument})
         return
     option = parameter.option or f"--{word.replace('_', '-')}"
     if parameter.given is not None or hint is bool:
         keywords["action"] = "store_true"
     elif int in (hint, *getattr(hint, "__args__", ())):
         keywords |= {"type": positive, "default": default}
-    to.add_argument(option, dest=word, **{**keywords, **parameter.argument})
+    to.add_argument(option, dest=word, **{**keywords, **argument})
+
+
+def _read_word(read: Callable[[str], Any], text: str) -> Any:
+    """Read a word of a command line, whose mistake is said as it is."""
+    try:
+        return read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+#: Clears a terminal, and begins at its top.
+_CLEAR = "\x1b[H\x1b[2J"
 
 
 def ask(asked: Question, read: Reader, args: argparse.Namespace) -> int:
-    """Run the command of a question."""
+    """Run the command of a question; with `--watch`, again and again."""
+    while (pause := getattr(args, "watch", None)) is not None:
+        _ask(asked, read, args, begin=_CLEAR if sys.stdout.isatty() else "")
+        sys.stdout.flush()
+        time.sleep(pause)
+    return _ask(asked, read, args)
+
+
+def _ask(asked: Question, read: Reader, args: argparse.Namespace, begin: str = "") -> int:
     words = vars(args)
     state, snapshot = read(args, asked.measured(words))
     answer = asked.ask(state, **asked.arguments(words, snapshot))
-    shown = Shown(args.all, words)
+    shown = Shown(args.all, words, state)
+    print(begin, end="")
     if args.json:
         show_answer(args, answer)
     else:
@@ -162,6 +200,19 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="all rows and names, however many")
     parser.set_defaults(answers=True, known_age_seconds=None)
+
+
+def add_keyed_question(parser: argparse.ArgumentParser) -> None:
+    """The same, and `--keys`."""
+    add_question(parser)
+    add_keys(parser)
+
+
+def _add_configuration(parser: argparse.ArgumentParser) -> None:
+    add_config(parser)
+    add_json(parser)
+    # What only root may look at is looked at first.
+    parser.set_defaults(remains_root=True, all=False)
 
 
 def add_state(parser: argparse.ArgumentParser) -> None:
@@ -228,14 +279,33 @@ def _read_domains(args: argparse.Namespace, measured: Measured) -> tuple[object,
     return StateWithDomains(found, lambda: config.load(args.config).ha), found
 
 
+def _read_health(args: argparse.Namespace, _: Measured) -> tuple[object, Snapshot | None]:
+    from ovirt_placement.answers.status.health import of_engine, of_file
+
+    if args.state is not None:
+        known = of_file(args.state, None if args.config is None else config.load(args.config))
+    else:
+        known = of_engine(config.load(args.config), args.timeout)
+    return known, known.snapshot
+
+
+def _read_past(args: argparse.Namespace, measured: Measured) -> tuple[object, Snapshot | None]:
+    from ovirt_placement.answers.decisions.past import StateWithPast
+
+    found = read_state(args, measured=measured)
+    return StateWithPast(found, lambda: config.load(args.config), live=args.state is None), found
+
+
 def _read_configuration(args: argparse.Namespace, _: Measured) -> tuple[object, Snapshot | None]:
     return config.load(args.config), None
 
 
-_READERS: Mapping[Reads, Reader] = {
-    Reads.STATE: _read_state,
-    Reads.DOMAINS: _read_domains,
-    Reads.CONFIGURATION: _read_configuration,
+_READINGS: Mapping[Reads, Reading] = {
+    Reads.STATE: Reading(_read_state),
+    Reads.DOMAINS: Reading(_read_domains),
+    Reads.HEALTH: Reading(_read_health),
+    Reads.PAST: Reading(_read_past),
+    Reads.CONFIGURATION: Reading(_read_configuration, _add_configuration),
 }
 
 
@@ -249,9 +319,9 @@ def show(rows: Sequence[Sequence[object]], headers: Sequence[str], *, whole: boo
         print(f"... and {len(rows) - MOST_ROWS} more rows: --all shows them")
 
 
-def show_answer(args: argparse.Namespace, document: Document) -> None:
+def show_answer(args: argparse.Namespace, answer: Record) -> None:
     """Print the answer to a question as JSON, with its age if it is of old."""
-    show_json(dated(document, args.known_age_seconds))
+    show_json(dated(answer, args.known_age_seconds) if isinstance(answer, Document) else answer)
 
 
 def show_json(answer: Any) -> None:

@@ -8,12 +8,11 @@ import pwd
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, TypeVar
 
 from ovirt_placement import config
-from ovirt_placement.cli.asking import show_answer
+from ovirt_placement.answers.question import REPAIR, conditions_parameter
+from ovirt_placement.cli.asking import add_parameter, show_answer
 from ovirt_placement.store import opening
 from ovirt_placement.store.access import StoreAccess
 from ovirt_service import identity
@@ -23,7 +22,6 @@ from ovirt_service.screen import say
 
 if TYPE_CHECKING:
     from ovirt_placement.answers.preview import Change
-    from ovirt_placement.answers.what_if import WhatIfDocument
     from ovirt_placement.model import Snapshot
     from ovirt_placement.store.user_actions import Act, UserActionKind
 
@@ -140,98 +138,42 @@ def _end(args: argparse.Namespace, number: int | None, error: str | None) -> Non
 
 
 # -- `--what-if` and `--fail-if` of commands that change something: look before anything is written.
-
-
-#: The exit status where a condition of `--fail-if` holds.
-FAILS = 3
-#: How long migrations are planned.
-_SECONDS = 30.0
-
-
 def add_foresight(parser: argparse.ArgumentParser) -> None:
-    """Add both options, and which rules the enforcer is thought to repair."""
+    """Add both options, and which rules the enforcer is to repair."""
     parser.add_argument(
         "--what-if",
         action="store_true",
         help="write nothing; show the effect: violations, migrations, survived failures (docs/what-if.md)",
     )
-    add_fail_if(parser, "write nothing, and exit with status 3, if any of these is true")
+    refused = "write nothing, and exit with status 3, if any of these is true"
+    add_parameter(parser, "fail_if", conditions_parameter(refused))
     parser.set_defaults(known_age_seconds=None)  # a change is judged by what is fresh
-    add_repair(parser)
-
-
-def add_fail_if(parser: argparse.ArgumentParser, text: str) -> None:
-    parser.add_argument(
-        "--fail-if",
-        type=_conditions,
-        default=(),
-        metavar="violated,moves>5,failures<1",
-        help=f"{text}: violated, conflicts, unplaced, moves, staying, failures",
-    )
-
-
-def add_repair(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--repair",
-        type=_repair,
-        default="hard",
-        metavar="hard,soft",
-        help="the rules whose repair is counted; else hard",
-    )
+    add_parameter(parser, "repair", REPAIR)
 
 
 def stops(args: argparse.Namespace, intended: Callable[[], tuple[Snapshot, Change]]) -> int | None:
     """The exit status, where the command is to write nothing; None where it is to go on.
 
-    What would come of the change is reported if that was asked, or if a condition holds.
+    The effect of the change is reported if that was asked, or if a condition is true.
     """
     if not (args.what_if or args.fail_if):
         return None
-    from ovirt_placement.answers.preview import preview  # planning takes long to load
-
-    found = preview(*intended(), **planning(args))
-    fails = show_foreseen(args, found, always=args.what_if)
-    if fails:
-        return FAILS
-    return 0 if args.what_if else None
-
-
-def show_foreseen(args: argparse.Namespace, found: WhatIfDocument, *, always: bool = True) -> bool:
-    """Print what would come of a change; whether a condition of `--fail-if` holds."""
-    from ovirt_placement.answers.what_if import lines, measures
-    from ovirt_placement.forecast.changes import holding
-
-    fails = holding(args.fail_if, measures(found))
-    if not (always or fails):
-        return False
-    answer = replace(found, fails=fails)
-    if args.json:
-        show_answer(args, answer)
-    else:
-        print("\n".join(lines(answer)))
-    return bool(fails)
-
-
-def planning(args: argparse.Namespace) -> dict[str, Any]:
-    """How migrations are planned, for `foresee`."""
+    from ovirt_placement.answers.preview import (  # planning takes long to load
+        FAILS,
+        PLANNING_SECONDS,
+        preview,
+    )
+    from ovirt_placement.answers.what_if import lines
     from ovirt_placement.planning.deadline import Deadline
 
-    return {"repair": args.repair, "deadline": Deadline.after(_SECONDS)}
-
-
-def _conditions(text: str) -> Any:
-    from ovirt_placement.forecast.changes import conditions_of
-
-    try:
-        return conditions_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _repair(text: str) -> Any:
-    from ovirt_placement.planning.problem.build_problem import Repair
-
-    try:
-        return frozenset(Repair(word.strip()) for word in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f'"{text}" is neither hard nor soft nor hard,soft') from None
+    state, change = intended()
+    deadline = Deadline.after(PLANNING_SECONDS)
+    found = preview(state, change, repair=args.repair, deadline=deadline, fail_if=args.fail_if)
+    if args.what_if or found.fails:
+        if args.json:
+            show_answer(args, found)
+        else:
+            print("\n".join(lines(found)))
+    if found.fails:
+        return FAILS
+    return 0 if args.what_if else None

@@ -31,8 +31,8 @@ from ovirt_placement.answers.keys.key import key_title
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.asking import (
     PATIENCE_SECONDS,
-    add_keys,
-    add_question,
+    Reading,
+    add_keyed_question,
     add_questions,
     read_state,
     show_json,
@@ -281,10 +281,11 @@ PRUNE_EXAMPLES = """\
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = subparsers.add_parser("keys", help=summary, description=DESCRIPTION)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    add_questions(actions, _read, "keys list", "keys check", "keys show", "keys explain")
+    add_questions(
+        actions, Reading(_read, add_keyed_question), "keys list", "keys check", "keys show", "keys explain"
+    )
     exporting = add_command(actions, "export", "print all keys as YAML", EXPORT, _export, EXPORT_EXAMPLES)
-    add_question(exporting)
-    add_keys(exporting)
+    add_keyed_question(exporting)
     _add_define(
         add_command(actions, "define", "give every host of a cluster a key", DEFINE, define, DEFINE_EXAMPLES)
     )

@@ -21,11 +21,6 @@ _COMMANDS = {
     "inventory": Subcommand(
         "ovirt_placement.cli.inventory", "follow the engine for all readers of this machine"
     ),
-    "status": Subcommand("ovirt_placement.cli.status", "the health of clusters, rules and enforcer"),
-    "why": Subcommand("ovirt_placement.cli.past", "which hosts may take a VM, and why not the others"),
-    "what-if": Subcommand(
-        "ovirt_placement.cli.what_if", "predict the effect of maintenance, failures, new hosts and new VMs"
-    ),
     "keys": Subcommand("ovirt_placement.cli.keys", "placement keys, and how they place a VM"),
     "groups": Subcommand(
         "ovirt_placement.cli.groups.command", "list affinity groups, add, edit and remove them; what VMs lost"
@@ -44,6 +39,7 @@ _ORDER = (
     "violations",
     "conflicts",
     "ha-check",
+    "what-if",
     *_COMMANDS,
     "doctor",
 )
@@ -63,9 +59,10 @@ def _subcommands() -> dict[str, Subcommand]:
 def _add_question(
     name: str, subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
 ) -> None:
+    from ovirt_placement.answers.question import question_named
     from ovirt_placement.cli.asking import add_question_command
 
-    add_question_command(subparsers, name, summary)
+    add_question_command(subparsers, question_named(name), summary)
 
 
 COMMAND = "ovirt-placement"

@@ -13,7 +13,14 @@ from ovirt_placement import config
 from ovirt_placement.answers.rule_changes import Checking, read_engine, refuse_mistakes
 from ovirt_placement.answers.rules import StateWithRules, change_lines, rules_change
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
-from ovirt_placement.cli.asking import PATIENCE_SECONDS, add_question, add_questions, read_state, show_json
+from ovirt_placement.cli.asking import (
+    PATIENCE_SECONDS,
+    Reading,
+    add_question,
+    add_questions,
+    read_state,
+    show_json,
+)
 from ovirt_placement.cli.changing import add_foresight, login_name, opened, stops, stored
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot, rule_file
@@ -298,7 +305,7 @@ As import, but also remove the rules that the file lacks.
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
     parser = subparsers.add_parser("rules", help=summary, description=DESCRIPTION)
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    add_questions(actions, _read, "rules list", "rules show", "rules check")
+    add_questions(actions, Reading(_read), "rules list", "rules show", "rules check")
     exporting = add_command(actions, "export", "print all rules as YAML", EXPORT, _export, EXPORT_EXAMPLES)
     add_question(exporting)
     adding = add_command(actions, "add", "add a rule", ADD, add, ADD_EXAMPLES)

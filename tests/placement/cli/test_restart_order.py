@@ -84,8 +84,9 @@ def test_starts_stand_in_the_order_that_rules_ask_for(asking: Asking) -> None:
 def test_why_shows_priority_place_and_what_is_waited_for(asking: Asking) -> None:
     lines = asking.text(0, "why web1", *RULED).splitlines()
     after = "web1 is to restart after db1 (placement rule web-after-db)"
+    place = "restarts as number 2 of 3 at the earliest, and 3 at the latest"
     assert lines[-2:] == [
-        "restart priority 1; if node1 fails, web1 restarts as number 2 of 3 at the earliest, and 3 at the latest",
+        f"restart priority 1; if node1 fails, web1 {place}",
         f"{after}: the engine does not wait: its priority is not higher",
     ]
     lines = asking.text(0, "why db1", *RULED).splitlines()

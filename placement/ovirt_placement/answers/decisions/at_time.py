@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import datetime, time, timedelta, tzinfo
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ovirt_placement.answers.decisions.decision import PastDecision, Way, past, remedies, time_text
+from ovirt_placement.answers.decisions.decision import (
+    PastDecision,
+    Way,
+    decision_text,
+    past,
+    remedies,
+    time_text,
+)
 from ovirt_placement.answers.decisions.record import FILTERS, WEIGHTS, LoggedDecision, about, begins
 from ovirt_placement.answers.document import Document, listed
+from ovirt_placement.answers.question import Table
 from ovirt_placement.engine.reading.events import START_FAILED, EngineEvent, LatestEvents
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named
@@ -171,6 +179,14 @@ class UnaskedHost(Record, frozen=True, omit_defaults=False):
     engine: str | None
 
 
+def unasked(
+    there: Iterable[Host], asked: Container[str], said: Sequence[EngineSaid]
+) -> tuple[UnaskedHost, ...]:
+    """The hosts that the proxy was not asked about, with what the engine's events say of each."""
+    left = (host for host in there if host.id not in asked)
+    return tuple(UnaskedHost(Named(host.id, host.name), said_of_host(said, host)) for host in left)
+
+
 class Attempt(Record, frozen=True, omit_defaults=False):
     """The engine asked for a host for the VM."""
 
@@ -302,22 +318,57 @@ def _attempt(
 ) -> Attempt:
     filters = past(found.filters, snapshot, only)
     said = tuple(map(engine_said, near(events, vm.id, found.time, found.time)))
-    asked = set(found.filters.hosts)
-    left = (host for host in snapshot.hosts_of_cluster.get(vm.cluster, ()) if host.id not in asked)
+    there = snapshot.hosts_of_cluster.get(vm.cluster, ())
     return Attempt(
         after_seconds=round(found.time - moment.seconds, 3),
         filters=filters,
         weights=None if found.weights is None else past(found.weights, snapshot, only),
-        not_asked=tuple(
-            UnaskedHost(Named(host.id, host.name), said_of_host(said, host))
-            for host in left
-            if only is None or host.id == only.id
-        ),
+        not_asked=unasked([one for one in there if only in (None, one)], found.filters.hosts, said),
         ways=remedies(filters.hosts) if found.filters.refused else (),
     )
 
 
 # -- in words
+def text(answer: DecisionsAtDocument, record: str, *, whole: bool) -> Iterator[str | Table]:
+    """The decisions next to the moment, and the engine's events; `record` names the proxy's."""
+    yield f"VM {answer.vm.name} at {answer.at}{f' ({answer.note})' if answer.note else ''}"
+    if answer.record_begins is not None:
+        yield f"The proxy's record begins later, at {answer.record_begins}."
+    for title, attempt in (("The last decision until then", answer.before), ("The next one", answer.after)):
+        if attempt is not None:
+            yield from _attempt_text(title, attempt, whole=whole)
+    if answer.before is None and answer.after is None:
+        yield f"{record} holds no decision about it: the engine's own filters left no host, or it did not ask"
+    yield from _events_text(answer)
+
+
+def _events_text(answer: DecisionsAtDocument) -> Iterator[str]:
+    if answer.events:
+        yield ""
+    for event in answer.events:
+        yield f"The engine, {event.time}: {event.sentence}"
+        if names_one_for_all(event.sentence):
+            yield (
+                "  These are the engine's words: it says the same of several hosts under the name of one, and"
+                f" names no group. What our rules say now: ovirt-placement why {answer.vm.name}"
+            )
+    if answer.earlier is not None:
+        yield f"\n{earlier_text(answer.earlier)}"
+    if answer.events_error is not None:
+        yield f"The engine's events are not known: {answer.events_error}"
+    if answer.events_since is not None:
+        yield cut_text(answer.events_since)
+
+
+def _attempt_text(title: str, attempt: Attempt, *, whole: bool) -> Iterator[str | Table]:
+    yield f"\n{title}, {distance(attempt.after_seconds)}:"
+    yield from decision_text(attempt.filters)
+    if attempt.weights is not None:
+        yield from decision_text(attempt.weights)
+    yield from not_asked_lines(attempt.not_asked, whole=whole)
+    yield from (f"It could have started {way.sentence}" for way in attempt.ways)
+
+
 def distance(after_seconds: float) -> str:
     """How far from the moment that was asked about."""
     seconds = abs(after_seconds)

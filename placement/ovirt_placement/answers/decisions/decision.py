@@ -11,6 +11,7 @@ import msgspec
 
 from ovirt_placement.answers.decisions.record import BALANCE, FILTERS, WEIGHTS, LoggedDecision, about
 from ovirt_placement.answers.document import Document, listed
+from ovirt_placement.answers.question import Table
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, group_name, host_name, named_host, named_hosts, vm_name
 from ovirt_placement.model.record import Record
@@ -190,6 +191,14 @@ def decision_lines(found: PastDecision) -> Iterator[str]:
     )
     for unit, sentence in found.failures.items():
         yield f"{unit} {sentence}"
+
+
+def decision_text(found: PastDecision) -> Iterator[str | Table]:
+    """The same, and the table of its hosts."""
+    yield from decision_lines(found)
+    if columns := decision_headers(found):
+        yield Table(decision_rows(found), columns)
+    yield ""
 
 
 def decision_headers(found: PastDecision) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from ovirt_placement.answers.decisions.at_time import (
     cut_text,
     engine_said,
     not_asked_lines,
-    said_of_host,
+    unasked,
 )
 from ovirt_placement.answers.decisions.decision import HostInDecision, Way, past, remedies, time_text
 from ovirt_placement.answers.decisions.record import FILTERS, LoggedDecision, decisions
@@ -155,7 +155,6 @@ def _placement(row: _Row, snapshot: Snapshot) -> RefusedPlacement:
     said = tuple(map(engine_said, row.events[-_MOST_EVENTS:]))
     hosts = () if row.decision is None else past(row.decision, snapshot).hosts
     vm = snapshot.vm_by_id.get(row.vm)
-    asked = {one.host.id for one in hosts}
     there = snapshot.hosts_of_cluster.get(vm.cluster, ()) if vm is not None else ()
     return RefusedPlacement(
         vm=named_vm(row.vm, snapshot),
@@ -164,11 +163,7 @@ def _placement(row: _Row, snapshot: Snapshot) -> RefusedPlacement:
         last=time_text(row.times[-1]),
         times=len(row.times),
         hosts=hosts,
-        not_asked=tuple(
-            UnaskedHost(Named(host.id, host.name), said_of_host(said, host))
-            for host in there
-            if host.id not in asked
-        ),
+        not_asked=unasked(there, {one.host.id for one in hosts}, said),
         events=said,
         ways=remedies(hosts) if hosts else (),
     )

@@ -10,7 +10,7 @@ from ovirt_placement.answers.doctor import engine, machine, platform, policies
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.question import Parameter, Reads, question
+from ovirt_placement.answers.question import Parameter, Reads, Route, question
 from ovirt_placement.answers.status.enforcement import enforcement
 from ovirt_placement.answers.status.proxy import configuration_of, discovery_answered_at, url_of
 from ovirt_placement.config import Config
@@ -260,6 +260,7 @@ configuration is at fault.
     text=lambda answer, _: _doctor_lines(answer),
     status=lambda answer, _: int(bool(answer.findings)),
     reads=Reads.CONFIGURATION,
+    routes=(Route("/doctor", "what was not right when it was last examined"),),
     ansible="say whether all of ovirt-placement works",
 )
 def doctor(

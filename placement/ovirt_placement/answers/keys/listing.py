@@ -23,6 +23,7 @@ from ovirt_placement.answers.keys.key import (
 from ovirt_placement.answers.question import (
     Parameter,
     Reads,
+    Route,
     Table,
     question,
 )
@@ -146,6 +147,7 @@ on, who set it and when.
 """,
     text=lambda answer, _: [keys_table(answer) if answer.keys else "No keys."],
     reads=Reads.KEYS,
+    routes=(Route("/keys", "the placement keys that are set"),),
 )
 def keys_list(
     state: StateWithKeys,

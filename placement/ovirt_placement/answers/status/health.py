@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
+from typing import Annotated
+
+from msgspec.structs import replace
 
 from ovirt_placement import inventory
-from ovirt_placement.answers.configured import ConfiguredName, summary, tagged_in, unmatched_names
+from ovirt_placement.answers.configured import (
+    ConfiguredName,
+    complaints,
+    configured_names,
+    summary,
+    tagged_in,
+    unmatched_names,
+)
 from ovirt_placement.answers.document import MOST_NAMES, Document, KnownState, dated, known_state, listed
+from ovirt_placement.answers.question import SOME_CLUSTERS, Reads, Route, Table, question
 from ovirt_placement.answers.rules import rules_check
-from ovirt_placement.answers.status.clusters import ClusterStatus, cluster_status
-from ovirt_placement.answers.status.enforcement import EnforcementRecord, degraded_by, enforcement_text
-from ovirt_placement.answers.status.proxy import NOT_THIS_USER, ProxyRecord
+from ovirt_placement.answers.status.clusters import (
+    CLUSTER_HEADERS,
+    ClusterStatus,
+    cluster_rows,
+    cluster_status,
+)
+from ovirt_placement.answers.status.enforcement import (
+    EnforcementRecord,
+    degraded_by,
+    enforcement,
+    enforcement_text,
+)
+from ovirt_placement.answers.status.proxy import NOT_THIS_USER, ProxyRecord, of_machine
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import Outcomes
@@ -194,32 +215,57 @@ class StatusDocument(Document, frozen=True, kw_only=True, tag="status"):
     unmatched_names: tuple[UnmatchedName, ...]
 
 
-class KnownParts(Struct, frozen=True):
-    """A state, where it is from, and its age if it is of old."""
+class HealthState(Struct, frozen=True):
+    """A state, where it is from, and its age if it is of old; and what this machine says besides."""
 
     snapshot: Snapshot
     source: StateSource
     age_seconds: float | None = None
+    #: What is wrong in the configuration, and what it names.
+    mistakes: tuple[str, ...] = ()
+    names: tuple[ConfiguredName, ...] = ()
+    enforcer: EnforcementRecord | None = None
+    proxy: ProxyRecord | None = None
 
 
-def status(
-    known: KnownParts,
-    clusters: Iterable[Cluster],
-    mistakes: Iterable[str] = (),
-    enforcer: EnforcementRecord | None = None,
-    proxy: ProxyRecord | None = None,
-    names: Iterable[ConfiguredName] = (),
-) -> StatusDocument:
-    """What is known of these clusters; `mistakes` and `names` are those of the configuration."""
+_STATUSES = {Health.HEALTHY: 0, Health.DEGRADED: 3, Health.UNHEALTHY: 1}
+
+
+@question(
+    "status",
+    "the health of clusters, rules and enforcer",
+    """\
+Show the health in one word with its reasons: rules, HA reservation, enforcer, and how old the state is.
+The exit status is 0 if healthy, 3 if degraded (hard rules are violated, or nothing repairs them), and 1 if
+unhealthy (the engine is away, a section of the configuration is wrong, or highly available VMs would not
+all restart).
+""",
+    examples="""\
+  ovirt-placement status --watch
+  ovirt-placement status --json --timeout 5      # for a monitor
+""",
+    text=lambda answer, _: _status_text(answer),
+    status=lambda answer, _: _STATUSES[answer.health],
+    reads=Reads.HEALTH,
+    watched=True,
+    routes=(Route("/status", "the health in one word, and what it is made of"),),
+)
+def status(known: HealthState, clusters: Annotated[Iterable[Cluster], SOME_CLUSTERS]) -> StatusDocument:
+    """What is known of these clusters."""
     snapshot = known.snapshot
-    numbers, wrong = tuple(cluster_status(snapshot, cluster.id) for cluster in clusters), tuple(mistakes)
+    numbers = tuple(cluster_status(snapshot, cluster.id) for cluster in clusters)
     rules = rules_check(snapshot)
     rule_numbers = RuleNumbers(rules=rules.rules, problems=len(rules.problems))
-    names = tuple(names)
-    tagged = tagged_in(snapshot, names) if known.source.kind == "state file" else None
-    unmatched = unmatched_names(snapshot, names, tagged) if known.source.kind != "nothing" else ()
+    tagged = tagged_in(snapshot, known.names) if known.source.kind == "state file" else None
+    unmatched = unmatched_names(snapshot, known.names, tagged) if known.source.kind != "nothing" else ()
     health, reasons = judge(
-        known.source.error, wrong, numbers, enforcer, proxy, rule_numbers.problems, unmatched
+        known.source.error,
+        known.mistakes,
+        numbers,
+        known.enforcer,
+        known.proxy,
+        rule_numbers.problems,
+        unmatched,
     )
     answer = StatusDocument(
         health=health,
@@ -233,41 +279,60 @@ def status(
         ),
         placement_rules=rule_numbers,
         clusters=numbers,
-        enforcer=enforcer,
-        proxy=proxy,
-        mistakes=wrong,
+        enforcer=known.enforcer,
+        proxy=known.proxy,
+        mistakes=known.mistakes,
         unmatched_names=unmatched,
     )
     return dated(answer, known.age_seconds)
 
 
-def of_file(path: Path) -> KnownParts:
-    """What a state file says. Raises `UserError` if it is none."""
-    return KnownParts(snapshot=state_file.load(path), source=StateSource(kind="state file", where=str(path)))
+def of_file(path: Path, configuration: Config | None) -> HealthState:
+    """What a state file says, and what a configuration names. Raises `UserError` if it is none."""
+    return HealthState(
+        snapshot=state_file.load(path),
+        source=StateSource(kind="state file", where=str(path)),
+        names=() if configuration is None else configured_names(configuration),
+    )
 
 
-def of_engine(config: Config, deadline: float) -> KnownParts:
+def of_engine(config: Config, deadline: float) -> HealthState:
     """What the inventory publishes, else the engine within `deadline` seconds, else what was known last."""
-    measured = inventory.Measured.FOR_RESERVATION
     try:
-        found = known_state(config, deadline=deadline, measured=measured, stale=True)
+        found = known_state(config, deadline=deadline, stale=True)
     except inventory.NoSnapshot as error:
-        return nothing_known(config, str(error))
-    return of_known(config, found)
+        return with_machine(nothing_known(config, str(error)), config)
+    return with_machine(of_known(config, found), config)
 
 
-def nothing_known(config: Config, error: str) -> KnownParts:
+def with_machine(
+    known: HealthState,
+    config: Config,
+    read_enforcer: Callable[[Config, Snapshot], EnforcementRecord] = enforcement,
+) -> HealthState:
+    """With what the configuration, the store and the proxy of this machine say."""
+    mistakes = tuple(complaints(config))
+    return replace(
+        known,
+        mistakes=mistakes,
+        names=configured_names(config),
+        enforcer=None if mistakes else read_enforcer(config, known.snapshot),
+        proxy=of_machine(config.engine.name),
+    )
+
+
+def nothing_known(config: Config, error: str) -> HealthState:
     """Nothing, and why."""
     source = StateSource(kind="nothing", where=config.engine.address, error=error)
-    return KnownParts(snapshot=NO_STATE, source=source)
+    return HealthState(snapshot=NO_STATE, source=source)
 
 
-def of_known(config: Config, found: KnownState) -> KnownParts:
+def of_known(config: Config, found: KnownState) -> HealthState:
     """What is known, with where it is from."""
     snapshot, published = found.known
     if published is None:
         source = StateSource(kind="engine", where=config.engine.address)
-        return KnownParts(snapshot=snapshot, source=source)
+        return HealthState(snapshot=snapshot, source=source)
     source = StateSource(
         kind="inventory",
         where=str(config.inventory.directory),
@@ -282,16 +347,26 @@ def of_known(config: Config, found: KnownState) -> KnownParts:
         expected_hosts=published.outcomes,
         error=found.error,
     )
-    return KnownParts(snapshot=snapshot, source=source, age_seconds=found.age_seconds)
+    return HealthState(snapshot=snapshot, source=source, age_seconds=found.age_seconds)
 
 
-def _details_are_lacking(known: KnownParts) -> bool:
+def _details_are_lacking(known: HealthState) -> bool:
     levels = (key.level for key in known.snapshot.placement_keys)
     published = known.source.kind == "inventory" and known.source.details_age_seconds is None
     return published and bool(referred(levels))
 
 
 # -- in words
+def _status_text(answer: StatusDocument) -> Iterator[str | Table]:
+    yield from status_lines(answer)
+    if answer.source.kind != "nothing":
+        yield ""
+        if answer.clusters:
+            yield Table(cluster_rows(answer.clusters), CLUSTER_HEADERS, whole=True)
+        else:
+            yield "There is no cluster."
+
+
 def status_lines(answer: StatusDocument) -> Iterator[str]:
     """Health with its reasons, the enforcer, where all is known from, and how fresh it is."""
     source = answer.source

@@ -16,7 +16,7 @@ from ovirt_placement.answers.groups.change import (
     losses,
 )
 from ovirt_placement.cli.arguments import add_change, add_command, add_config, add_json
-from ovirt_placement.cli.asking import add_cluster, add_questions, read_state, show, show_json
+from ovirt_placement.cli.asking import Reading, add_cluster, add_questions, read_state, show, show_json
 from ovirt_placement.cli.changing import add_foresight, opened
 from ovirt_placement.cli.groups import change, files
 from ovirt_placement.cli.groups.change import connected, with_groups_of_now
@@ -138,7 +138,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         description=DESCRIPTION,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    add_questions(actions, _read, "groups list")
+    add_questions(actions, Reading(_read), "groups list")
     _add_adding(add_command(actions, "add", "add an affinity group", ADD, change.add, ADD_EXAMPLES))
     _add_editing(add_command(actions, "edit", "change an affinity group", EDIT, change.edit, EDIT_EXAMPLES))
     removing = add_command(
