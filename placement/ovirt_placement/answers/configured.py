@@ -12,7 +12,7 @@ import msgspec
 from ovirt_placement.answers.keys.key import unmatched_keys
 from ovirt_placement.config import NAMES, Config
 from ovirt_placement.lookups.called import WILDCARD, Identified, UnmatchedName, begins, called, unmatched
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.key_resources import LISTED, gone_keys
 from ovirt_placement.model.names import group_ids, named_group
 from ovirt_placement.model.snapshot import HOST_TAGS
@@ -118,7 +118,7 @@ def unmatched_names(
 
 def tagged_in(file: Snapshot, configured: Iterable[ConfiguredName]) -> frozenset[str] | None:
     """The ids that bear a tag of the configuration in a state file; None if that was made without tags."""
-    bearers = [*file.hosts, *file.vms]
+    bearers: list[Host | Vm] = [*file.hosts, *file.vms]
     if not any(one.tags for one in bearers):
         return None
     words = {one.word for one in configured if one.kind == "tag"}

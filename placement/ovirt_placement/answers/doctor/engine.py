@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.doctor.finding import FoundProblem, Hint, problem
 from ovirt_placement.answers.document import utc_text
 from ovirt_placement.answers.setup.units import usual_units
 from ovirt_placement.answers.status.proxy import NoDiscovery, discover
@@ -18,7 +18,6 @@ from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.engine.parsing.users import Permission, Root
 from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Cluster
-from ovirt_placement.model.names import Named
 from ovirt_service.addresses import redacted, shown
 from ovirt_service.errors import UserError
 
@@ -32,34 +31,41 @@ _LAST_HOUR_SECONDS = 3600.0
 #: The engine says so, with a reason, when it migrates a VM by itself.
 _STARTED_BY_SYSTEM = EventCode.VM_MIGRATION_START_SYSTEM_INITIATED
 
+_SIMULATE = (
+    "the enforcer migrates VMs: run ovirt-enforcer simulate-policy to see whether it, the engine and the"
+    " balance of load undo each other's work"
+)
 #: The right that the enforcer needs on each cluster that it repairs, and the one that it needs on the system.
 _MIGRATE, _REPORT = "migrate_vm", "inject_external_events"
 
 
-def examine_version(root: Root) -> Iterator[Finding]:
+def examine_version(root: Root) -> Iterator[FoundProblem]:
     if root.version is not None and root.version < OLDEST:
         major, minor = root.version
-        yield Finding(
-            kind="engine_too_old",
-            what=f"the engine is {major}.{minor}, older than {OLDEST[0]}.{OLDEST[1]}: its affinity groups"
+        yield problem(
+            "engine_too_old",
+            f"the engine is {major}.{minor}, older than {OLDEST[0]}.{OLDEST[1]}: its affinity groups"
             " know neither labels nor priorities",
-            remedy="upgrade the engine",
+            "upgrade the engine",
         )
 
 
-def examine_enforcement(enforcing: bool, events: Sequence[EngineEvent], now: float) -> Iterator[Finding]:
+def examine_enforcement(
+    enforcing: bool, events: Sequence[EngineEvent], now: float
+) -> Iterator[FoundProblem | Hint]:
     """Look whether the engine enforces affinity too; `now` by its clock, in seconds since the epoch."""
     if not enforcing:
         return
+    yield Hint(_SIMULATE)
     for event in reversed(events):
         reason = event.description.rpartition("Reason:")[2].lower()
         lately = now - event.time < _LAST_HOUR_SECONDS
         if event.code == _STARTED_BY_SYSTEM and "affinity" in reason and lately:
-            yield Finding(
-                kind="two_enforcers",
-                what="both the engine and ovirt-enforcer repair affinity groups, and get in each other's way:"
+            yield problem(
+                "two_enforcers",
+                "both the engine and ovirt-enforcer repair affinity groups, and get in each other's way:"
                 f" {event.description}",
-                remedy="engine-config -s AffinityRulesEnforcementManagerEnabled=false and restart"
+                "engine-config -s AffinityRulesEnforcementManagerEnabled=false and restart"
                 ' ovirt-engine, or set [enforcer] mode = "observe"',
             )
             return
@@ -67,7 +73,7 @@ def examine_enforcement(enforcing: bool, events: Sequence[EngineEvent], now: flo
 
 def examine_permissions(
     connection: EngineConnection, root: Root, clusters: Sequence[Cluster]
-) -> Iterator[Finding]:
+) -> Iterator[FoundProblem]:
     """Look whether our user may do what the enforcer does: migrate VMs in every cluster, and add events.
 
     Raises `UserError` if the engine does not report it. What it has through a group is not counted.
@@ -75,23 +81,23 @@ def examine_permissions(
     held = _permissions(connection, root)
     roles = parsing.roles(connection.get("/roles", follow="permits"))
     if not any(permission.on is None and _REPORT in roles.get(permission.role, ()) for permission in held):
-        yield Finding(
-            kind="no_permit",
-            what=f"{connection.settings.username} itself has no permit {_REPORT} on the system:"
+        yield problem(
+            "no_permit",
+            f"{connection.settings.username} itself has no permit {_REPORT} on the system:"
             " ovirt-enforcer cannot report to the engine's administrators which groups a VM has lost",
-            remedy="give the user the role ExternalEventsCreator on the system",
+            "give the user the role ExternalEventsCreator on the system",
         )
     places = {permission.on for permission in held if _MIGRATE in roles.get(permission.role, ())}
     if None in places:
         return
     for cluster in clusters:
         if not places & {("cluster", cluster.id), ("data_center", cluster.data_center or "")}:
-            yield Finding(
-                kind="no_permit",
-                what=f"{connection.settings.username} itself has no permit {_MIGRATE} on cluster"
+            yield problem(
+                "no_permit",
+                f"{connection.settings.username} itself has no permit {_MIGRATE} on cluster"
                 f" {cluster.name}: ovirt-enforcer cannot repair it",
-                remedy="give the user a role with that permit on the cluster (docs/configuration.md)",
-                cluster=Named(cluster.id, cluster.name),
+                "give the user a role with that permit on the cluster (docs/configuration.md)",
+                cluster=cluster,
             )
 
 
@@ -142,10 +148,25 @@ def read_clocks(ask: Callable[[], Root]) -> tuple[Root, ClockReading]:
     return root, ClockReading(engine, here, (ended - began) / 2)
 
 
-def read_clocks_again(ask: Callable[[], Root], first: ClockReading) -> ClockReading:
-    """Compare once more, long enough after the first time to see how fast the engine's clock runs."""
+def examine_clock(ask: Callable[[], Root], first: ClockReading) -> Iterator[FoundProblem | Hint]:
+    """Compare once more where they differ, late enough to see how fast the engine's runs."""
+    if not first.differs:
+        return
     time.sleep(max(0.0, first.here + _APART_SECONDS - time.time()))
-    return read_clocks(ask)[1]
+    _, second = read_clocks(ask)
+    ahead = first.ahead
+    if is_simulated(first, second):
+        yield Hint(
+            f"the engine's clock runs {clock_speed(first, second):.0f} times as fast as this one, as only a"
+            f" simulated engine's does; that it is {ahead:.0f} s ahead is no fault"
+        )
+    else:
+        yield problem(
+            "clocks_differ",
+            f"the engine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this one:"
+            " events are taken for older or younger than they are",
+            "let both machines keep their time by NTP (chronyc tracking)",
+        )
 
 
 def clock_speed(first: ClockReading, second: ClockReading) -> float:
@@ -156,23 +177,6 @@ def clock_speed(first: ClockReading, second: ClockReading) -> float:
 
 def is_simulated(first: ClockReading, second: ClockReading) -> bool:
     return clock_speed(first, second) > _FAST
-
-
-def simulated_hint(first: ClockReading, second: ClockReading) -> str:
-    return (
-        f"the engine's clock runs {clock_speed(first, second):.0f} times as fast as this one, as only a"
-        f" simulated engine's does; that it is {first.ahead:.0f} s ahead is no fault"
-    )
-
-
-def clock_finding(first: ClockReading) -> Finding:
-    ahead = first.ahead
-    return Finding(
-        kind="clocks_differ",
-        what=f"the engine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this one:"
-        " events are taken for older or younger than they are",
-        remedy="let both machines keep their time by NTP (chronyc tracking)",
-    )
 
 
 # -- What can be wrong between engine and proxy: units that one does not know as the other does.
@@ -195,7 +199,7 @@ _SWITCH_ON = (
 
 def examine_units(
     units: Mapping[str, PolicyUnit], events: Sequence[EngineEvent], answered: float | None = None
-) -> Iterator[Finding]:
+) -> Iterator[FoundProblem]:
     """Look whether the engine knows our units and has them enabled.
 
     `answered` is when the proxy last answered the engine's discovery, as far as it says so.
@@ -206,76 +210,74 @@ def examine_units(
     disabled = [name for key in usual if key in known and not known[key].enabled for name in key[1:]]
     lost = _newest(events, UNREACHABLE)
     if disabled and answered and answered > (lost or 0.0):
-        yield Finding(
-            kind="units_lost_at_start",
-            what="the engine has disabled policy units that the proxy reported to it at"
+        yield problem(
+            "units_lost_at_start",
+            "the engine has disabled policy units that the proxy reported to it at"
             f" {utc_text(answered)}: {', '.join(disabled)}; it compared them before its own start was"
             " complete, and VMs are placed without them",
-            remedy="systemctl restart ovirt-engine; the proxy prevents it, unless [calls] discovery_seconds"
+            "systemctl restart ovirt-engine; the proxy prevents it, unless [calls] discovery_seconds"
             " is 0 there",
         )
         return
     if len(missing) + len(disabled) == len(usual):
         state = "knows none" if not disabled else "has disabled all"
         cause = _cause(lost, _newest(events, *STARTED))
-        yield Finding(
-            kind="no_units", what=f"the engine {state} of our policy units: {cause}", remedy=_SWITCH_ON
-        )
+        yield problem("no_units", f"the engine {state} of our policy units: {cause}", _SWITCH_ON)
         return
     if missing:
-        yield Finding(
-            kind="unknown_units",
-            what=f"the engine does not know these policy units: {', '.join(missing)}",
-            remedy="put our plugins into the proxy's folder (ovirt-scheduler-proxy check shows them),"
+        yield problem(
+            "unknown_units",
+            f"the engine does not know these policy units: {', '.join(missing)}",
+            "put our plugins into the proxy's folder (ovirt-scheduler-proxy check shows them),"
             f" then {_RESTART}",
         )
     if disabled:
-        yield Finding(
-            kind="disabled_units",
-            what=f"the engine has disabled policy units that the proxy did not offer: {', '.join(disabled)}",
-            remedy=f"see with ovirt-scheduler-proxy check why they do not load, then {_RESTART}",
+        yield problem(
+            "disabled_units",
+            f"the engine has disabled policy units that the proxy did not offer: {', '.join(disabled)}",
+            f"see with ovirt-scheduler-proxy check why they do not load, then {_RESTART}",
         )
 
 
-def examine_connection(events: Sequence[EngineEvent], now: float) -> Iterator[Finding]:
+def examine_connection(events: Sequence[EngineEvent], now: float) -> Iterator[FoundProblem]:
     """Look whether the engine missed the proxy lately."""
     lost = _newest(events, UNREACHABLE)
     if lost is not None and now - lost < _LATELY_SECONDS:
-        yield Finding(
-            kind="proxy_not_reached",
-            what=f"the engine could not reach the proxy at {utc_text(lost)}: what it placed then it placed"
+        yield problem(
+            "proxy_not_reached",
+            f"the engine could not reach the proxy at {utc_text(lost)}: what it placed then it placed"
             " without our units",
-            remedy="is ovirt-scheduler-proxy up, and ExternalSchedulerServiceURL right? The engine allows"
+            "is ovirt-scheduler-proxy up, and ExternalSchedulerServiceURL right? The engine allows"
             " 100 ms to connect",
         )
 
 
-def examine_proxy(url: str, units: Mapping[str, PolicyUnit]) -> Iterator[Finding]:
+def examine_proxy(url: str, units: Mapping[str, PolicyUnit]) -> Iterator[FoundProblem]:
     """Ask the proxy for its units as the engine does, and compare. Raises `UserError` as `discover`."""
     try:
         offered = discover(url)
     except NoDiscovery as error:
         why = redacted(str(error), url)
-        yield Finding(
-            kind="proxy_not_reached",
-            what=f"the proxy at {shown(url)} does not answer as a scheduler proxy: {why}",
-            remedy="start ovirt-scheduler-proxy, or correct --proxy and ExternalSchedulerServiceURL",
+        yield problem(
+            "proxy_not_reached",
+            f"the proxy at {shown(url)} does not answer as a scheduler proxy: {why}",
+            "start ovirt-scheduler-proxy, or correct --proxy and ExternalSchedulerServiceURL",
         )
         return
     known = {(unit.type, unit.name): unit for unit in units.values() if not unit.internal}
     lacking = [rule.name for rule in usual_units() if (rule.kind, rule.name) not in offered]
     if lacking:
-        yield Finding(
-            kind="units_not_offered",
-            what=f"the proxy at {shown(url)} does not offer: {', '.join(lacking)}",
-            remedy="see with ovirt-scheduler-proxy check which plugins it loads, and why not these",
+        yield problem(
+            "units_not_offered",
+            f"the proxy at {shown(url)} does not offer: {', '.join(lacking)}",
+            "see with ovirt-scheduler-proxy check which plugins it loads, and why not these",
         )
     yield from _differing(offered, known)
 
 
 def _differing(
     offered: Mapping[tuple[str, str], Mapping[str, str]], known: Mapping[tuple[str, str], PolicyUnit]
-) -> Iterator[Finding]:
+) -> Iterator[FoundProblem]:
     """One finding for each way in which units differ: all of a kind have one cause."""
     unknown = [name for kind, name in offered if (kind, name) not in known]
     disabled = [name for kind, name in offered if (kind, name) in known and not known[kind, name].enabled]
@@ -290,7 +292,7 @@ def _differing(
         ("units have other properties in the engine than in the proxy", others),
     ):
         if units:
-            yield Finding(kind="unit_differs", what=f"{what}: {', '.join(units)}", remedy=_RESTART)
+            yield problem("unit_differs", f"{what}: {', '.join(units)}", _RESTART)
 
 
 def _differing_properties(in_engine: Mapping[str, str], in_proxy: Mapping[str, str]) -> list[str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 from ovirt_placement.answers.doctor import engine, machine, platform, policies
-from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.doctor.finding import FoundProblem, Hint, NotInUse, problem
 from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.question import Parameter, Reads, Route, question
-from ovirt_placement.answers.status.enforcement import enforcement
+from ovirt_placement.answers.status.enforcement import EnforcementRecord, enforcement
 from ovirt_placement.answers.status.proxy import configuration_of, discovery_answered_at, url_of
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
@@ -24,185 +26,189 @@ from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.engine.writing import policies as engine_policies
 from ovirt_placement.engine.writing.events import add_event, custom_id
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import Named
-from ovirt_placement.model.record import Record
+from ovirt_placement.store.default_keys import DefaultKeys
 from ovirt_service import identity
 from ovirt_service.errors import UserError
 
-# -- Looks at engine, proxy, policies and machine one after another, and gathers what is not right.
-
-
 _NEWEST_EVENTS = 1000
-_SIMULATE = (
-    "the enforcer migrates VMs: run ovirt-enforcer simulate-policy to see whether it, the engine and the"
-    " balance of load undo each other's work"
+
+
+Result = FoundProblem | NotInUse | Hint
+
+
+@dataclass
+class Seen:
+    """What has been read, once for all checks."""
+
+    connection: EngineConnection
+    configuration: Config
+    root: Root
+    clocks: engine.ClockReading
+    snapshot: Snapshot
+    units: Mapping[str, PolicyUnit]
+    events: Sequence[EngineEvent]
+    enforcer: EnforcementRecord
+    #: Where the proxy is, whether that was said on the command line, and why it is not known where it is.
+    proxy: str | None
+    proxy_named: bool
+    proxy_error: str
+    #: Special keys that setup gave, and all that stand; None where the store does not answer.
+    default_keys: DefaultKeys | None
+    #: Policies by cluster, as far as they could be read.
+    policies: dict[str, InUse] = field(default_factory=dict)
+
+    @property
+    def enforcing(self) -> bool:
+        return "enforce" in {self.enforcer.mode, self.enforcer.configured_mode}
+
+
+def _proxy(seen: Seen) -> Iterator[FoundProblem]:
+    if seen.proxy is None:
+        raise UserError(seen.proxy_error)
+    return engine.examine_proxy(seen.proxy, seen.units)
+
+
+def _record(seen: Seen) -> Iterator[Result]:
+    """Only of a proxy of this machine."""
+    if seen.proxy is not None and not seen.proxy_named:
+        yield from machine.examine_record(seen.configuration.engine.name)
+
+
+def _permissions(seen: Seen) -> Iterator[FoundProblem]:
+    if seen.enforcing:
+        yield from engine.examine_permissions(seen.connection, seen.root, seen.snapshot.clusters)
+
+
+def _policies(seen: Seen) -> Iterator[FoundProblem]:
+    """The policies that clusters use, and the rules of the clusters by them; note which those are."""
+    heads = {head.id: head for head in engine_policies.read_heads(seen.connection)}
+    examined: dict[str, InUse] = {}
+    by_keys: list[Cluster] = []
+    for user in engine_policies.read_users(seen.connection):
+        if user.policy not in heads:
+            continue
+        if user.policy not in examined:
+            content = engine_policies.read_content(seen.connection, heads[user.policy])
+            examined[user.policy] = policies.in_use(content, seen.units)
+            yield from policies.examine_policy(examined[user.policy])
+        policy = examined[user.policy]
+        yield from policies.examine_properties(user, policy)
+        if user.id in seen.snapshot.cluster_by_id:
+            cluster = seen.snapshot.cluster_by_id[user.id]
+            seen.policies[cluster.id] = policy
+            yield from policies.examine_rules(seen.snapshot, cluster, policy)
+            yield from policies.examine_admission(cluster, policy)
+            yield from policies.examine_keys(seen.snapshot, cluster, policy)
+            if policies.weighs_by_keys(policy):
+                by_keys.append(cluster)
+    yield from policies.examine_property(seen.connection, by_keys)
+
+
+#: What only root may look at, then what the services' user may, each with what is looked at.
+_AS_CALLER: tuple[tuple[str, Callable[[Config], Iterable[Result]]], ...] = (
+    ("the system", lambda config: platform.examine_platform(config, platform.ROOT)),
+    ("hardening", lambda config: platform.examine_hardening(config, platform.ROOT)),
+    ("the services' users", platform.examine_services),
+)
+_HERE: tuple[tuple[str, Callable[[Config], Iterable[Result]]], ...] = (
+    ("the configuration", machine.examine_sections),
+    ("this machine", machine.examine_machine),
+)
+_CHECKS: tuple[tuple[str, Callable[[Seen], Iterable[Result]]], ...] = (
+    ("policy units", lambda seen: engine.examine_units(seen.units, seen.events, _discovered(seen))),
+    ("the proxy's connection", lambda seen: engine.examine_connection(seen.events, seen.clocks.engine)),
+    ("the proxy", _proxy),
+    ("the proxy's record of decisions", _record),
+    ("scheduling policies", _policies),
+    (
+        "special keys",
+        lambda seen: policies.without_special_keys(seen.snapshot, seen.policies, seen.default_keys),
+    ),
+    ("our units", lambda seen: policies.unused_units(seen.snapshot, seen.policies)),
+    (
+        "the enforcer",
+        lambda seen: policies.idle_enforcer(seen.enforcer, seen.configuration.unit("ovirt-enforcer")),
+    ),
+    ("placement keys", lambda seen: policies.examine_mistakes(seen.snapshot)),
+    ("names", lambda seen: machine.examine_names(seen.connection, seen.configuration, seen.snapshot)),
+    ("placement rules", lambda seen: machine.examine_rules(seen.connection, seen.snapshot)),
+    (
+        "the engine's enforcement",
+        lambda seen: engine.examine_enforcement(seen.enforcing, seen.events, seen.clocks.engine),
+    ),
+    ("permissions", _permissions),
 )
 
 
-class Examination:
+def _discovered(seen: Seen) -> float | None:
+    """When the proxy, as far as there is one to ask, last answered the engine's discovery."""
+    return None if seen.proxy is None else discovery_answered_at(seen.proxy)
+
+
+class _Examination:
     """What has been found so far, and what could not be looked at."""
 
     def __init__(self) -> None:
-        self.findings: list[Finding] = []
+        self.found: list[Result] = []
         self.not_examined: list[str] = []
-        #: Parts of the product that are not at work, with what would put them to work.
-        self.not_in_use: list[str] = []
-        #: What is worth a look, though nothing is known to be wrong.
-        self.hints: list[str] = []
 
-    def add(self, what: str, examine: Callable[[], Iterable[Finding]]) -> None:
+    def check(self, what: str, look: Callable[[], Iterable[Result]]) -> None:
         """Look at one thing; what keeps us from it does not keep us from the next."""
         try:
-            self.findings.extend(examine())
+            self.found.extend(look())
         except UserError as error:
             self.not_examined.append(f"{what}: {error}")
 
-
-def examine(configuration: Config, proxy: str | None = None, *, report: bool = False) -> Examination:
-    """Examine all; the units of the `proxy` at this URL, too.
-
-    With `report`, the engine is notified of rules that mean nothing, by an event. Raises `UserError` if the
-    configuration does not say where the engine is.
-    """
-    examination, as_caller = Examination(), Examination()
-    as_caller.add("the system", lambda: platform.examine_platform(configuration, platform.ROOT))
-    as_caller.add("hardening", lambda: platform.examine_hardening(configuration, platform.ROOT))
-    as_caller.add("the services' users", lambda: platform.examine_services(configuration))
-    identity.become_owner(configuration.folders, configuration.files)
-    with connect(configuration.engine) as connection:
-        examination.findings.extend(machine.examine_sections(configuration))
-        examination.add("this machine", lambda: machine.examine_machine(configuration))
-        examination.findings.extend(as_caller.findings)
-        examination.not_examined.extend(as_caller.not_examined)
-        try:
-            _examine_engine(connection, configuration, proxy, examination, report=report)
-        except UserError as error:
-            examination.findings.append(
-                Finding(
-                    kind="engine_fails",
-                    what=str(error),
-                    remedy="repair that first: the rest depends on the engine's answers",
-                )
-            )
-    return examination
+    def problems(self) -> tuple[FoundProblem, ...]:
+        return tuple(one for one in self.found if isinstance(one, FoundProblem))
 
 
 def _examine_engine(
-    connection: EngineConnection,
-    configuration: Config,
-    proxy: str | None,
-    examination: Examination,
-    *,
-    report: bool,
-) -> None:
+    connection: EngineConnection, configuration: Config, named: str | None, examination: _Examination
+) -> Root:
     def read_root() -> Root:
         return users.root(connection.get(""))
 
     root, clocks = engine.read_clocks(read_root)
-    now = clocks.engine
-    examination.findings.extend(engine.examine_version(root))
-    if clocks.differs:
-        _examine_clock(clocks, engine.read_clocks_again(read_root, clocks), examination)
+    examination.found.extend(engine.examine_version(root))
+    examination.check("the engine's clock", lambda: engine.examine_clock(read_root, clocks))
     snapshot = machine.with_stored_keys(topology.read_snapshot(connection), configuration)
-    known = engine_policies.read_units(connection)
-    events: Sequence[EngineEvent] = engine_events.read_events(connection, at_most=_NEWEST_EVENTS)
-    answered = _discovery_answered(configuration, proxy)
-    examination.findings.extend(engine.examine_units(known, events, answered))
-    examination.findings.extend(engine.examine_connection(events, now))
-    _examine_proxy(configuration, proxy, known, examination)
-    policy_of: dict[str, InUse] = {}
-    examination.add("scheduling policies", lambda: _examine_policies(connection, snapshot, known, policy_of))
-    if (there := machine.default_keys(configuration)) is not None:
-        examination.hints.extend(policies.without_special_keys(snapshot, policy_of, there))
-    examination.not_in_use.extend(policies.unused_units(snapshot, policy_of))
-    enforcer = enforcement(configuration, snapshot)
-    examination.not_in_use.extend(policies.idle_enforcer(enforcer, configuration.unit("ovirt-enforcer")))
-    examination.findings.extend(policies.examine_mistakes(snapshot))
-    examination.add("names", lambda: machine.examine_names(connection, configuration, snapshot))
-    examination.add("placement rules", lambda: machine.examine_rules(connection, snapshot))
-    enforcing = "enforce" in {enforcer.mode, enforcer.configured_mode}
-    examination.findings.extend(engine.examine_enforcement(enforcing, events, now))
-    if enforcing:
-        examination.hints.append(_SIMULATE)
-        examination.add(
-            "permissions", lambda: engine.examine_permissions(connection, root, snapshot.clusters)
-        )
-    if report:
-        examination.findings.extend(_report(connection, examination.findings, root))
-
-
-def _examine_clock(first: engine.ClockReading, second: engine.ClockReading, examination: Examination) -> None:
-    if engine.is_simulated(first, second):
-        examination.hints.append(engine.simulated_hint(first, second))
-    else:
-        examination.findings.append(engine.clock_finding(first))
-
-
-def _discovery_answered(configuration: Config, named: str | None) -> float | None:
-    """When the proxy, as far as there is one to ask, last answered the engine's discovery."""
+    name = configuration.engine.name
+    error = f"there is no {configuration_of(name)} here; name it with --proxy URL"
     try:
-        url = named or url_of(configuration.engine.name)
-    except UserError:
-        return None
-    return None if url is None else discovery_answered_at(url)
+        proxy = named or url_of(name)
+    except UserError as unreadable:
+        proxy, error = None, str(unreadable)
+    seen = Seen(
+        connection=connection,
+        configuration=configuration,
+        root=root,
+        clocks=clocks,
+        snapshot=snapshot,
+        units=engine_policies.read_units(connection),
+        events=engine_events.read_events(connection, at_most=_NEWEST_EVENTS),
+        enforcer=enforcement(configuration, snapshot),
+        proxy=proxy,
+        proxy_named=named is not None,
+        proxy_error=error,
+        default_keys=machine.default_keys(configuration),
+    )
+    for what, look in _CHECKS:
+        examination.check(what, partial(look, seen))
+    return root
 
 
-def _examine_proxy(
-    configuration: Config, named: str | None, known: dict[str, PolicyUnit], examination: Examination
-) -> None:
-    """Ask the proxy that is named, else that of this machine."""
-    try:
-        url = named or url_of(configuration.engine.name)
-    except UserError as error:
-        examination.not_examined.append(f"the proxy: {error}")
-        return
-    if url is None:
-        file = configuration_of(configuration.engine.name)
-        examination.not_examined.append(f"the proxy: there is no {file} here; name it with --proxy URL")
-        return
-    examination.add("the proxy", lambda: engine.examine_proxy(url, known))
-    if named is None:
-        name = configuration.engine.name
-        examination.add("the proxy's record of decisions", lambda: machine.examine_record(name))
-        examination.not_in_use.extend(machine.unrecorded(name))
-
-
-def _examine_policies(
-    connection: EngineConnection,
-    snapshot: Snapshot,
-    known: dict[str, PolicyUnit],
-    policy_of: dict[str, InUse],
-) -> Iterator[Finding]:
-    """Examine the policies that clusters use, and the rules of the clusters by them; note which those are."""
-    heads = {head.id: head for head in engine_policies.read_heads(connection)}
-    examined: dict[str, InUse] = {}
-    by_keys: list[Cluster] = []
-    for user in engine_policies.read_users(connection):
-        if user.policy not in heads:
-            continue
-        if user.policy not in examined:
-            content = engine_policies.read_content(connection, heads[user.policy])
-            examined[user.policy] = policies.in_use(content, known)
-            yield from policies.examine_policy(examined[user.policy])
-        yield from policies.examine_properties(user, examined[user.policy])
-        if user.id in snapshot.cluster_by_id:
-            cluster = snapshot.cluster_by_id[user.id]
-            policy_of[cluster.id] = examined[user.policy]
-            yield from policies.examine_rules(snapshot, cluster, examined[user.policy])
-            yield from policies.examine_admission(cluster, examined[user.policy])
-            yield from policies.examine_keys(snapshot, cluster, examined[user.policy])
-            if policies.weighs_by_keys(examined[user.policy]):
-                by_keys.append(cluster)
-    yield from policies.examine_property(connection, by_keys)
-
-
-def _report(connection: EngineConnection, findings: Sequence[Finding], root: Root) -> Iterator[Finding]:
+def _report(
+    connection: EngineConnection, findings: Sequence[FoundProblem], root: Root
+) -> Iterator[FoundProblem]:
     """Report to the engine rules that mean nothing: one event a cluster, the same again only next day."""
     day = root.time[:10] or datetime.now(UTC).strftime("%Y-%m-%d")
     by_cluster: dict[str, list[str]] = {}
     for finding in findings:
         if finding.rule and finding.cluster is not None:
-            by_cluster.setdefault(finding.cluster.id, []).append(f"{finding.what}. Remedy: {finding.remedy}.")
+            by_cluster.setdefault(finding.cluster.id, []).append(
+                f"{finding.sentence}. Remedy: {finding.remedy}."
+            )
     for cluster, texts in by_cluster.items():
         text = " ".join(texts)
         try:
@@ -214,24 +220,9 @@ def _report(connection: EngineConnection, findings: Sequence[Finding], root: Roo
                 cluster=cluster,
             )
         except UserError as error:
-            yield Finding(
-                kind="not_reported",
-                what=f"no event was sent to the engine: {error}",
-                remedy="give the user that role",
+            yield problem(
+                "not_reported", f"no event was sent to the engine: {error}", "give the user that role"
             )
-
-
-# -- What is not right with engine, proxy, policies and machine.
-class FoundProblem(Record, frozen=True, omit_defaults=False):
-    """One thing that is not right, and what would repair it."""
-
-    kind: str
-    sentence: str
-    remedy: str
-    #: The cluster that it concerns.
-    cluster: Named | None
-    #: Whether a rule means nothing for it: `--event` reports such findings to the engine.
-    rule: bool
 
 
 class DoctorDocument(Document, frozen=True, kw_only=True, tag="doctor"):
@@ -283,14 +274,27 @@ def doctor(
     With `report`, the engine gets an event for rules that mean nothing. Raises `UserError` if the
     configuration does not say where the engine is.
     """
-    found = examine(configuration, proxy, report=report)
+    as_caller, examination = _Examination(), _Examination()
+    for what, look in _AS_CALLER:
+        as_caller.check(what, partial(look, configuration))
+    identity.become_owner(configuration.folders, configuration.files)
+    with connect(configuration.engine) as connection:
+        for what, look in _HERE:
+            examination.check(what, partial(look, configuration))
+        examination.found += as_caller.found
+        examination.not_examined += as_caller.not_examined
+        try:
+            root = _examine_engine(connection, configuration, proxy, examination)
+            if report:
+                examination.found.extend(_report(connection, examination.problems(), root))
+        except UserError as error:
+            repair = "repair that first: the rest depends on the engine's answers"
+            examination.found.append(problem("engine_fails", str(error), repair))
     return DoctorDocument(
-        findings=tuple(
-            FoundProblem(one.kind, one.what, one.remedy, one.cluster, one.rule) for one in found.findings
-        ),
-        not_examined=tuple(found.not_examined),
-        not_in_use=tuple(found.not_in_use),
-        hints=tuple(found.hints),
+        findings=examination.problems(),
+        not_examined=tuple(examination.not_examined),
+        not_in_use=tuple(str(one) for one in examination.found if isinstance(one, NotInUse)),
+        hints=tuple(str(one) for one in examination.found if isinstance(one, Hint)),
     )
 
 

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from ovirt_placement.lookups.called import Identified
 from ovirt_placement.model.names import Named
+from ovirt_placement.model.record import Record
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that is not right, in plain words."""
+class FoundProblem(Record, frozen=True, omit_defaults=False):
+    """One thing that is not right, and what would repair it."""
 
-    #: Which thing it is, for programs.
     kind: str
-    what: str
-    #: What would repair it.
+    sentence: str
     remedy: str
     #: The cluster that it concerns.
-    cluster: Named | None = None
-    #: Whether a rule means nothing for it: such a finding can be reported to the engine as an event.
-    rule: bool = False
+    cluster: Named | None
+    #: Whether a rule means nothing for it: `--event` reports such findings to the engine.
+    rule: bool
+
+
+def problem(
+    kind: str, sentence: str, remedy: str, *, cluster: Identified | None = None, rule: bool = False
+) -> FoundProblem:
+    """Something that is not right, perhaps with one cluster."""
+    return FoundProblem(
+        kind, sentence, remedy, None if cluster is None else Named(cluster.id, cluster.name), rule
+    )
+
+
+class NotInUse(str):
+    """A part of the product that is not at work, with what would put it to work; nothing is wrong with it."""
+
+    __slots__ = ()
+
+
+class Hint(str):
+    """What is worth a look, though nothing is known to be wrong."""
+
+    __slots__ = ()

@@ -14,7 +14,7 @@ from ovirt_placement.answers import configured
 from ovirt_placement.answers.configured import configured_names, unmatched_names
 from ovirt_placement.answers.conflicts import sentence
 from ovirt_placement.answers.decisions.record import exists, record_of, records
-from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.doctor.finding import FoundProblem, NotInUse, problem
 from ovirt_placement.answers.rules import rules_check_together
 from ovirt_placement.answers.status.proxy import configuration_of
 from ovirt_placement.config import Config
@@ -42,70 +42,68 @@ _PATIENCE_SECONDS = 2.0
 _REACH = "reach the database, or set [store] url to one that is reached"
 
 
-def examine_sections(configuration: Config) -> Iterator[Finding]:
+def examine_sections(configuration: Config) -> Iterator[FoundProblem]:
     """Look at the sections of the configuration that other commands read."""
     for complaint in configured.complaints(configuration):
-        yield Finding(
-            kind="mistaken_configuration", what=complaint, remedy="correct it: the command does not start so"
-        )
+        yield problem("mistaken_configuration", complaint, "correct it: the command does not start so")
 
 
-def examine_machine(config: Config) -> Iterator[Finding]:
+def examine_machine(config: Config) -> Iterator[FoundProblem]:
     """Look at the inventory and the store."""
     yield from _inventory(config)
     yield from _store(config)
 
 
-def _inventory(config: Config) -> Iterator[Finding]:
+def _inventory(config: Config) -> Iterator[FoundProblem]:
     directory, unit = config.inventory.directory, config.unit("ovirt-placement-inventory")
     try:
         found = protocol.ask_moments(directory, _PATIENCE_SECONDS)
     except NotAllowed:
-        yield Finding(
-            kind="unreadable_inventory",
-            what=f"the inventory at {directory} cannot be asked from here",
-            remedy="be in the group ovirt-placement",
+        yield problem(
+            "unreadable_inventory",
+            f"the inventory at {directory} cannot be asked from here",
+            "be in the group ovirt-placement",
         )
         return
     except NoService:
-        yield Finding(
-            kind="no_inventory",
-            what=f"no inventory publishes to {directory}: each worker of the proxy reads the engine itself",
-            remedy=f"systemctl enable --now {unit} (or ovirt-placement inventory run)",
+        yield problem(
+            "no_inventory",
+            f"no inventory publishes to {directory}: each worker of the proxy reads the engine itself",
+            f"systemctl enable --now {unit} (or ovirt-placement inventory run)",
         )
         return
     except NoAnswer:
         found = ()
     if not found:
-        yield Finding(
-            kind="nothing_published",
-            what=f"the inventory at {directory} runs and has read nothing yet",
-            remedy=f"look into its log: journalctl -u {unit}",
+        yield problem(
+            "nothing_published",
+            f"the inventory at {directory} runs and has read nothing yet",
+            f"look into its log: journalctl -u {unit}",
         )
         return
     moments = Moments(*found)
     limit = max(_STALE_SECONDS, 3 * config.inventory.interval_seconds)
     if (now() - moments.as_of) > limit:
-        yield Finding(
-            kind="stale_inventory",
-            what=f"the inventory's last snapshot is {now() - moments.as_of:.0f} s old",
-            remedy=f"look into its log for the reason: journalctl -u {unit}",
+        yield problem(
+            "stale_inventory",
+            f"the inventory's last snapshot is {now() - moments.as_of:.0f} s old",
+            f"look into its log for the reason: journalctl -u {unit}",
         )
     elif not moments.store_answers:
         keys_age = age(moments.keys_at)
-        yield Finding(
-            kind="inventory_without_store",
-            what="the inventory cannot read the store: "
+        yield problem(
+            "inventory_without_store",
+            "the inventory cannot read the store: "
             + (
                 "decisions are made without placement keys"
                 if keys_age is None
                 else f"decisions go by placement keys of {keys_age:.0f} s ago"
             ),
-            remedy=f"look into its log for the reason: journalctl -u {unit}",
+            f"look into its log for the reason: journalctl -u {unit}",
         )
 
 
-def _store(config: Config) -> Iterator[Finding]:
+def _store(config: Config) -> Iterator[FoundProblem]:
     # SQLAlchemy takes long to load: not for `--help`.
     from ovirt_placement.store.connections import obstacle, sqlite_path
     from ovirt_placement.store.database import Database, StoreAway, StoreUnmade
@@ -120,23 +118,21 @@ def _store(config: Config) -> Iterator[Finding]:
             store.open_intents()
         path = sqlite_path(url)
         if path is not None and (fault := obstacle(path)) is not None:
-            yield Finding(
-                kind="unwritable_store",
-                what=f"the store {path} cannot be written: {fault.what}",
-                remedy=fault.remedy,
+            yield problem(
+                "unwritable_store", f"the store {path} cannot be written: {fault.what}", fault.remedy
             )
     except StoreUnmade:
         path = sqlite_path(url)
         if path is not None and not _can_be_made(path):
-            yield Finding(
-                kind="no_store",
-                what=f"the store {path} does not exist and cannot be made there by this user",
-                remedy=f"make the directory {path.parent} for the user ovirt-placement, or set [store] url",
+            yield problem(
+                "no_store",
+                f"the store {path} does not exist and cannot be made there by this user",
+                f"make the directory {path.parent} for the user ovirt-placement, or set [store] url",
             )
     except StoreAway as error:
-        yield Finding(kind="no_store", what=error.what, remedy=error.remedy or _REACH)
+        yield problem("no_store", error.what, error.remedy or _REACH)
     except UserError as error:
-        yield Finding(kind="no_store", what=str(error), remedy=_REACH)
+        yield problem("no_store", str(error), _REACH)
 
 
 def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
@@ -175,7 +171,7 @@ def _can_be_made(path: Path) -> bool:
 # -- Examines names that match nothing in the engine; those of placement rules are mistakes of these.
 def examine_names(
     connection: EngineConnection, configuration: Config, snapshot: Snapshot
-) -> Iterator[Finding]:
+) -> Iterator[FoundProblem]:
     """A finding for each; the engine is asked for tags where the configuration has any."""
     configured = configured_names(configuration)
     words = [one.word for one in configured if one.kind == "tag" and one.word]
@@ -185,15 +181,15 @@ def examine_names(
         snapshot = replace(snapshot, hosts=read_hosts(connection, devices=True))
     for one in unmatched_names(snapshot, configured, tagged):
         if not one.in_rule:
-            yield Finding(
-                kind="name_matches_nothing",
-                what=one.sentence,
-                remedy="correct the name, or remove it: what it is to protect or to ask for is not heeded",
+            yield problem(
+                "name_matches_nothing",
+                one.sentence,
+                "correct the name, or remove it: what it is to protect or to ask for is not heeded",
             )
 
 
 # -- Examines placement rules: not in force, about what is not there, or not to be satisfied with all others.
-def examine_rules(connection: EngineConnection, snapshot: Snapshot) -> Iterator[Finding]:
+def examine_rules(connection: EngineConnection, snapshot: Snapshot) -> Iterator[FoundProblem]:
     """A finding for each mistake; tags are read, and searches asked, where a rule goes by them."""
     rules = snapshot.placement_rules
     if any(rule.names_vm_tags or rule.names_host_tags for rule in rules):
@@ -201,16 +197,16 @@ def examine_rules(connection: EngineConnection, snapshot: Snapshot) -> Iterator[
     snapshot = replace(snapshot, member_searches=read_searches(connection, searches_of(rules)))
     check = rules_check_together(snapshot)
     for one in check.problems:
-        yield Finding(
-            kind="placement_rule_mistaken",
-            what=f"{one.rule.title}: {one.sentence}",
-            remedy=f'ovirt-placement rules edit "{one.rule.name}", or what it names in the engine',
+        yield problem(
+            "placement_rule_mistaken",
+            f"{one.rule.title}: {one.sentence}",
+            f'ovirt-placement rules edit "{one.rule.name}", or what it names in the engine',
         )
     for each in check.contradictions:
-        yield Finding(
-            kind="placement_rules_contradict",
-            what=sentence(each, whole=False),
-            remedy="change or remove one of them: ovirt-placement rules edit",
+        yield problem(
+            "placement_rules_contradict",
+            sentence(each, whole=False),
+            "change or remove one of them: ovirt-placement rules edit",
         )
 
 
@@ -221,33 +217,28 @@ def examine_rules(connection: EngineConnection, snapshot: Snapshot) -> Iterator[
 _LEAST_FREE = 1 << 20
 
 
-def examine_record(engine: str) -> Iterator[Finding]:
+def examine_record(engine: str) -> Iterator[FoundProblem | NotInUse]:
     """Look whether decisions are recorded, and have room. Raises `NoRecord` if the record cannot be read."""
     if not records(engine):
+        yield NotInUse(
+            "the proxy records no decisions, so that it cannot be explained later why a VM did not start"
+            f" (record in section [decisions] of {configuration_of(engine)})"
+        )
         return
     record = record_of(engine)
     if not exists(record):
-        yield Finding(
-            kind="no_record",
-            what=f"the proxy's record of decisions is not there: {record}: it cannot be explained later"
+        yield problem(
+            "no_record",
+            f"the proxy's record of decisions is not there: {record}: it cannot be explained later"
             " why a VM did not start",
-            remedy="restart the proxy, which makes it; if it cannot, its log says why (may its user write"
+            "restart the proxy, which makes it; if it cannot, its log says why (may its user write"
             f" to {record.parent}?)",
         )
         return
     place = os.statvfs(record.parent)
     if place.f_bavail * place.f_frsize < _LEAST_FREE:
-        yield Finding(
-            kind="record_disk_full",
-            what=f"the disk is full on which the proxy records its decisions: {record}",
-            remedy="make room; until then decisions are made, and not recorded",
-        )
-
-
-def unrecorded(engine: str) -> Iterator[str]:
-    """Say so where the proxy of this machine is not to record."""
-    if not records(engine):
-        yield (
-            "the proxy records no decisions, so that it cannot be explained later why a VM did not start"
-            f" (record in section [decisions] of {configuration_of(engine)})"
+        yield problem(
+            "record_disk_full",
+            f"the disk is full on which the proxy records its decisions: {record}",
+            "make room; until then decisions are made, and not recorded",
         )

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.doctor.finding import FoundProblem, problem
 from ovirt_placement.answers.status import proxy
 from ovirt_placement.config import DEFAULT_PATH, Config
 from ovirt_placement.engine.connection.log_ins import refusal
@@ -39,45 +39,45 @@ _ENDED: dict[tuple[str, _Version], tuple[date, str]] = {
 _ENABLED = Path("etc/systemd/system")
 
 
-def examine_platform(config: Config, root: Path) -> Iterator[Finding]:
+def examine_platform(config: Config, root: Path) -> Iterator[FoundProblem]:
     """Look at what we run on, and at the units that are enabled below `root`."""
     yield from examine_sqlite(config.store.url, sqlite3.sqlite_version_info)
     yield from examine_python(root, sys.version_info[:2], Path(sys.base_prefix), datetime.now(UTC).date())
     yield from examine_socket(root)
 
 
-def examine_sqlite(url: str, version: _Version) -> Iterator[Finding]:
+def examine_sqlite(url: str, version: _Version) -> Iterator[FoundProblem]:
     """Look whether the store's SQLite is one that it is tested with."""
     if url.startswith("sqlite") and version < _OLDEST_SQLITE:
-        yield Finding(
-            kind="old_sqlite",
-            what=f"SQLite is {_dotted(version)}, older than {_dotted(_OLDEST_SQLITE)}: the store may fail",
-            remedy="run with the Python of EL 8.10 or later, or let [store] url name a PostgreSQL",
+        yield problem(
+            "old_sqlite",
+            f"SQLite is {_dotted(version)}, older than {_dotted(_OLDEST_SQLITE)}: the store may fail",
+            "run with the Python of EL 8.10 or later, or let [store] url name a PostgreSQL",
         )
 
 
-def examine_python(root: Path, version: _Version, base: Path, today: date) -> Iterator[Finding]:
+def examine_python(root: Path, version: _Version, base: Path, today: date) -> Iterator[FoundProblem]:
     """Look whether EL still updates its Python, if that runs us; of another nothing is known."""
     ended, instead = _ENDED.get((_platform(root), version), (date.max, ""))
     if base == Path("/usr") and today >= ended:
-        yield Finding(
-            kind="python_ended",
-            what=f"this system's Python {_dotted(version)} has had no security updates since {ended}",
-            remedy=f"install this release again, with {instead}",
+        yield problem(
+            "python_ended",
+            f"this system's Python {_dotted(version)} has had no security updates since {ended}",
+            f"install this release again, with {instead}",
         )
 
 
-def examine_socket(root: Path) -> Iterator[Finding]:
+def examine_socket(root: Path) -> Iterator[FoundProblem]:
     """Look whether a proxy that starts with the machine has the socket which stays open while it restarts."""
     wanted = root / _ENABLED
     service = wanted / "multi-user.target.wants" / "ovirt-scheduler-proxy.service"
     socket = wanted / "sockets.target.wants" / "ovirt-scheduler-proxy.socket"
     if service.is_symlink() and not socket.is_symlink():
-        yield Finding(
-            kind="socket_not_enabled",
-            what="ovirt-scheduler-proxy.service is enabled and its socket is not: while it restarts, the"
+        yield problem(
+            "socket_not_enabled",
+            "ovirt-scheduler-proxy.service is enabled and its socket is not: while it restarts, the"
             " engine's calls are refused, and VMs start without our units",
-            remedy="systemctl enable ovirt-scheduler-proxy.socket, then systemctl stop"
+            "systemctl enable ovirt-scheduler-proxy.socket, then systemctl stop"
             " ovirt-scheduler-proxy.service, and systemctl start ovirt-scheduler-proxy.socket"
             " ovirt-scheduler-proxy.service",
         )
@@ -108,13 +108,13 @@ _ALLOWED = re.compile(r"^allow\S* .*:.*\bdir=(/\S*)", re.MULTILINE)
 _BROUGHT = "psycopg_binary.libs"
 
 
-def examine_hardening(config: Config, root: Path) -> Iterator[Finding]:
+def examine_hardening(config: Config, root: Path) -> Iterator[FoundProblem]:
     """Look at the system whose files are below `root`. Raises `UserError` if we may not look at a file."""
     yield from examine_fips(config, root, map(Path, sys.path))
     yield from examine_fapolicyd(config.engine.name, root)
 
 
-def examine_fips(config: Config, root: Path, packages: Iterable[Path]) -> Iterator[Finding]:
+def examine_fips(config: Config, root: Path, packages: Iterable[Path]) -> Iterator[FoundProblem]:
     """Look whether a PostgreSQL is reached by the system's OpenSSL, which alone knows of FIPS mode.
 
     Requests to the engine go by Python's, which is the system's; pycurl is loaded by the SDK, and sends none.
@@ -123,14 +123,14 @@ def examine_fips(config: Config, root: Path, packages: Iterable[Path]) -> Iterat
         return
     brought = any(any((each / _BROUGHT).glob("libcrypto*")) for each in packages)
     if brought and config.store.url.startswith("postgresql"):
-        yield Finding(
-            kind="fips_not_reached",
-            what="the system is in FIPS mode, and psycopg-binary has an OpenSSL of its own, which is not",
-            remedy="use psycopg with the system's libpq: docs/hardened-hosts.md shows how",
+        yield problem(
+            "fips_not_reached",
+            "the system is in FIPS mode, and psycopg-binary has an OpenSSL of its own, which is not",
+            "use psycopg with the system's libpq: docs/hardened-hosts.md shows how",
         )
 
 
-def examine_fapolicyd(engine: str, root: Path) -> Iterator[Finding]:
+def examine_fapolicyd(engine: str, root: Path) -> Iterator[FoundProblem]:
     """Look whether the proxy's workers may read plugins that no package has installed."""
     if not _runs(root):
         return
@@ -138,11 +138,11 @@ def examine_fapolicyd(engine: str, root: Path) -> Iterator[Finding]:
     for folder in proxy.others_plugins(engine):
         plugins = any((root / folder.relative_to("/")).glob("*.py"))
         if plugins and not any(folder.is_relative_to(each) for each in allowed):
-            yield Finding(
-                kind="fapolicyd_refuses",
-                what=f"fapolicyd is in force, and no rule of it lets the proxy read {folder}: plugins there"
+            yield problem(
+                "fapolicyd_refuses",
+                f"fapolicyd is in force, and no rule of it lets the proxy read {folder}: plugins there"
                 " that no package has installed do not load",
-                remedy="add the rule that docs/hardened-hosts.md shows to /etc/fapolicyd/rules.d, then"
+                "add the rule that docs/hardened-hosts.md shows to /etc/fapolicyd/rules.d, then"
                 " fagenrules --load && systemctl restart fapolicyd",
             )
 
@@ -188,7 +188,7 @@ class Found(NamedTuple):
     is_password: bool = False
 
 
-def examine_services(config: Config) -> Iterator[Finding]:
+def examine_services(config: Config) -> Iterator[FoundProblem]:
     """Ask for each user of a service that this machine has; of a configuration of one's own nothing is asked.
 
     Raises `UserError` if we may not look at a file.
@@ -200,7 +200,7 @@ def examine_services(config: Config) -> Iterator[Finding]:
         yield from examine_files(tuple(_files(config)), users, _group())
 
 
-def examine_files(files: Iterable[Found], users: Iterable[User], group: int | None) -> Iterator[Finding]:
+def examine_files(files: Iterable[Found], users: Iterable[User], group: int | None) -> Iterator[FoundProblem]:
     """Ask by owner, groups and mode; `group` is the number of the services' group."""
     everyone = tuple(users)
     for file in files:
@@ -210,10 +210,10 @@ def examine_files(files: Iterable[Found], users: Iterable[User], group: int | No
             )
             if hindrance:
                 what, remedy = hindrance
-                yield Finding(
-                    kind="unreadable_by_service",
-                    what=f"{SERVICES.get(user.name, 'a service')} (user {user.name}): {what}",
-                    remedy=remedy,
+                yield problem(
+                    "unreadable_by_service",
+                    f"{SERVICES.get(user.name, 'a service')} (user {user.name}): {what}",
+                    remedy,
                 )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.doctor.finding import FoundProblem, Hint, NotInUse, problem
 from ovirt_placement.answers.setup import units
 from ovirt_placement.answers.setup.default_keys import DEFAULT_WEIGHTS, weighing
 from ovirt_placement.answers.setup.units import ADMISSION_UNITS, MANDATORY, twins
@@ -17,7 +17,6 @@ from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import Named
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN
@@ -81,87 +80,87 @@ def in_use(content: PolicyContent, units: Mapping[str, PolicyUnit]) -> InUse:
     )
 
 
-def examine_policy(policy: InUse) -> Iterator[Finding]:
+def examine_policy(policy: InUse) -> Iterator[FoundProblem]:
     """Look at a policy that some cluster uses."""
     setup = remedy(policy)
     for unit in policy.repeated:
-        yield Finding(
-            kind="unit_held_twice",
-            what=f"the engine has {unit} twice in the policy {policy.name}, and refuses every change of it",
-            remedy="restart ovirt-engine, which forgets the second",
+        yield problem(
+            "unit_held_twice",
+            f"the engine has {unit} twice in the policy {policy.name}, and refuses every change of it",
+            "restart ovirt-engine, which forgets the second",
         )
     if not policy.balances:
-        yield Finding(
-            kind="no_balance",
-            what=f"the policy {policy.name} has no balance: that stops the load balancing of all clusters",
-            remedy=f"{setup}, or give it the balance None",
+        yield problem(
+            "no_balance",
+            f"the policy {policy.name} has no balance: that stops the load balancing of all clusters",
+            f"{setup}, or give it the balance None",
         )
     for own, internal in twins(UnitKind.FILTER).items():
         if own in policy.our_filters and internal not in policy.internal_filters:
-            yield Finding(
-                kind="no_filter_alongside",
-                what=f"the policy {policy.name} has {own} without the engine's filter {internal}:"
+            yield problem(
+                "no_filter_alongside",
+                f"the policy {policy.name} has {own} without the engine's filter {internal}:"
                 " groups are moved VM by VM, and rules fall when the proxy is away",
-                remedy=setup,
+                setup,
             )
     for own, internal in twins(UnitKind.WEIGHT).items():
         factor = policy.our_weights.get(own, 0)
         if factor > 0 and internal not in policy.internal_weights:
-            yield Finding(
-                kind="no_weight_alongside",
-                what=f"the policy {policy.name} has {own} without the engine's weight {internal}:"
+            yield problem(
+                "no_weight_alongside",
+                f"the policy {policy.name} has {own} without the engine's weight {internal}:"
                 " of VMs that start at once ours can only guess where the others go, and rules fall when the"
                 " proxy is away",
-                remedy=setup,
+                setup,
             )
         elif factor > policy.internal_weights.get(internal, 0):
-            yield Finding(
-                kind="weaker_weight_alongside",
-                what=f"in the policy {policy.name} the engine's weight {internal} has the factor"
+            yield problem(
+                "weaker_weight_alongside",
+                f"in the policy {policy.name} the engine's weight {internal} has the factor"
                 f" {policy.internal_weights[internal]}, and {own} has {factor}: of VMs that start at once,"
                 " what ours guesses outvotes what the engine knows",
-                remedy=f"{setup} --factor {own}={factor}",
+                f"{setup} --factor {own}={factor}",
             )
 
 
-def examine_properties(user: PolicyUser, policy: InUse) -> Iterator[Finding]:
+def examine_properties(user: PolicyUser, policy: InUse) -> Iterator[FoundProblem]:
     """Look for parameters of a cluster that the engine will drop when the cluster is next changed."""
     unknown = sorted(user.properties.keys() - policy.properties)
     if unknown:
-        yield Finding(
-            kind="unknown_parameters",
-            what=f"cluster {user.name} has parameters that no unit of its policy {policy.name} knows:"
+        yield problem(
+            "unknown_parameters",
+            f"cluster {user.name} has parameters that no unit of its policy {policy.name} knows:"
             f" {', '.join(unknown)}; the engine drops them when the cluster is next changed",
-            remedy="were they renamed? set the new ones by ovirt-placement setup --property",
-            cluster=Named(user.id, user.name),
+            "were they renamed? set the new ones by ovirt-placement setup --property",
+            cluster=user,
         )
 
 
-def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Finding]:
+def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]:
     """Look for rules of a cluster that have no effect: its policy lacks the unit, or has it with factor 0."""
     for rule in UNITS.values():
         asking = _asking(rule, snapshot, cluster)
         if asking is None or _takes_effect(rule, policy):
             continue
-        yield Finding(
-            kind="rule_means_nothing",
-            what=f"cluster {cluster.name}: {asking} when VMs are placed: {_lack(policy, rule)}",
-            remedy=remedy(policy, cluster),
-            cluster=Named(cluster.id, cluster.name),
+        yield problem(
+            "rule_means_nothing",
+            f"cluster {cluster.name}: {asking} when VMs are placed: {_lack(policy, rule)}",
+            remedy(policy, cluster),
+            cluster=cluster,
             rule=True,
         )
 
 
-def examine_admission(cluster: Cluster, policy: InUse) -> Iterator[Finding]:
+def examine_admission(cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]:
     """Look for admission control in a cluster that reserves nothing."""
     units = [name for name in ADMISSION_UNITS.values() if name in policy.attached]
     if units and not cluster.ha_reservation:
-        yield Finding(
-            kind="admission_without_reservation",
-            what=f"cluster {cluster.name}: its policy {policy.name} has {' and '.join(units)}, which refuses"
+        yield problem(
+            "admission_without_reservation",
+            f"cluster {cluster.name}: its policy {policy.name} has {' and '.join(units)}, which refuses"
             " nothing there: the cluster has no HA reservation",
-            remedy="enable HA reservation for the cluster, or take the unit out of the policy",
-            cluster=Named(cluster.id, cluster.name),
+            "enable HA reservation for the cluster, or take the unit out of the policy",
+            cluster=cluster,
         )
 
 
@@ -207,7 +206,7 @@ def _name(unit: str, units: Mapping[str, PolicyUnit]) -> str:
 _OPTION = "UserDefinedVMProperties"
 
 
-def examine_keys(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Finding]:
+def examine_keys(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]:
     """Look at what the policy of a cluster makes of placement keys."""
     filters = units.KEY_FILTER in policy.our_filters
     weighs = policy.our_weights.get(units.KEY_WEIGHT, 0) > 0
@@ -215,12 +214,12 @@ def examine_keys(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterato
         lacking = [
             unit for unit, enabled in ((units.KEY_FILTER, filters), (units.KEY_WEIGHT, weighs)) if not enabled
         ]
-        yield Finding(
-            kind="keys_do_not_count",
-            what=f"cluster {cluster.name}: not all of its placement keys count when VMs are placed: its"
+        yield problem(
+            "keys_do_not_count",
+            f"cluster {cluster.name}: not all of its placement keys count when VMs are placed: its"
             f" policy {policy.name} has no {' and no '.join(lacking)} in effect",
-            remedy=f"{remedy(policy, cluster)} --placement-keys",
-            cluster=Named(cluster.id, cluster.name),
+            f"{remedy(policy, cluster)} --placement-keys",
+            cluster=cluster,
             rule=True,
         )
     if filters or weighs:
@@ -229,18 +228,18 @@ def examine_keys(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterato
         yield from _factor(snapshot, cluster, policy)
 
 
-def examine_mistakes(snapshot: Snapshot) -> Iterator[Finding]:
+def examine_mistakes(snapshot: Snapshot) -> Iterator[FoundProblem]:
     """Look for keys that are ignored, in all clusters."""
     if mistakes := find_mistakes(snapshot):
-        yield Finding(
-            kind="mistaken_keys",
-            what=f"{len(mistakes)} {'mistake' if len(mistakes) == 1 else 'mistakes'} in placement keys, which"
+        yield problem(
+            "mistaken_keys",
+            f"{len(mistakes)} {'mistake' if len(mistakes) == 1 else 'mistakes'} in placement keys, which"
             " are ignored where they are wrong",
-            remedy="ovirt-placement keys check lists them",
+            "ovirt-placement keys check lists them",
         )
 
 
-def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) -> Iterator[Finding]:
+def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) -> Iterator[FoundProblem]:
     """Look whether users can set keys on their VMs, where the policies of these clusters weigh keys.
 
     Raises what `EngineConnection.get` raises; engines before 4.3 do not report it.
@@ -259,25 +258,24 @@ def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) 
             continue
         wanted = ";".join((*others, f"{NAME}={PATTERN}"))
         state = "is declared with another pattern than that of keys" if own else "is not declared"
-        yield Finding(
-            kind="property_of_keys",
-            what=f"the VM custom property {NAME} {state} for clusters of version {version}: users cannot set"
+        yield problem(
+            "property_of_keys",
+            f"the VM custom property {NAME} {state} for clusters of version {version}: users cannot set"
             " keys on their VMs, or set what is ignored",
-            remedy=f"engine-config -s {_OPTION}='{wanted}' --cver={version}, then systemctl restart"
-            " ovirt-engine",
+            f"engine-config -s {_OPTION}='{wanted}' --cver={version}, then systemctl restart ovirt-engine",
         )
 
 
 def without_special_keys(
-    snapshot: Snapshot, policy_of: Mapping[str, InUse], there: DefaultKeys
-) -> Iterator[str]:
+    snapshot: Snapshot, policy_of: Mapping[str, InUse], there: DefaultKeys | None
+) -> Iterator[Hint]:
     """Clusters whose policies weigh keys, and which have no special keys; policies by cluster."""
-    settled = weighing(there)
-    for cluster in snapshot.clusters:
+    settled = set[str]() if there is None else weighing(there)
+    for cluster in snapshot.clusters if there is not None else ():
         policy = policy_of.get(cluster.id)
         if policy is not None and weighs_by_keys(policy) and cluster.id not in settled:
             weights = ", ".join(f"{name} ({weight:g})" for name, weight in DEFAULT_WEIGHTS.items())
-            yield (
+            yield Hint(
                 f"cluster {cluster.name} places by keys, and has no special keys: to give it {weights},"
                 f" {remedy(policy, cluster)} --placement-keys"
             )
@@ -299,25 +297,25 @@ def _has_keys(snapshot: Snapshot, cluster: Cluster) -> bool:
     return stored or any(vm.custom_properties.get(NAME) for vm in vms)
 
 
-def _parameters(cluster: Cluster) -> Iterator[Finding]:
+def _parameters(cluster: Cluster) -> Iterator[FoundProblem]:
     try:
         settings = read_settings(cluster.scheduling_properties)
     except ValueError as error:
-        yield Finding(
-            kind="mistaken_parameters",
-            what=f"cluster {cluster.name}: the parameters of placement keys cannot be together, and the"
+        yield problem(
+            "mistaken_parameters",
+            f"cluster {cluster.name}: the parameters of placement keys cannot be together, and the"
             f" defaults count: {error}",
-            remedy="correct them by ovirt-placement setup --property (docs/rules.md lists them)",
-            cluster=Named(cluster.id, cluster.name),
+            "correct them by ovirt-placement setup --property (docs/rules.md lists them)",
+            cluster=cluster,
         )
         return
     if settings.refuses_keyless_vms:
-        yield Finding(
-            kind="keyless_vms_refused",
-            what=f"cluster {cluster.name}: placement_final is {float(settings.final):g}, and VMs without"
+        yield problem(
+            "keyless_vms_refused",
+            f"cluster {cluster.name}: placement_final is {float(settings.final):g}, and VMs without"
             " placement keys find no host: they score 0, which is not above it",
-            remedy="ovirt-placement setup --property placement_final=-10",
-            cluster=Named(cluster.id, cluster.name),
+            "ovirt-placement setup --property placement_final=-10",
+            cluster=cluster,
         )
 
 
@@ -325,7 +323,7 @@ def _parameters(cluster: Cluster) -> Iterator[Finding]:
 _LEADING = 100_000
 
 
-def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Finding]:
+def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]:
     """The worst rank that all other weights can give together must not outweigh one rank by keys.
 
     Those that are meant to count before others are left out.
@@ -340,18 +338,18 @@ def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Fin
     hosts = len(snapshot.hosts_of_cluster.get(cluster.id, ()))
     needed = others * max(0, hosts - 1)
     if factor <= needed:
-        yield Finding(
-            kind="keys_outvoted",
-            what=f"cluster {cluster.name}: the other weights of its policy {policy.name} can outvote"
+        yield problem(
+            "keys_outvoted",
+            f"cluster {cluster.name}: the other weights of its policy {policy.name} can outvote"
             f" placement keys: {units.KEY_WEIGHT} has the factor {factor}, and with {counted(hosts, 'host')}"
             f" it takes {needed + 1}",
-            remedy=f"{remedy(policy, cluster)} --factor {units.KEY_WEIGHT}={needed + 1}",
-            cluster=Named(cluster.id, cluster.name),
+            f"{remedy(policy, cluster)} --factor {units.KEY_WEIGHT}={needed + 1}",
+            cluster=cluster,
         )
 
 
 # -- Parts of the product that are not at work here: nothing is wrong with them, and nothing comes of them.
-def unused_units(snapshot: Snapshot, policy_of: Mapping[str, InUse]) -> Iterator[str]:
+def unused_units(snapshot: Snapshot, policy_of: Mapping[str, InUse]) -> Iterator[NotInUse]:
     """Clusters whose scheduling policy has none of our units; `policy_of` is by cluster."""
     without = [
         cluster.name
@@ -359,18 +357,18 @@ def unused_units(snapshot: Snapshot, policy_of: Mapping[str, InUse]) -> Iterator
         if cluster.id not in policy_of or not policy_of[cluster.id].attached
     ]
     if without and len(without) == len(snapshot.clusters):
-        yield (
+        yield NotInUse(
             "no cluster's scheduling policy has our units: VMs start by the engine's rules alone"
             " (ovirt-placement setup --cluster CLUSTER)"
         )
     elif without:
-        yield (
+        yield NotInUse(
             f"the scheduling policies of these clusters have none of our units: {', '.join(without)}"
             " (ovirt-placement setup --cluster CLUSTER)"
         )
 
 
-def idle_enforcer(found: EnforcementRecord, unit: str) -> Iterator[str]:
+def idle_enforcer(found: EnforcementRecord, unit: str) -> Iterator[NotInUse]:
     """An enforcer that does not run, or not as it is configured, or migrates nothing; `unit` is systemd's.
 
     A store that does not answer, or cannot be written, is reported elsewhere.
@@ -378,15 +376,17 @@ def idle_enforcer(found: EnforcementRecord, unit: str) -> Iterator[str]:
     if found.error is not None or (found.leader is None and found.unwritable is not None):
         return
     if found.leader is None:
-        yield (
+        yield NotInUse(
             "no enforcer runs: violated rules are not repaired, and HA reservations not watched"
             f" (systemctl enable --now {unit})"
         )
     elif not found.acts:
-        yield "ovirt-enforcer is in observe mode: it reports, and migrates nothing ([enforcer] mode)"
+        yield NotInUse(
+            "ovirt-enforcer is in observe mode: it reports, and migrates nothing ([enforcer] mode)"
+        )
     if found.configured_mode not in {None, found.mode}:
-        yield (
+        yield NotInUse(
             f"[enforcer] mode {found.configured_mode}: the enforcer that leads was started with {found.mode}"
             f" (systemctl restart {unit})"
         )
-    yield from (f"migrations are paused: {sentence}" for sentence in found.paused)
+    yield from (NotInUse(f"migrations are paused: {sentence}") for sentence in found.paused)

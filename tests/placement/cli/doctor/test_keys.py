@@ -137,7 +137,7 @@ def property_findings(declared: dict[str, str] | None, *versions: str) -> list[t
         with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
             clusters = [cluster(f"c{version}", compatibility=version) for version in versions]
             found = policies.examine_property(connection, clusters)
-            return [(each.what, each.remedy) for each in found]
+            return [(each.sentence, each.remedy) for each in found]
 
 
 @pytest.mark.parametrize("declared", [PATTERN, f"^{PATTERN}$", f"({PATTERN})?"])

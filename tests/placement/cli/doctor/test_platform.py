@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.answers.doctor import platform
-from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.doctor.finding import FoundProblem
 from ovirt_placement.answers.doctor.platform import (
     examine_fapolicyd,
     examine_fips,
@@ -47,7 +47,7 @@ def write(tmp_path: Path) -> Write:
     return put
 
 
-def kinds(found: Iterable[Finding]) -> list[str]:
+def kinds(found: Iterable[FoundProblem]) -> list[str]:
     return [each.kind for each in found]
 
 
@@ -137,7 +137,7 @@ def test_wheels_that_do_not_know_of_fips_mode(
         write(f"packages/{wheel}.libs/libcrypto-fa202293.so.3", "")
     places = (tmp_path / "elsewhere", tmp_path / "packages")
     found = list(examine_fips(Config({"store": {"url": url}}, ""), tmp_path, places))
-    assert [names in each.what for each in found if names] == ([True] if names else [])
+    assert [names in each.sentence for each in found if names] == ([True] if names else [])
     assert bool(found) is (names is not None)
 
 

@@ -40,7 +40,7 @@ def found(file: Status, directory: Status = OPEN, *users: User, secret: bool = T
     """What is said to whom of the password, and of the file alone."""
     password = Found(PASSWORD, file.of_file(), ((PASSWORD.parent, directory.of_directory()),), secret)
     return {
-        each.what.partition(":")[0]: f"{each.what.partition(': ')[2]} -> {each.remedy}"
+        each.sentence.partition(":")[0]: f"{each.sentence.partition(': ')[2]} -> {each.remedy}"
         for each in examine_files([password], users or (INVENTORY, PROXY), OURS)
     }
 
