@@ -81,7 +81,7 @@ def add_question_command(
         if parameter.common is None:
             add_parameter(parser, word, parameter, hint, default, one_of)
     for word, option in asked.options.items():
-        add_parameter(parser, word, option, bool, False, one_of)
+        add_parameter(parser, word, option, one_of=one_of)
     if asked.watched:
         parser.add_argument(
             "--watch",
