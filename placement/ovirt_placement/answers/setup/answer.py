@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lxml import etree
-
 from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.setup.default_keys import ClusterKeys
 from ovirt_placement.answers.setup.plan import SetupPlan
 from ovirt_placement.answers.setup.previous import Overview
+from ovirt_placement.answers.setup.requests import PlannedRequest
 from ovirt_placement.answers.setup.units import MANDATORY
 from ovirt_placement.engine.parsing.policies import Entry, PolicyHead, PolicyUnit
-from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyRequest, PolicyUser
+from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyUser
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.record import Record
 
@@ -59,68 +58,25 @@ def policy_state(overview: Overview, content: PolicyContent | None) -> PolicySta
     )
 
 
+#: What a policy is made of that is not there yet.
+_NONE = PolicyContent(PolicyHead(id=NEW, name="", description="", locked=False, properties={}), (), (), ())
+
+
 def after_requests(
-    overview: Overview, content: PolicyContent | None, requests: Iterable[PolicyRequest]
+    overview: Overview, content: PolicyContent | None, requests: Iterable[PlannedRequest]
 ) -> PolicyState | None:
     """The same as these requests would leave it, which are not sent."""
     users = {user.id: user for user in overview.users}
     assigned = set()
     for request in requests:
-        body = etree.fromstring(request.body) if request.body else etree.Element("none")
-        match (request.method, *request.path.strip("/").split("/")):
-            case "POST", "schedulingpolicies":
-                content = PolicyContent(_made(body), (), (), ())
-            case "PUT", "clusters", cluster:
-                users[cluster] = _assigned(users[cluster], body)
-                assigned.add(cluster)
-            case "DELETE", "schedulingpolicies", _:
-                content = None
-            case (_, "schedulingpolicies", _, *rest) if content is not None:
-                content = _changed(content, rest, body)
+        if request.cluster is not None:
+            users[request.cluster.id] = request.cluster
+            assigned.add(request.cluster.id)
+        else:
+            content = request.change(content or _NONE)
     if content is not None:
         users |= {one: _merged(users[one], content, overview.units) for one in assigned}
     return policy_state(replace(overview, users=tuple(users.values())), content)
-
-
-def _made(body: etree._Element) -> PolicyHead:
-    name, description = body.findtext("name") or "", body.findtext("description") or ""
-    return PolicyHead(id=NEW, name=name, description=description, locked=False, properties={})
-
-
-def _changed(content: PolicyContent, rest: list[str], body: etree._Element) -> PolicyContent:
-    if not rest:
-        description, properties = body.findtext("description"), body.find("properties")
-        head = content.head
-        if description is not None:
-            head = replace(head, description=description)
-        if properties is not None:
-            head = replace(head, properties=_properties(properties))
-        return replace(content, head=head)
-    match rest:
-        case ["filters", *unit]:
-            return replace(content, filters=_entries(content.filters, unit, body))
-        case ["weights", *unit]:
-            return replace(content, weights=_entries(content.weights, unit, body))
-        case [_, *unit]:
-            # A policy has one balance: another takes its place.
-            return replace(content, balances=_entries((), unit, body))
-    return content
-
-
-def _entries(entries: tuple[Entry, ...], gone: list[str], body: etree._Element) -> tuple[Entry, ...]:
-    """Without a unit that is taken out, or with the one of the body."""
-    if gone:
-        return tuple(one for one in entries if one.unit not in gone)
-    number = body.findtext("factor") or body.findtext("position") or "0"
-    (attached,) = body.iterfind("scheduling_policy_unit")
-    return (*entries, Entry(attached.get("id", ""), int(number)))
-
-
-def _assigned(user: PolicyUser, body: etree._Element) -> PolicyUser:
-    given = body.find("custom_scheduling_policy_properties")
-    (policy,) = body.iterfind("scheduling_policy")
-    sent = {} if given is None else _properties(given)
-    return replace(user, policy=policy.get("id"), properties={**user.properties, **sent})
 
 
 def _merged(user: PolicyUser, content: PolicyContent, units: Mapping[str, PolicyUnit]) -> PolicyUser:
@@ -131,10 +87,6 @@ def _merged(user: PolicyUser, content: PolicyContent, units: Mapping[str, Policy
     known = {name for unit in there if unit in units for name in units[unit].properties}
     merged = {**content.head.properties, **user.properties}
     return replace(user, properties={name: value for name, value in merged.items() if name in known})
-
-
-def _properties(listed: etree._Element) -> dict[str, str]:
-    return {one.findtext("name") or "": one.findtext("value") or "" for one in listed.iterfind("property")}
 
 
 def _unit_name(entry: Entry, units: Mapping[str, PolicyUnit]) -> str:

@@ -6,15 +6,15 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ovirt_placement.answers.setup import units
 from ovirt_placement.answers.setup.previous import Seen, UnitChoice, origin_of
-from ovirt_placement.answers.setup.requests import attach, detach, set_properties
-from ovirt_placement.answers.setup.units import MANDATORY, unit_id
-from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
-from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest, PolicyUser
+from ovirt_placement.answers.setup.requests import numbers
+from ovirt_placement.answers.setup.units import unit_id
+from ovirt_placement.engine.parsing.policies import PolicyUnit
+from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
@@ -117,10 +117,6 @@ def desired_units(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> Desi
 def is_own(policy: PolicyContent) -> bool:
     """Whether we made the policy, or will."""
     return origin_of(policy.head.description) is not None
-
-
-def numbers(entries: Sequence[Entry]) -> dict[str, int]:
-    return {entry.unit: entry.number for entry in entries}
 
 
 def _filters(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str, int]:
@@ -248,49 +244,3 @@ def cluster_properties(
     return ClusterProperties(
         cluster, kept, {name: merged[name] for name in sorted(merged.keys() - kept.keys())}
     )
-
-
-# -- Changes factors of weights: the engine can only take a weight out, without its parameters, and in again.
-def parameters_away(
-    units: Mapping[str, PolicyUnit], policy: PolicyContent, factors: Mapping[str, int]
-) -> dict[str, str]:
-    """Parameters that only weights know whose factors change: the engine refuses those meanwhile."""
-    changing = {
-        entry.unit for entry in policy.weights if factors.get(entry.unit, entry.number) != entry.number
-    }
-    staying = {i for i in units if i in policy.units or units[i].name in MANDATORY} - changing
-    known = {name for unit in staying for name in units[unit].properties}
-    return {n: value for n, value in policy.head.properties.items() if changing and n not in known}
-
-
-def put_aside(policy: PolicyContent, away: Mapping[str, str]) -> Iterator[PolicyRequest]:
-    """Take these parameters off the policy."""
-    if away:
-        yield set_properties(policy, without(policy, away).head.properties)
-
-
-def without(policy: PolicyContent, away: Mapping[str, str]) -> PolicyContent:
-    """The policy without these parameters."""
-    return _with_properties(policy, {n: v for n, v in policy.head.properties.items() if n not in away})
-
-
-def with_returned(policy: PolicyContent, away: Mapping[str, str]) -> PolicyContent:
-    """The policy with the parameters that an interrupted run has put aside."""
-    return _with_properties(policy, {**away, **policy.head.properties})
-
-
-def set_factor(
-    units: Mapping[str, PolicyUnit], policy: PolicyContent, unit: str, factor: int, coming: str
-) -> Iterator[PolicyRequest]:
-    """Attach a weight that is not there, which is `coming`, or change its factor."""
-    present = numbers(policy.weights).get(unit)
-    if present is None:
-        yield attach(policy, "weights", unit, coming, factor=factor)
-    elif present != factor:
-        what = f"change the factor of {units[unit].name} from {present} to {factor}"
-        yield detach(policy, "weights", unit, f"{what}: take it out")
-        yield attach(policy, "weights", unit, f"{what}: put it back", factor=factor)
-
-
-def _with_properties(policy: PolicyContent, properties: dict[str, str]) -> PolicyContent:
-    return replace(policy, head=replace(policy.head, properties=properties))

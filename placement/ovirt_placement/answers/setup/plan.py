@@ -17,12 +17,6 @@ from ovirt_placement.answers.setup.desired import (
     desired_units,
     is_own,
     known_properties,
-    numbers,
-    parameters_away,
-    put_aside,
-    set_factor,
-    with_returned,
-    without,
 )
 from ovirt_placement.answers.setup.previous import (
     Former,
@@ -34,11 +28,22 @@ from ovirt_placement.answers.setup.previous import (
     remembered,
     with_all_back,
     with_former,
+    with_returned,
 )
-from ovirt_placement.answers.setup.requests import assign, attach, describe, detach, exchange, new_policy
+from ovirt_placement.answers.setup.requests import (
+    Goal,
+    PlannedRequest,
+    Words,
+    assign,
+    create,
+    describe,
+    lead_to,
+    numbers,
+    parameters_away,
+)
 from ovirt_placement.answers.setup.units import BALANCE, attached, twins, unit_id, weight_twins
 from ovirt_placement.engine.reading.policies import Policy, policy_of
-from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest
+from ovirt_placement.engine.writing.policies import PolicyContent
 from ovirt_placement.rules.rule import UnitKind
 
 
@@ -125,12 +130,15 @@ def resulting_policy(seen: Seen, policy: PolicyContent, wanted: DesiredUnits) ->
 
 @dataclass(frozen=True)
 class SetupPlan:
-    requests: tuple[PolicyRequest, ...]
+    requests: tuple[PlannedRequest, ...]
     #: What the administrator should know besides them.
     notes: tuple[str, ...]
     #: What clusters have afterwards, and the clusters; None where units only go.
     policy: Policy | None = None
     clusters: tuple[str, ...] = ()
+
+
+_WORDS = Words("add the weight {name} x {factor}", "set the balance {name}")
 
 
 def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
@@ -141,19 +149,22 @@ def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
     wanted = desired_units(seen, policy, choice)
     known = known_properties(seen, policy, wanted)
     away = parameters_away(seen.units, policy, wanted.weights)
-    whole = with_returned(policy, remembered(policy.head.description).away)
+    whole = with_returned(policy)
     properties = desired_properties(seen, whole, choice, known)
     clusters = [cluster_properties(cluster, properties, choice, known) for cluster in seen.clusters]
     description = description_to_be(seen, whole, wanted, properties, clusters, away)
+    goal = Goal(wanted.filters, wanted.weights, wanted.balance, properties, wanted.replaced, _WORDS)
+    # What was before is remembered before anything else.
+    first = (
+        [create(policy.head.name, description)]
+        if seen.target is None
+        else describe(policy, description, "remember in the policy's description what was before")
+    )
+    back = "forget in the policy's description the properties that are back"
     requests = (
-        *_creation(seen, policy, description),
-        *_filters(seen, policy, wanted),
-        *put_aside(policy, away),
-        *_weights(seen, policy, wanted),
-        # The properties when all units are there that know them.
-        *exchange(without(policy, away), _balance(seen, policy, wanted), properties),
-        *_replaced(seen, policy, wanted),
-        *_all_back(policy, description),
+        *first,
+        *lead_to(seen.units, policy, goal),
+        *describe(policy, with_all_back(description), back, description),
         *_assignments(policy, choice, clusters),
     )
     notes = (*_kept_balance(seen, wanted), *_lost_properties(clusters))
@@ -161,55 +172,9 @@ def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
     return SetupPlan(requests, notes, resulting_policy(seen, policy, wanted), users)
 
 
-def _creation(seen: Seen, policy: PolicyContent, description: str) -> Iterator[PolicyRequest]:
-    """What was before is remembered before anything else."""
-    if seen.target is None:
-        what = f"make the policy {policy.head.name}"
-        yield PolicyRequest(what, "POST", "/schedulingpolicies", new_policy(policy.head.name, description))
-    elif description != policy.head.description:
-        yield describe(policy, description, "remember in the policy's description what was before")
-
-
-def _filters(seen: Seen, policy: PolicyContent, wanted: DesiredUnits) -> Iterator[PolicyRequest]:
-    present = numbers(policy.filters)
-    taken = set(present.values())
-    for unit, position in wanted.filters.items():
-        if unit not in present:
-            # At most one filter is first and one last.
-            free = 0 if position in taken else position
-            taken.add(free)
-            yield attach(policy, "filters", unit, f"add the filter {seen.name(unit)}", position=free)
-
-
-def _weights(seen: Seen, policy: PolicyContent, wanted: DesiredUnits) -> Iterator[PolicyRequest]:
-    for unit, factor in wanted.weights.items():
-        coming = f"add the weight {seen.name(unit)} x {factor}"
-        yield from set_factor(seen.units, policy, unit, factor, coming)
-
-
-def _replaced(seen: Seen, policy: PolicyContent, wanted: DesiredUnits) -> Iterator[PolicyRequest]:
-    """Last: until then one of the two is there, and knows the parameters of both."""
-    for collection, entries in (("filters", policy.filters), ("weights", policy.weights)):
-        for entry in entries:
-            if entry.unit in wanted.replaced:
-                what = f"take out the {collection.removesuffix('s')} {seen.name(entry.unit)}"
-                yield detach(policy, collection, entry.unit, what)
-
-
-def _balance(seen: Seen, policy: PolicyContent, wanted: DesiredUnits) -> PolicyRequest | None:
-    if wanted.balance in numbers(policy.balances):
-        return None
-    return attach(policy, "balances", wanted.balance, f"set the balance {seen.name(wanted.balance)}")
-
-
-def _all_back(policy: PolicyContent, description: str) -> Iterator[PolicyRequest]:
-    if (settled := with_all_back(description)) != description:
-        yield describe(policy, settled, "forget in the policy's description the properties that are back")
-
-
 def _assignments(
     policy: PolicyContent, choice: UnitChoice, clusters: list[ClusterProperties]
-) -> Iterator[PolicyRequest]:
+) -> Iterator[PlannedRequest]:
     for each in clusters:
         cluster = each.cluster
         if cluster.policy != policy.head.id or each.kept != cluster.properties:

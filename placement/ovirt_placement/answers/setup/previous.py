@@ -10,12 +10,12 @@ from functools import cached_property
 import msgspec
 
 from ovirt_placement.answers.setup import units
-from ovirt_placement.answers.setup.requests import assign
+from ovirt_placement.answers.setup.requests import PlannedRequest, assign, with_properties
 from ovirt_placement.answers.setup.units import Admission
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing.policies import PolicyHead, PolicyUnit
 from ovirt_placement.engine.writing import policies
-from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyRequest, PolicyUser
+from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyUser
 from ovirt_placement.model.amounts import counted
 from ovirt_service.errors import UserError
 
@@ -116,6 +116,11 @@ def with_former(description: str, former: Former) -> str:
     return found
 
 
+def with_returned(policy: PolicyContent) -> PolicyContent:
+    """The policy with the parameters that an interrupted run has put aside."""
+    return with_properties(policy, {**remembered(policy.head.description).away, **policy.head.properties})
+
+
 # -- What the administrator asks for of a policy, and what the engine has.
 @dataclass(frozen=True)
 class UnitChoice:
@@ -178,7 +183,7 @@ class Overview:
 
 def restore_policies(
     overview: Overview, head: PolicyHead, going: frozenset[str], *, all_users: bool
-) -> Iterator[PolicyRequest]:
+) -> Iterator[PlannedRequest]:
     """Give the clusters that use a policy what they had: all of them, or those that it remembers."""
     former = remembered(head.description).clusters
     for user in overview.users:
