@@ -4,18 +4,29 @@ DOCUMENTATION = r"""
 module: plan_info
 short_description: list the migrations that repair what is violated
 description:
-  - Asks C(ovirt-enforcer plan) for its plans. Nothing is migrated.
+  - "Asks C(ovirt-enforcer plan): show which migrations would repair violated rules, and why."
 version_added: "1.0.0"
 options:
   cluster:
-    description: Only this cluster, by name or id; else all.
+    description: >-
+      Only this cluster, by name or id; else all.
     type: str
   strategy:
-    description: How the plan is made; else as it is configured.
+    description: >-
+      Default: as configured, else optimal if OR-Tools is installed, else greedy.
     type: str
     choices: [optimal, greedy, random]
+  seed:
+    description: >-
+      Of the strategy random: repeat the plan with this seed.
+    type: int
+  deadline:
+    description: >-
+      The time limit (default: as configured, else 27 if optimal, 5 if not).
+    type: float
   repair:
-    description: Which rules are repaired, such as C(hard,soft); else as it is configured.
+    description: >-
+      Which rules are repaired (default: as configured, else hard).
     type: str
 extends_documentation_fragment:
   - ovirt_placement.core.command
@@ -23,7 +34,7 @@ extends_documentation_fragment:
 """
 
 EXAMPLES = r"""
-- name: Ask for the migrations
+- name: List the migrations that repair what is violated
   ovirt_placement.core.plan_info:
     cluster: blue
   register: found
@@ -50,6 +61,8 @@ def main():
         (0, 3, 4),
         cluster={"type": "str"},
         strategy={"type": "str", "choices": ["optimal", "greedy", "random"]},
+        seed={"type": "int"},
+        deadline={"type": "float"},
         repair={"type": "str"},
     )
 

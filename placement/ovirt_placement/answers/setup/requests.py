@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lxml import etree
 
@@ -77,7 +77,7 @@ def attach(policy: PolicyContent, collection: str, unit: str, what: str, **numbe
     def change(content: PolicyContent) -> PolicyContent:
         # A policy has one balance: another takes its place.
         there = () if collection == "balances" else getattr(content, collection)
-        return replace(content, **{collection: (*there, fresh)})
+        return _with_entries(content, collection, (*there, fresh))
 
     return PlannedRequest(what, "POST", path, entry(collection, unit, number), unit=unit, change=change)
 
@@ -85,9 +85,14 @@ def attach(policy: PolicyContent, collection: str, unit: str, what: str, **numbe
 def detach(policy: PolicyContent, collection: str, unit: str, what: str) -> PlannedRequest:
     def change(content: PolicyContent) -> PolicyContent:
         there: tuple[Entry, ...] = getattr(content, collection)
-        return replace(content, **{collection: tuple(one for one in there if one.unit != unit)})
+        return _with_entries(content, collection, tuple(one for one in there if one.unit != unit))
 
     return PlannedRequest(what, "DELETE", f"{policy_path(policy)}/{collection}/{unit}", change=change)
+
+
+def _with_entries(content: PolicyContent, collection: str, entries: tuple[Entry, ...]) -> PolicyContent:
+    held: dict[str, Any] = {collection: entries}
+    return replace(content, **held)
 
 
 def describe(
