@@ -142,13 +142,13 @@ _CLEAR = "\x1b[H\x1b[2J"
 def ask(asked: Question, read: Reader, args: argparse.Namespace) -> int:
     """Run the command of a question; with `--watch`, again and again."""
     while (pause := getattr(args, "watch", None)) is not None:
-        _ask(asked, read, args, begin=_CLEAR if sys.stdout.isatty() else "")
+        _ask_once(asked, read, args, begin=_CLEAR if sys.stdout.isatty() else "")
         sys.stdout.flush()
         time.sleep(pause)
-    return _ask(asked, read, args)
+    return _ask_once(asked, read, args)
 
 
-def _ask(asked: Question, read: Reader, args: argparse.Namespace, begin: str = "") -> int:
+def _ask_once(asked: Question, read: Reader, args: argparse.Namespace, begin: str = "") -> int:
     words = vars(args)
     state, snapshot = read(args, asked.measured(words))
     answer = asked.ask(state, **asked.arguments(words, snapshot))

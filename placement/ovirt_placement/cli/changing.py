@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import pwd
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ovirt_placement import config
+from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.question import REPAIR, conditions_parameter
-from ovirt_placement.cli.asking import add_parameter, show_answer
+from ovirt_placement.cli.asking import add_parameter, show_answer, show_json, show_text
 from ovirt_placement.store import opening
 from ovirt_placement.store.access import StoreAccess
 from ovirt_service import identity
@@ -98,13 +99,13 @@ def recorded(
         subject=subject,
         details=details,
     )
-    number = _begin(args, act)
+    number = _record_begin(args, act)
     try:
         yield
     except BaseException as error:  # Ctrl-C as well: what was asked by then stays asked
-        _end(args, number, str(error) or type(error).__name__)
+        _record_end(args, number, str(error) or type(error).__name__)
         raise
-    _end(args, number, None)
+    _record_end(args, number, None)
 
 
 def _engine_user(args: argparse.Namespace) -> str | None:
@@ -114,7 +115,7 @@ def _engine_user(args: argparse.Namespace) -> str | None:
     return None if given_token() else config.load(args.config).engine.username
 
 
-def _begin(args: argparse.Namespace, act: Act) -> int | None:
+def _record_begin(args: argparse.Namespace, act: Act) -> int | None:
     from ovirt_placement.store.user_actions import UserActionStore
 
     try:
@@ -125,7 +126,7 @@ def _begin(args: argparse.Namespace, act: Act) -> int | None:
         return None
 
 
-def _end(args: argparse.Namespace, number: int | None, error: str | None) -> None:
+def _record_end(args: argparse.Namespace, number: int | None, error: str | None) -> None:
     from ovirt_placement.store.user_actions import UserActionStore
 
     if number is None:
@@ -135,6 +136,18 @@ def _end(args: argparse.Namespace, number: int | None, error: str | None) -> Non
             store.end(number, error)
     except UserError as away:
         say(f"warning: it is not recorded how this ended: {away}")
+
+
+def show_change(
+    args: argparse.Namespace, answer: ChangeDocument, lines: Iterable[str], warnings: Iterable[str] = ()
+) -> None:
+    """Print what was changed: as JSON, or in lines; warnings stand on standard error."""
+    for warning in warnings:
+        say(f"warning: {warning}")
+    if args.json:
+        show_json(answer)
+    else:
+        show_text(lines)
 
 
 # -- `--what-if` and `--fail-if` of commands that change something: look before anything is written.

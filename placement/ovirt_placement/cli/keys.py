@@ -37,7 +37,7 @@ from ovirt_placement.cli.asking import (
     read_state,
     show_json,
 )
-from ovirt_placement.cli.changing import add_foresight, login_name, opened, stops
+from ovirt_placement.cli.changing import add_foresight, login_name, opened, show_change, stops
 from ovirt_placement.engine.reading.owners import ALL_DETAILS
 from ovirt_placement.inventory import Measured
 from ovirt_placement.inventory.stored import with_keys
@@ -96,14 +96,12 @@ _MOST_LINES = 20
 
 
 def report(args: argparse.Namespace, answer: KeysChangeDocument) -> None:
-    if args.json:
-        show_json(answer)
-        return
     shown = list(key_change_lines(answer))
     if len(shown) > _MOST_LINES:
         more = f"... and {len(shown) - _MOST_LINES} more: ovirt-placement keys list --all shows all keys"
         shown = [*shown[:_MOST_LINES], more]
-    print("\n".join((*(shown or ["Nothing to change."]), *(f"note: {note}" for note in answer.notes))))
+    shown += () if shown else ("Nothing to change.",)
+    show_change(args, answer, (*shown, *(f"note: {note}" for note in answer.notes)))
 
 
 # -- `ovirt-placement keys define`, `set`, `unset` and `import`: change placement keys, all or none.

@@ -21,7 +21,7 @@ from ovirt_placement.cli.asking import (
     read_state,
     show_json,
 )
-from ovirt_placement.cli.changing import add_foresight, login_name, opened, stops, stored
+from ovirt_placement.cli.changing import add_foresight, login_name, opened, show_change, stops, stored
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot, rule_file
 from ovirt_placement.rules.placement_rules.capacity import COUNTED
@@ -252,10 +252,7 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
             change = store.change(judged, changed_by=login_name())
     unproven = checking.unproven(before, change)
     answer = rules_change(before, change, problems, unproven, dry_run=args.dry_run)
-    if args.json:
-        show_json(answer)
-    else:
-        print("\n".join(change_lines(answer)))
+    show_change(args, answer, change_lines(answer))
     return 0
 
 

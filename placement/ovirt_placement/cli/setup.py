@@ -13,8 +13,16 @@ from ovirt_placement.answers.setup.answer import SetupOutcome, after_requests, p
 from ovirt_placement.answers.setup.plan import SetupPlan
 from ovirt_placement.answers.setup.previous import Overview, read_overview
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
-from ovirt_placement.cli.asking import PATIENCE_SECONDS, show_json
-from ovirt_placement.cli.changing import add_foresight, login_name, opened, recorded, stops, stored
+from ovirt_placement.cli.asking import PATIENCE_SECONDS
+from ovirt_placement.cli.changing import (
+    add_foresight,
+    login_name,
+    opened,
+    recorded,
+    show_change,
+    stops,
+    stored,
+)
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.reading.policies import Policy
@@ -256,7 +264,7 @@ def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Name
     if args.dry_run:
         after = after_requests(overview, content, plan.requests)
     else:
-        _do(connection, task, args, plan, keys)
+        _send_and_write(connection, task, args, plan, keys)
         after = policy_state(*_read_policy(connection, task.policy))
     return SetupOutcome(task.policy, plan, keys.clusters, keys.notes, before=before, after=after)
 
@@ -267,7 +275,7 @@ def _read_policy(connection: EngineConnection, policy: str) -> tuple[Overview, P
     return overview, None if head is None else policies.read_content(connection, head)
 
 
-def _do(
+def _send_and_write(
     connection: EngineConnection, task: SetupTask, args: argparse.Namespace, plan: SetupPlan, keys: KeyPlan
 ) -> None:
     """Keys come last and go first: a cluster has them only while its policy places by them."""
@@ -386,11 +394,7 @@ def run(args: argparse.Namespace) -> int:
             return status
         outcomes = [carry_out(connection, task, args) for task in asked]
     answer = setup(outcomes, notes, dry_run=args.dry_run)
-    if args.json:
-        show_json(answer)
-    else:
-        for line in setup_lines(answer, undo=args.undo, named=args.all_policies):
-            print(line)
+    show_change(args, answer, setup_lines(answer, undo=args.undo, named=args.all_policies))
     if failed := [one for one in answer.policies if one.error is not None]:
         reported = "; ".join(f"{one.policy}: {one.error}" for one in failed)
         raise UserError(f"{len(failed)} of {len(answer.policies)} policies stay as they are: {reported}")

@@ -10,8 +10,7 @@ from pathlib import Path
 from ovirt_placement import config
 from ovirt_placement.answers.orders import StoreChangeDocument, StoreContent
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
-from ovirt_placement.cli.asking import show_json
-from ovirt_placement.cli.changing import login_name
+from ovirt_placement.cli.changing import login_name, show_change
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.store import backup
 from ovirt_placement.store.access import EngineRows
@@ -84,7 +83,7 @@ def _init(args: argparse.Namespace) -> int:
     before = _content(args)
     with _opened(args, create=not args.dry_run) as database:
         if before is None and not args.dry_run:
-            _make(args, database)
+            _make_again(args, database)
         after = before or _WITH_A_RECORD
         state = "is there" if before else "would be made, empty" if args.dry_run else "made, empty"
         changed = before is None
@@ -92,7 +91,7 @@ def _init(args: argparse.Namespace) -> int:
     return 0
 
 
-def _make(args: argparse.Namespace, database: Database) -> None:
+def _make_again(args: argparse.Namespace, database: Database) -> None:
     engine, act = _recorded_by(args, UserActionKind.STORE_INIT)
     database.begin_again(lambda connection: record(EngineRows(connection, engine), act))
 
@@ -159,10 +158,7 @@ def _report(
     answer = StoreChangeDocument(
         changed=changed, dry_run=args.dry_run, store=database.name, before=before, after=after
     )
-    if args.json:
-        show_json(answer)
-    else:
-        print(said)
+    show_change(args, answer, [said])
 
 
 def _recorded_by(args: argparse.Namespace, kind: UserActionKind, subject: str = "") -> tuple[str, Act]:

@@ -207,13 +207,13 @@ def trend(samples: Sequence[Sample], *, cluster: Named | None, since: float, unt
     return TrendDocument(
         point_hours=hours,
         clusters=tuple(
-            ClusterTrend(named_cluster_of(one, wanted), tuple(_points(starts, _of(one, wanted))))
+            ClusterTrend(named_cluster_of(one, wanted), tuple(_points(starts, _samples_of(one, wanted))))
             for one in sorted({sample.cluster for sample in wanted})
         ),
     )
 
 
-def _of(cluster: str, samples: Iterable[Sample]) -> list[Sample]:
+def _samples_of(cluster: str, samples: Iterable[Sample]) -> list[Sample]:
     return [sample for sample in samples if sample.cluster == cluster]
 
 

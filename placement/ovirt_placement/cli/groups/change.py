@@ -23,14 +23,13 @@ from ovirt_placement.answers.groups.change import (
 )
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.answers.groups.listing import described_group
-from ovirt_placement.cli.asking import PATIENCE_SECONDS, show_json
-from ovirt_placement.cli.changing import recorded, stops
+from ovirt_placement.cli.asking import PATIENCE_SECONDS
+from ovirt_placement.cli.changing import recorded, show_change, stops
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.model.group_file import stored_priority, stored_text
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
-from ovirt_service.screen import say
 
 if TYPE_CHECKING:
     from ovirt_placement.answers.preview import Change
@@ -322,9 +321,4 @@ def _fields(group: AffinityGroup, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _report(args: argparse.Namespace, answer: GroupChangeDocument) -> None:
-    for warning in answer.warnings:
-        say(f"warning: {warning}")
-    if args.json:
-        show_json(answer)
-    else:
-        print(change_text(answer))
+    show_change(args, answer, [change_text(answer)], answer.warnings)

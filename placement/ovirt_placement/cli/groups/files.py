@@ -14,22 +14,18 @@ from ovirt_placement.answers.groups.change import MEMBERS, change_lines, find_me
 from ovirt_placement.answers.groups.check import GroupOrder, in_order
 from ovirt_placement.answers.groups.listing import DescribedGroup, described_group
 from ovirt_placement.cli.asking import clusters_of, show_json
-from ovirt_placement.cli.changing import stops
-from ovirt_placement.cli.groups.change import connected, intended, read_engine, recorded_change
+from ovirt_placement.cli.changing import show_change, stops
+from ovirt_placement.cli.groups.change import EDITABLE, connected, intended, read_engine, recorded_change
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, group_file
 from ovirt_placement.model.group_file import GroupEntry, GroupFile, Polarity
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
-from ovirt_service.screen import say
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
 
 
 # -- `ovirt-placement groups import` and `apply`: make affinity groups what a YAML file says.
-
-
-_SENT = ("name", "priority", "vms_rule", "hosts_rule", *MEMBERS)
 
 
 class _Meant(NamedTuple):
@@ -176,7 +172,7 @@ def _save(connection: EngineConnection, one: _Meant) -> str:
     group, before = one.after, one.before
     fields: dict[str, Any] = {
         name: getattr(group, name)
-        for name in _SENT
+        for name in EDITABLE
         if before is None or getattr(before, name) != getattr(group, name)
     }
     description = one.description if one.description != one.was else None
@@ -205,12 +201,7 @@ def _report(
         after = described_group(replace(one.after, id=identity), snapshot, one.description)
         pairs.append((before, after))
     answer = groups_change(pairs, warnings, dry_run=args.dry_run)
-    for warning in answer.warnings:
-        say(f"warning: {warning}")
-    if args.json:
-        show_json(answer)
-    else:
-        print("\n".join(change_lines(answer)))
+    show_change(args, answer, change_lines(answer), answer.warnings)
 
 
 # -- `ovirt-placement groups export`: all affinity groups as YAML, as `import` and `apply` read them.
