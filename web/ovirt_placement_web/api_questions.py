@@ -23,6 +23,7 @@ class Address(NamedTuple):
     """An address of the API."""
 
     route: Route
+    summary: str
     answer: type[msgspec.Struct]
     ask: Ask
     #: Keys of the query, each with the name and the type of its parameter.
@@ -71,7 +72,8 @@ def _address(asked: Question, route: Route) -> Address:
                 raise Refusal(404, str(error)) from None
             raise
 
-    return Address(route, route.answer or get_type_hints(asked.ask)["return"], ask, keys)
+    answer = route.answer or get_type_hints(asked.ask)["return"]
+    return Address(route, route.summary or asked.summary, answer, ask, keys)
 
 
 #: Nothing is wrong with what such a question reads: what it has to say against is about what is asked.

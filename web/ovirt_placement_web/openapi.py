@@ -60,11 +60,11 @@ def _operation(asked: Address) -> dict[str, Any]:
         for code, text in _REFUSALS.items()
     }
     answer = {
-        "description": asked.route.summary,
+        "description": asked.summary,
         "content": {"application/json": {"schema": _reference(asked.answer)}},
     }
     return {
-        "summary": asked.route.summary,
+        "summary": asked.summary,
         "parameters": parameters,
         "responses": {"200": answer, **refusals},
     }

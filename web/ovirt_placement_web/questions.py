@@ -324,7 +324,7 @@ _THE_CLUSTER = Parameter(names=CLUSTERS, positional=True)
     "map",
     "hosts, VMs and groups of a cluster as they are drawn",
     reads=Reads.OWN,
-    routes=(Route("/clusters/{name}/map", "hosts, VMs and groups of a cluster as they are drawn"),),
+    routes=(Route("/clusters/{name}/map"),),
 )
 def map_of(page: _Page, cluster: Annotated[Cluster, _THE_CLUSTER]) -> MapDocument:
     """The map as of now."""
@@ -336,14 +336,7 @@ def map_of(page: _Page, cluster: Annotated[Cluster, _THE_CLUSTER]) -> MapDocumen
     "map changes",
     "what has changed on the map of a cluster since one that was asked for a short time ago",
     reads=Reads.OWN,
-    routes=(
-        Route(
-            "/clusters/{name}/map/changes",
-            "what has changed on the map of a cluster since one that was asked for a short time ago",
-            keys=("since",),
-            required=("since",),
-        ),
-    ),
+    routes=(Route("/clusters/{name}/map/changes", keys=("since",), required=("since",)),),
 )
 def map_changes_since(
     page: _Page,

@@ -72,15 +72,7 @@ The exit status is 1 unless all are safe.
     text=lambda answer, _: _text(answer),
     status=lambda answer, _: int(not answer.safe),
     reads=Reads.DOMAINS,
-    routes=(
-        Route(
-            "/ha-check",
-            "whether highly available VMs survive failing hosts",
-            required=("cluster",),
-            fixed={"steps": PAGE_STEPS},
-            dear=True,
-        ),
-    ),
+    routes=(Route("/ha-check", required=("cluster",), fixed={"steps": PAGE_STEPS}, dear=True),),
     ansible="say whether highly available VMs would restart",
 )
 def check_ha(

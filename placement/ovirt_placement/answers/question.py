@@ -152,7 +152,8 @@ class Route(NamedTuple):
     """An address of the API, whose `{name}` names what is asked about."""
 
     path: str
-    summary: str
+    #: Its line in lists, if not the question's.
+    summary: str = ""
     names: Names | None = None
     #: The kind of its answer, where the question has several.
     answer: type[Document] | None = None

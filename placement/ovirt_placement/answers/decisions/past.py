@@ -92,9 +92,7 @@ past, from its record and the engine's events (docs/proxy.md).
     reads=Reads.PAST,
     # Filters ask for what their units read; placement keys, where no policy says so, for all.
     measured=lambda words: Measured.FOR_RESERVATION if words.get("also") else Measured.FOR_UNITS,
-    routes=(
-        Route("/vms/{name}/why", "which hosts may take a VM, and why not the others", answer=WhyDocument),
-    ),
+    routes=(Route("/vms/{name}/why", answer=WhyDocument),),
 )
 def why_now_or_then(
     state: StateWithPast,
