@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -112,20 +112,17 @@ _DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
 def add(args: argparse.Namespace) -> int:
     """Run `groups add`."""
-    # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group
-
     _keep_as_stored(args)
     with connected(args) as connection:
         snapshot, group, judgement = _judged(args, connection, partial(_added, args))
         if (status := stops(args, lambda: intended(args, (), [group], judgement.all))) is not None:
             return status
         refuse("add", args.name, (*judgement.refusals, *judgement.unchecked))
+        meant = MeantGroup(group, args.description or "", None, "")
         if not args.dry_run:
-            edit = GroupEdit(description=args.description, **_fields(group, EDITABLE))
             with recorded_change(args, "group_add", group, snapshot):
-                group = replace(group, id=add_group(connection, group.cluster, edit))
-    after = described_group(group, snapshot, args.description or "")
+                group = replace(group, id=save(connection, meant))
+    after = described_group(group, snapshot, meant.description)
     _report(args, group_change(after, judgement.warnings, before=None, after=after, dry_run=args.dry_run))
     return 0
 
@@ -138,14 +135,13 @@ def edit(args: argparse.Namespace) -> int:
         before = snapshot.group_by_id[after.id]
         if (status := stops(args, lambda: intended(args, (), [after], judgement.all))) is not None:
             return status
-        description = _description(connection, before)
-        if args.description is not None and unbroken(args.description) == description.strip():
-            args.description = None  # it stays, and nothing is to be sent for it
+        was = _description(connection, before)
+        meant = MeantGroup(after, description_to_be(args.description, was), before, was)
         edit = _edit_members if args.unchecked else _edit_whole
-        warnings = edit(connection, args, snapshot, after, judgement)
-    was = described_group(before, snapshot, description)
-    now = described_group(after, snapshot, description if args.description is None else args.description)
-    _report(args, group_change(now, warnings, before=was, after=now, dry_run=args.dry_run))
+        warnings = edit(connection, args, snapshot, meant, judgement)
+    then = described_group(before, snapshot, was)
+    now = described_group(after, snapshot, meant.description)
+    _report(args, group_change(now, warnings, before=then, after=now, dry_run=args.dry_run))
     return 0
 
 
@@ -176,24 +172,60 @@ def _description(connection: EngineConnection, group: AffinityGroup) -> str:
 EDITABLE = ("name", "priority", "vms_rule", "hosts_rule", *MEMBERS)
 
 
+class MeantGroup(NamedTuple):
+    """A group as it is to be, and as it is, if it is there; both with their descriptions."""
+
+    after: AffinityGroup
+    description: str
+    before: AffinityGroup | None
+    was: str
+
+    @property
+    def changes(self) -> bool:
+        return (self.before, self.was) != (self.after, self.description)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What of the model is otherwise than it is."""
+        before, after = self.before, self.after
+        return {
+            name: getattr(after, name)
+            for name in EDITABLE
+            if before is None or getattr(before, name) != getattr(after, name)
+        }
+
+
+def description_to_be(given: str | None, was: str) -> str:
+    """The one that is given, unless the engine would keep it as it is."""
+    return was if given is None or unbroken(given) == was.strip() else given
+
+
+def save(connection: EngineConnection, one: MeantGroup) -> str:
+    """Ask the engine for what differs; the id of the group."""
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group, edit_group
+
+    group = one.after
+    edit = GroupEdit(description=one.description if one.description != one.was else None, **one.fields)
+    if one.before is None:
+        return add_group(connection, group.cluster, edit)
+    edit_group(connection, group.cluster, group.id, edit)
+    return group.id
+
+
 def _edit_whole(
     connection: EngineConnection,
     args: argparse.Namespace,
     snapshot: Snapshot,
-    after: AffinityGroup,
+    meant: MeantGroup,
     judgement: GroupJudgement,
 ) -> Sequence[str]:
-    from ovirt_placement.engine.writing.affinity_groups import GroupEdit, edit_group
-
-    before = snapshot.group_by_id[after.id]
-    changed = [name for name in EDITABLE if getattr(before, name) != getattr(after, name)]
-    if changed or args.description is not None:
-        refuse("change", before.name, (*judgement.refusals, *judgement.unchecked))
-        edit = GroupEdit(description=args.description, **_fields(after, changed))
-        if args.dry_run:
-            return judgement.warnings
-        with recorded_change(args, "group_edit", after, snapshot):
-            edit_group(connection, before.cluster, before.id, edit)
+    if meant.changes:
+        name = snapshot.group_by_id[meant.after.id].name
+        refuse("change", name, (*judgement.refusals, *judgement.unchecked))
+        if not args.dry_run:
+            with recorded_change(args, "group_edit", meant.after, snapshot):
+                save(connection, meant)
     return judgement.warnings
 
 
@@ -201,18 +233,15 @@ def _edit_members(
     connection: EngineConnection,
     args: argparse.Namespace,
     snapshot: Snapshot,
-    after: AffinityGroup,
+    meant: MeantGroup,
     judgement: GroupJudgement,
 ) -> Sequence[str]:
     """Change members one by one; what the engine would refuse of the whole group becomes a warning."""
-    before = snapshot.group_by_id[after.id]
-    others = [
-        name for name in EDITABLE if name not in MEMBERS and getattr(before, name) != getattr(after, name)
-    ]
-    if others or args.description is not None:
+    before, after = snapshot.group_by_id[meant.after.id], meant.after
+    if meant.fields.keys() - MEMBERS.keys() or meant.description != meant.was:
         raise UserError("--unchecked goes with members only: change the rest in a request of its own")
     refuse("change", before.name, judgement.refusals)
-    if before != after and not args.dry_run:
+    if meant.changes and not args.dry_run:
         with recorded_change(args, "group_edit", after, snapshot):
             _send_members(connection, before, after)
     return (*(f"the engine does not check this: {text}" for text in judgement.unchecked), *judgement.warnings)
@@ -314,10 +343,6 @@ def _keep_as_stored(args: argparse.Namespace) -> None:
                 setattr(args, option, stored(given))
             except UserError as error:
                 raise UserError(f"--{option} {given}: {error}") from None
-
-
-def _fields(group: AffinityGroup, names: Iterable[str]) -> dict[str, Any]:
-    return {name: getattr(group, name) for name in names}
 
 
 def _report(args: argparse.Namespace, answer: GroupChangeDocument) -> None:

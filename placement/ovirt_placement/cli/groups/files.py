@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -15,30 +15,24 @@ from ovirt_placement.answers.groups.check import GroupOrder, in_order
 from ovirt_placement.answers.groups.listing import DescribedGroup, described_group
 from ovirt_placement.cli.asking import clusters_of, show_json
 from ovirt_placement.cli.changing import show_change, stops
-from ovirt_placement.cli.groups.change import EDITABLE, connected, intended, read_engine, recorded_change
+from ovirt_placement.cli.groups.change import (
+    MeantGroup,
+    connected,
+    description_to_be,
+    intended,
+    read_engine,
+    recorded_change,
+    save,
+)
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, group_file
 from ovirt_placement.model.group_file import GroupEntry, GroupFile, Polarity
 from ovirt_service.errors import UserError
-from ovirt_service.legible import unbroken
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
 
 
 # -- `ovirt-placement groups import` and `apply`: make affinity groups what a YAML file says.
-
-
-class _Meant(NamedTuple):
-    """A group as it is to be, and as it is, if it is there; both with their descriptions."""
-
-    after: AffinityGroup
-    description: str
-    before: AffinityGroup | None
-    was: str
-
-    @property
-    def changes(self) -> bool:
-        return (self.before, self.was) != (self.after, self.description)
 
 
 def import_groups(args: argparse.Namespace) -> int:
@@ -87,7 +81,7 @@ def _descriptions(connection: EngineConnection, clusters: Iterable[str]) -> dict
     return found
 
 
-def _meant(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) -> _Meant:
+def _meant(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) -> MeantGroup:
     cluster = find(entry.cluster, "cluster", snapshot.clusters).id
     there = (one for one in snapshot.affinity_groups if (one.cluster, one.name) == (cluster, entry.name))
     before = next(there, None)
@@ -104,8 +98,7 @@ def _meant(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) 
     if before is not None:
         after = replace(after, vms_rule=_same(before.vms_rule, after.vms_rule))
         after = replace(after, hosts_rule=_same(before.hosts_rule, after.hosts_rule))
-    same = entry.description is None or unbroken(entry.description) == was.strip()
-    return _Meant(after, was if same else entry.description or "", before, was)
+    return MeantGroup(after, description_to_be(entry.description, was), before, was)
 
 
 def _rule(polarity: Polarity, *, enforcing: bool) -> AffinityRule:
@@ -130,7 +123,9 @@ def _members(
     return there if sorted(there) == sorted(found) else found
 
 
-def _gone(clusters: Iterable[str], meant: Iterable[_Meant], snapshot: Snapshot) -> Iterator[AffinityGroup]:
+def _gone(
+    clusters: Iterable[str], meant: Iterable[MeantGroup], snapshot: Snapshot
+) -> Iterator[AffinityGroup]:
     kept = {one.before.id for one in meant if one.before is not None}
     scope = set(clusters)
     yield from (one for one in snapshot.affinity_groups if one.cluster in scope and one.id not in kept)
@@ -142,7 +137,7 @@ def _carry_out(
     snapshot: Snapshot,
     gone: Sequence[AffinityGroup],
     order: GroupOrder,
-    meant: Iterable[_Meant],
+    meant: Iterable[MeantGroup],
 ) -> dict[str, str]:
     """Ask the engine, one group after another; the ids of new groups by their names."""
     from ovirt_placement.engine.writing.affinity_groups import remove_group
@@ -157,7 +152,7 @@ def _carry_out(
                 if one is None:
                     remove_group(connection, group.cluster, group.id)
                 else:
-                    ids[group.name] = _save(connection, one)
+                    ids[group.name] = save(connection, one)
         except UserError as error:
             raise UserError(
                 f"{done} of {len(gone) + len(order.groups)} groups are done; {group.name} failed: {error}."
@@ -166,28 +161,11 @@ def _carry_out(
     return ids
 
 
-def _save(connection: EngineConnection, one: _Meant) -> str:
-    from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group, edit_group
-
-    group, before = one.after, one.before
-    fields: dict[str, Any] = {
-        name: getattr(group, name)
-        for name in EDITABLE
-        if before is None or getattr(before, name) != getattr(group, name)
-    }
-    description = one.description if one.description != one.was else None
-    edit = GroupEdit(description=description, **fields)
-    if before is None:
-        return add_group(connection, group.cluster, edit)
-    edit_group(connection, group.cluster, group.id, edit)
-    return group.id
-
-
 def _report(
     args: argparse.Namespace,
     snapshot: Snapshot,
     gone: Iterable[AffinityGroup],
-    meant: Iterable[_Meant],
+    meant: Iterable[MeantGroup],
     descriptions: dict[str, str],
     ids: dict[str, str],
     warnings: Iterable[str],
