@@ -11,12 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import NEEDS_PLANNER, ContradictionFound, judge_rules, sentence
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, listed, utc_text
-from ovirt_placement.answers.question import (
-    Parameter,
-    Reads,
-    Table,
-    question,
-)
+from ovirt_placement.answers.question import Parameter, Reads, Table, question
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.names import (
     Named,

@@ -17,16 +17,7 @@ from ovirt_placement.answers.keys.key import (
     written,
     written_weight,
 )
-from ovirt_placement.answers.question import (
-    HOSTS,
-    VMS,
-    Names,
-    Parameter,
-    Reads,
-    Route,
-    Table,
-    question,
-)
+from ovirt_placement.answers.question import HOSTS, VMS, Names, Parameter, Reads, Route, Table, question
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.key_resources import resource_name
 from ovirt_placement.model.names import Named

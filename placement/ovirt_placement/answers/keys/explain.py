@@ -17,13 +17,7 @@ from ovirt_placement.answers.keys.key import (
     score_cells,
     without_effect,
 )
-from ovirt_placement.answers.question import (
-    VMS,
-    Parameter,
-    Reads,
-    Table,
-    question,
-)
+from ovirt_placement.answers.question import VMS, Parameter, Reads, Table, question
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import Named, host_name, named_cluster, named_host, named_hosts
 from ovirt_placement.rules.placement_keys.capacity import Shortage

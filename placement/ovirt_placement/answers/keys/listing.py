@@ -20,13 +20,7 @@ from ovirt_placement.answers.keys.key import (
     written,
     written_weight,
 )
-from ovirt_placement.answers.question import (
-    Parameter,
-    Reads,
-    Route,
-    Table,
-    question,
-)
+from ovirt_placement.answers.question import Parameter, Reads, Route, Table, question
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import LISTED, clusters_of, find_place, gone_keys
 from ovirt_placement.model.names import Named, named_host, named_vm
