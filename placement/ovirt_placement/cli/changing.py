@@ -16,6 +16,7 @@ from ovirt_placement.answers.question import REPAIR, conditions_parameter
 from ovirt_placement.cli.asking import add_parameter, show_answer, show_json, show_text
 from ovirt_placement.store import opening
 from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
 from ovirt_service import identity
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
@@ -24,7 +25,6 @@ from ovirt_service.screen import say
 if TYPE_CHECKING:
     from ovirt_placement.answers.preview import Change
     from ovirt_placement.model import Snapshot
-    from ovirt_placement.store.user_actions import Act, UserActionKind
 
 
 # -- Who runs a command: the person, not the user that sudo or su made of them.
@@ -87,9 +87,6 @@ def recorded(
     A store that is away, or that this machine has none of, does not prevent the act: a line on standard
     error says that it is not recorded.
     """
-    # SQLAlchemy takes long to load: not for `--help`.
-    from ovirt_placement.store.user_actions import Act
-
     act = Act(
         kind=kind,
         login=login_name(),
@@ -116,8 +113,6 @@ def _engine_user(args: argparse.Namespace) -> str | None:
 
 
 def _record_begin(args: argparse.Namespace, act: Act) -> int | None:
-    from ovirt_placement.store.user_actions import UserActionStore
-
     try:
         with opened(UserActionStore, args) as store:
             return store.begin(act)
@@ -127,8 +122,6 @@ def _record_begin(args: argparse.Namespace, act: Act) -> int | None:
 
 
 def _record_end(args: argparse.Namespace, number: int | None, error: str | None) -> None:
-    from ovirt_placement.store.user_actions import UserActionStore
-
     if number is None:
         return
     try:

@@ -9,9 +9,29 @@ from typing import TYPE_CHECKING
 
 from ovirt_placement import config, inventory
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.setup.answer import SetupOutcome, after_requests, policy_state
-from ovirt_placement.answers.setup.plan import SetupPlan
-from ovirt_placement.answers.setup.previous import Overview, read_overview
+from ovirt_placement.answers.setup.answer import (
+    SetupOutcome,
+    after_requests,
+    policy_state,
+    setup,
+    setup_lines,
+)
+from ovirt_placement.answers.setup.default_keys import ClusterKeys, changes, given, notes, taken
+from ovirt_placement.answers.setup.plan import SetupPlan, plan
+from ovirt_placement.answers.setup.previous import (
+    DEFAULT,
+    Overview,
+    Target,
+    UnitChoice,
+    changed,
+    origin_of,
+    read_overview,
+    read_seen,
+    targets,
+    upgrading,
+)
+from ovirt_placement.answers.setup.undo import undo
+from ovirt_placement.answers.setup.units import Admission
 from ovirt_placement.cli.arguments import add_change, add_command, add_config
 from ovirt_placement.cli.asking import PATIENCE_SECONDS
 from ovirt_placement.cli.changing import (
@@ -23,22 +43,19 @@ from ovirt_placement.cli.changing import (
     stops,
     stored,
 )
-from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.reading.policies import Policy
 from ovirt_placement.engine.writing import policies
-from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest
+from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest, PolicyUser, read_content
 from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.store.default_keys import DefaultKeyChange, DefaultKeys, DefaultKeyStore
 from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
 from ovirt_service.screen import say
 
 if TYPE_CHECKING:
     from ovirt_placement.answers.preview import Change
-    from ovirt_placement.answers.setup.default_keys import ClusterKeys
-    from ovirt_placement.answers.setup.previous import Target, UnitChoice
-    from ovirt_placement.engine.writing.policies import PolicyUser
-    from ovirt_placement.store.default_keys import DefaultKeyChange, DefaultKeys
 
 
 # -- The special keys that setup gives clusters, and that its undoing takes back: read, planned and written.
@@ -55,10 +72,7 @@ class KeyPlan:
         return not any((self.change.give, self.change.renew, self.change.take, self.change.leave))
 
 
-def no_keys() -> KeyPlan:
-    from ovirt_placement.store.default_keys import DefaultKeyChange
-
-    return KeyPlan(DefaultKeyChange())
+NO_KEYS = KeyPlan(DefaultKeyChange())
 
 
 def planned_keys(
@@ -69,25 +83,21 @@ def planned_keys(
     Raises `UserError` if keys are to be given, and the store does not answer. That does not prevent undoing
     the rest: a line on standard error says that they stay.
     """
-    from ovirt_placement.answers.setup.default_keys import changes, notes
-
     if not args.undo and not args.placement_keys:
-        return no_keys()
+        return NO_KEYS
     try:
         there = _default_keys(args)
     except UserError as error:
         if not args.undo:
             raise
         say(f"warning: the placement keys that setup gave clusters stay until it is undone again: {error}")
-        return no_keys()
+        return NO_KEYS
     change = _decided_keys(args, policy, plan, there)
     return KeyPlan(change, tuple(changes(change, users)), tuple(notes(change, there, users)))
 
 
 def write_keys(args: argparse.Namespace, policy: str, plan: SetupPlan) -> None:
     """Write what is decided on what stands now."""
-    from ovirt_placement.store.default_keys import DefaultKeyStore
-
     with opened(DefaultKeyStore, args) as store:
         store.change(lambda there: _decided_keys(args, policy, plan, there), set_by=login_name())
 
@@ -101,16 +111,12 @@ def policies_given_for(args: argparse.Namespace) -> frozenset[str]:
 
 
 def _default_keys(args: argparse.Namespace) -> DefaultKeys:
-    from ovirt_placement.store.default_keys import DefaultKeys, DefaultKeyStore
-
     return stored(DefaultKeyStore, args, DefaultKeyStore.read, DefaultKeys())
 
 
 def _decided_keys(
     args: argparse.Namespace, policy: str, plan: SetupPlan, there: DefaultKeys
 ) -> DefaultKeyChange:
-    from ovirt_placement.answers.setup.default_keys import given, taken
-
     return taken(policy, there) if args.undo else given(policy, plan.clusters, there)
 
 
@@ -136,16 +142,12 @@ def tasks(connection: EngineConnection, overview: Overview, args: argparse.Names
 
 def left_alone(overview: Overview, args: argparse.Namespace) -> Iterator[str]:
     """What is not done about clusters, although all policies are meant."""
-    from ovirt_placement.answers.setup.previous import upgrading
-
     if args.all_policies and not args.undo:
         for name in upgrading(overview):
             yield f"the cluster {name} is being upgraded and is left alone: run setup again when that is over"
 
 
 def _targets(args: argparse.Namespace, overview: Overview) -> tuple[Target, ...]:
-    from ovirt_placement.answers.setup.previous import DEFAULT, Target, targets
-
     if args.all_policies:
         return targets(overview, for_users=bool(args.property))
     clusters = (find(word, "cluster", overview.users) for word in dict.fromkeys(args.cluster))
@@ -155,9 +157,6 @@ def _targets(args: argparse.Namespace, overview: Overview) -> tuple[Target, ...]
 def _setting_up(
     connection: EngineConnection, args: argparse.Namespace, target: Target
 ) -> Callable[[], SetupPlan]:
-    from ovirt_placement.answers.setup.plan import plan
-    from ovirt_placement.answers.setup.previous import read_overview, read_seen
-
     choice = _chosen_units(args, target.policy)
     clusters = {cluster.id for cluster in target.clusters}
 
@@ -177,9 +176,6 @@ def _setting_up(
 
 
 def _chosen_units(args: argparse.Namespace, policy: str) -> UnitChoice:
-    from ovirt_placement.answers.setup.previous import UnitChoice
-    from ovirt_placement.answers.setup.units import Admission
-
     admission = None if args.ha_admission is None else Admission(args.ha_admission)
     return UnitChoice(policy, dict(args.factor), dict(args.property), args.placement_keys, admission)
 
@@ -187,8 +183,6 @@ def _chosen_units(args: argparse.Namespace, policy: str) -> UnitChoice:
 def _undoings(
     connection: EngineConnection, args: argparse.Namespace, overview: Overview
 ) -> Iterator[SetupTask]:
-    from ovirt_placement.answers.setup.previous import DEFAULT, changed, origin_of
-
     if not args.all_policies:
         name = args.policy or DEFAULT
         yield SetupTask(name, _undoing(connection, name, frozenset()), overview.users)
@@ -203,11 +197,6 @@ def _undoings(
 
 
 def _undoing(connection: EngineConnection, name: str, going: frozenset[str]) -> Callable[[], SetupPlan]:
-    from ovirt_placement.answers.setup.plan import SetupPlan
-    from ovirt_placement.answers.setup.previous import read_overview
-    from ovirt_placement.answers.setup.undo import undo
-    from ovirt_placement.engine.writing.policies import read_content
-
     def look() -> SetupPlan:
         overview = read_overview(connection)
         head = overview.named(name)
@@ -381,11 +370,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
 
 def run(args: argparse.Namespace) -> int:
     _check_options(args)
-    # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.answers.setup.answer import setup, setup_lines
-    from ovirt_placement.answers.setup.previous import read_overview
-    from ovirt_placement.engine.connection.client import connect
-
     with connect(config.load(args.config).engine) as connection:
         overview = read_overview(connection)
         notes = tuple(left_alone(overview, args))

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -27,11 +26,13 @@ from ovirt_placement.inventory.protocol import NoAnswer, NoService, NotAllowed
 from ovirt_placement.inventory.publication import Moments, age, now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.admission.units import listed_tags
+from ovirt_placement.store.connections import obstacle, sqlite_path
+from ovirt_placement.store.database import Database, StoreAway, StoreUnmade
+from ovirt_placement.store.default_keys import DefaultKeys, DefaultKeyStore
+from ovirt_placement.store.intents import Store
+from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.opening import opened, stored
 from ovirt_service.errors import UserError
-
-if TYPE_CHECKING:
-    from ovirt_placement.store.default_keys import DefaultKeys
-
 
 # -- What can be wrong on this machine: no inventory is published, the store cannot be reached.
 
@@ -104,12 +105,6 @@ def _inventory(config: Config) -> Iterator[FoundProblem]:
 
 
 def _store(config: Config) -> Iterator[FoundProblem]:
-    # SQLAlchemy takes long to load: not for `--help`.
-    from ovirt_placement.store.connections import obstacle, sqlite_path
-    from ovirt_placement.store.database import Database, StoreAway, StoreUnmade
-    from ovirt_placement.store.intents import Store
-    from ovirt_placement.store.opening import opened
-
     url = config.store.url
     try:
         with closing(Database(url, patience_seconds=_PATIENCE_SECONDS, create=False)) as database:
@@ -137,8 +132,6 @@ def _store(config: Config) -> Iterator[FoundProblem]:
 
 def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
     """Add the placement keys and rules of the store; a store that does not answer is a finding already."""
-    from ovirt_placement.store.keys import KeyStore
-
     try:
         store = KeyStore(
             config.store.url, engine=config.engine.name, patience_seconds=_PATIENCE_SECONDS, create=False
@@ -154,9 +147,6 @@ def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
 
 def default_keys(config: Config) -> DefaultKeys | None:
     """The special keys that setup gave, and all that stand; None where the store does not answer."""
-    from ovirt_placement.store.default_keys import DefaultKeys, DefaultKeyStore
-    from ovirt_placement.store.opening import stored
-
     read, nothing = DefaultKeyStore.read, DefaultKeys()
     try:
         return stored(DefaultKeyStore, config, read, nothing, patience_seconds=_PATIENCE_SECONDS)

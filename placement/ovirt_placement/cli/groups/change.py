@@ -25,15 +25,26 @@ from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.answers.groups.listing import described_group
 from ovirt_placement.cli.asking import PATIENCE_SECONDS
 from ovirt_placement.cli.changing import recorded, show_change, stops
+from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.consistency import consistent
+from ovirt_placement.engine.reading.topology import read_descriptions, read_groups, read_snapshot
+from ovirt_placement.engine.writing.affinity_groups import (
+    GroupEdit,
+    Members,
+    add_group,
+    add_member,
+    edit_group,
+    remove_group,
+    remove_member,
+)
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.model.group_file import stored_priority, stored_text
+from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
 
 if TYPE_CHECKING:
     from ovirt_placement.answers.preview import Change
-    from ovirt_placement.engine.connection.client import EngineConnection
 
 
 # -- The affinity groups of this moment among what is known of the rest: who has just changed one sees that.
@@ -42,9 +53,6 @@ def with_groups_of_now(known: Snapshot, connection: EngineConnection) -> Snapsho
 
     None if they have members that are not known yet. Raises what `EngineConnection.get` raises.
     """
-    # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.reading.topology import read_groups
-
     groups, labels = read_groups(connection)
     found = consistent(replace(known, affinity_groups=groups, affinity_labels=labels))
     return found if (found.affinity_groups, found.affinity_labels) == (groups, labels) else None
@@ -52,9 +60,6 @@ def with_groups_of_now(known: Snapshot, connection: EngineConnection) -> Snapsho
 
 # -- What commands that change affinity groups ask the engine, and how they report.
 def connected(args: argparse.Namespace) -> EngineConnection:
-    # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.connection.client import connect
-
     return connect(config.load(args.config).engine)
 
 
@@ -67,8 +72,6 @@ def known_groups(args: argparse.Namespace, connection: EngineConnection) -> Snap
 
 
 def read_engine(connection: EngineConnection) -> Snapshot:
-    from ovirt_placement.engine.reading.topology import read_snapshot
-
     return read_snapshot(connection)
 
 
@@ -81,9 +84,6 @@ def recorded_change(
     args: argparse.Namespace, kind: str, group: AffinityGroup, snapshot: Snapshot
 ) -> AbstractContextManager[None]:
     """Record who asks for a change of a group, and what came of it."""
-    # SQLAlchemy takes long to load: not for `--help`.
-    from ovirt_placement.store.user_actions import UserActionKind
-
     before = snapshot.group_by_id.get(group.id)
     details = () if before is None else tuple(differences(before, group, snapshot))
     cluster = snapshot.cluster_by_id[group.cluster].name
@@ -147,8 +147,6 @@ def edit(args: argparse.Namespace) -> int:
 
 def remove(args: argparse.Namespace) -> int:
     """Run `groups remove`."""
-    from ovirt_placement.engine.writing.affinity_groups import remove_group
-
     with connected(args) as connection:
         snapshot = known_groups(args, connection)
         group = find(args.group, "affinity group", snapshot.affinity_groups, snapshot)
@@ -163,8 +161,6 @@ def remove(args: argparse.Namespace) -> int:
 
 
 def _description(connection: EngineConnection, group: AffinityGroup) -> str:
-    from ovirt_placement.engine.reading.topology import read_descriptions
-
     return read_descriptions(connection, group.cluster).get(group.id, "")
 
 
@@ -202,9 +198,6 @@ def description_to_be(given: str | None, was: str) -> str:
 
 def save(connection: EngineConnection, one: MeantGroup) -> str:
     """Ask the engine for what differs; the id of the group."""
-    # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group, edit_group
-
     group = one.after
     edit = GroupEdit(description=one.description if one.description != one.was else None, **one.fields)
     if one.before is None:
@@ -248,8 +241,6 @@ def _edit_members(
 
 
 def _send_members(connection: EngineConnection, before: AffinityGroup, after: AffinityGroup) -> None:
-    from ovirt_placement.engine.writing.affinity_groups import Members, add_member, remove_member
-
     for members in Members:
         old, new = getattr(before, members), getattr(after, members)
         for member in (member for member in old if member not in new):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -24,13 +23,12 @@ from ovirt_placement.cli.groups.change import (
     recorded_change,
     save,
 )
+from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.reading.topology import read_descriptions, read_snapshot
+from ovirt_placement.engine.writing.affinity_groups import remove_group
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, group_file
 from ovirt_placement.model.group_file import GroupEntry, GroupFile, Polarity
 from ovirt_service.errors import UserError
-
-if TYPE_CHECKING:
-    from ovirt_placement.engine.connection.client import EngineConnection
-
 
 # -- `ovirt-placement groups import` and `apply`: make affinity groups what a YAML file says.
 
@@ -73,8 +71,6 @@ def _clusters(file: GroupFile, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _descriptions(connection: EngineConnection, clusters: Iterable[str]) -> dict[str, str]:
-    from ovirt_placement.engine.reading.topology import read_descriptions
-
     found: dict[str, str] = {}
     for cluster in clusters:
         found |= read_descriptions(connection, cluster)
@@ -140,8 +136,6 @@ def _carry_out(
     meant: Iterable[MeantGroup],
 ) -> dict[str, str]:
     """Ask the engine, one group after another; the ids of new groups by their names."""
-    from ovirt_placement.engine.writing.affinity_groups import remove_group
-
     ids: dict[str, str] = {}
     by_id = {one.after.id: one for one in meant}
     for done, group in enumerate((*gone, *order.groups)):
@@ -184,10 +178,6 @@ def _report(
 
 # -- `ovirt-placement groups export`: all affinity groups as YAML, as `import` and `apply` read them.
 def export(args: argparse.Namespace) -> int:
-    # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.connection.client import connect
-    from ovirt_placement.engine.reading.topology import read_descriptions, read_snapshot
-
     with connect(config.load(args.config).engine) as connection:
         snapshot = read_snapshot(connection)
         entries = []
