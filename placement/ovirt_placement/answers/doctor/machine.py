@@ -30,7 +30,7 @@ from ovirt_placement.store.connections import obstacle, sqlite_path
 from ovirt_placement.store.database import Database, StoreAway, StoreUnmade
 from ovirt_placement.store.default_keys import DefaultKeys, DefaultKeyStore
 from ovirt_placement.store.intents import Store
-from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.keys import KeyRecords, KeyStore
 from ovirt_placement.store.opening import opened, stored
 from ovirt_service.errors import UserError
 
@@ -132,17 +132,12 @@ def _store(config: Config) -> Iterator[FoundProblem]:
 
 def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
     """Add the placement keys and rules of the store; a store that does not answer is a finding already."""
+    read, nothing = KeyStore.records, KeyRecords(0)
     try:
-        store = KeyStore(
-            config.store.url, engine=config.engine.name, patience_seconds=_PATIENCE_SECONDS, create=False
-        )
-        try:
-            records = store.records()
-            return replace(snapshot, placement_keys=records.keys, placement_rules=records.rules)
-        finally:
-            store.close()
+        records = stored(KeyStore, config, read, nothing, patience_seconds=_PATIENCE_SECONDS)
     except UserError:
         return snapshot
+    return replace(snapshot, placement_keys=records.keys, placement_rules=records.rules)
 
 
 def default_keys(config: Config) -> DefaultKeys | None:

@@ -18,6 +18,7 @@ from ovirt_placement.model.record import Record
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
+    from ovirt_placement.store.access import StoreAccess
     from ovirt_placement.store.enforcer_records import LastCycle
 
 
@@ -34,7 +35,8 @@ _MOST_PATIENCE_SECONDS = 10.0
 #: Of the recorded refusals this many are shown.
 _MOST_REFUSALS = 5
 
-_Part = TypeVar("_Part")
+_Part = TypeVar("_Part", bound="StoreAccess")
+_Answer = TypeVar("_Answer")
 
 
 class _Settings(msgspec.Struct, frozen=True):
@@ -166,9 +168,10 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
     from ovirt_placement.store.leases import LeaseStore
     from ovirt_placement.store.pauses import PauseStore
 
-    def part(kind: Callable[..., _Part]) -> _Part:
+    def ask(kind: type[_Part], question: Callable[[_Part], _Answer]) -> _Answer:
         where, engine = config.store.url, config.engine.name
-        return kind(where, engine=engine, patience_seconds=_PATIENCE_SECONDS, create=False)
+        with closing(kind(where, engine=engine, patience_seconds=_PATIENCE_SECONDS, create=False)) as part:
+            return question(part)
 
     def waiting(plan: WaitingPlan) -> WaitingPlanRecord:
         count = sum(len(move.vms) for move in plan.moves)
@@ -181,22 +184,16 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
         return f"{where} at {utc_text(intent.updated)}: {intent.reason or 'no reason is known'}"
 
     try:
-        with closing(part(Store)) as intents:
-            lately = intents.history(within_seconds=LATELY_SECONDS)
-            under_way = len(intents.open_intents())
-        with closing(part(LeaseStore)) as leases:
-            last = leases.read()
-            leads = last if last is not None and last.left_seconds > 0 else None
-        with closing(part(PauseStore)) as pauses:
-            paused = tuple(pause.sentence for pause in pauses.pauses())
-        with closing(part(ApprovalStore)) as approvals:
-            plans = tuple(waiting(plan) for plan in approvals.waiting())
-        with closing(part(CycleStore)) as cycles:
-            cycle = cycles.last()
-        with closing(part(EnforcerSettingsStore)) as settings:
-            its_own = settings.of_leader()
+        lately = ask(Store, lambda store: store.history(within_seconds=LATELY_SECONDS))
+        under_way = len(ask(Store, Store.open_intents))
+        last = ask(LeaseStore, LeaseStore.read)
+        paused = tuple(pause.sentence for pause in ask(PauseStore, PauseStore.pauses))
+        plans = tuple(map(waiting, ask(ApprovalStore, ApprovalStore.waiting)))
+        cycle = ask(CycleStore, CycleStore.last)
+        its_own = ask(EnforcerSettingsStore, EnforcerSettingsStore.of_leader)
     except StoreUnmade:
         return here
+    leads = last if last is not None and last.left_seconds > 0 else None
     ended_badly = [one for one in lately if one.state is IntentState.FAILED]
     failed = [one for one in ended_badly if one.cause not in (*REFUSALS, Cause.NEVER_ASKED)]
     return EnforcementRecord(
