@@ -13,9 +13,7 @@ machine, until SIGTERM. See docs/inventory.md.
 """
 
 
-EXAMPLES = """\
-  ovirt-placement inventory run --config /etc/ovirt-placement/east.toml
-"""
+EXAMPLES = "  ovirt-placement inventory run --config /etc/ovirt-placement/east.toml\n"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:

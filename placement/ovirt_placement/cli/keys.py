@@ -239,24 +239,16 @@ Set or replace a key on every host of a cluster: a host key exists on all hosts 
 SET = """\
 Set or replace a key on one object. On a host it has no weight, and must be defined for the cluster first.
 """
-UNSET = """\
-Remove a key from one object, or a host key from all hosts of a cluster.
-"""
-EXPORT = """\
-Print all keys as YAML (with --json as JSON), as `keys import` reads it.
-"""
-IMPORT = """\
-Set the keys of a YAML file: all or none. Other keys stay, unless --replace is given.
-"""
+UNSET = "Remove a key from one object, or a host key from all hosts of a cluster.\n"
+EXPORT = "Print all keys as YAML (with --json as JSON), as `keys import` reads it.\n"
+IMPORT = "Set the keys of a YAML file: all or none. Other keys stay, unless --replace is given.\n"
 PRUNE = """\
 Remove the keys of clusters, hosts, VMs, data centers, networks, vNIC profiles, disks and NICs that the engine
 no longer has, and the sticky copies of VMs that are gone (otherwise removed after a week).
 """
 
 
-DEFINE_EXAMPLES = """\
-  ovirt-placement keys define rack --cluster blue --values node1=1 node2=2 --default 0
-"""
+DEFINE_EXAMPLES = "  ovirt-placement keys define rack --cluster blue --values node1=1 node2=2 --default 0\n"
 SET_EXAMPLES = """\
   ovirt-placement keys set rack 1 5 --on vm web1
   ovirt-placement keys set rack 2 --on host node1
@@ -265,15 +257,9 @@ UNSET_EXAMPLES = """\
   ovirt-placement keys unset rack --on vm web1
   ovirt-placement keys unset rack --cluster blue
 """
-EXPORT_EXAMPLES = """\
-  ovirt-placement keys export > keys.yaml
-"""
-IMPORT_EXAMPLES = """\
-  ovirt-placement keys import keys.yaml --replace
-"""
-PRUNE_EXAMPLES = """\
-  ovirt-placement keys prune --dry-run
-"""
+EXPORT_EXAMPLES = "  ovirt-placement keys export > keys.yaml\n"
+IMPORT_EXAMPLES = "  ovirt-placement keys import keys.yaml --replace\n"
+PRUNE_EXAMPLES = "  ovirt-placement keys prune --dry-run\n"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:

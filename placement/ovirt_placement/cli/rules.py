@@ -279,24 +279,12 @@ DESCRIPTION = """\
 Placement rules ask what no affinity group can: a limit of VMs per host or per failure domain, even
 spread, exclusive hosts, licences; and which VMs restart after which others. See docs/placement-rules.md.
 """
-ADD = """\
-Add a rule. A rule with mistakes, or that no placement can satisfy, is refused.
-"""
-EDIT = """\
-Change a rule: what is not given stays.
-"""
-REMOVE = """\
-Remove rules.
-"""
-EXPORT = """\
-Print rules as YAML (with --json as JSON), as `rules import` and `rules apply` read them.
-"""
-IMPORT = """\
-Add or replace the rules of a YAML file; others stay.
-"""
-APPLY = """\
-As import, but also remove the rules that the file lacks.
-"""
+ADD = "Add a rule. A rule with mistakes, or that no placement can satisfy, is refused.\n"
+EDIT = "Change a rule: what is not given stays.\n"
+REMOVE = "Remove rules.\n"
+EXPORT = "Print rules as YAML (with --json as JSON), as `rules import` and `rules apply` read them.\n"
+IMPORT = "Add or replace the rules of a YAML file; others stay.\n"
+APPLY = "As import, but also remove the rules that the file lacks.\n"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:
@@ -341,21 +329,11 @@ ADD_EXAMPLES = """\
   ovirt-placement rules add web --kind spread --cluster blue --vms tag:web --max-skew 1 --domain-tags rack-
   ovirt-placement rules add oracle --kind capacity --cluster blue --hosts h1 h2 --most 32 --counted vcpus
 """
-EDIT_EXAMPLES = """\
-  ovirt-placement rules edit db --most 3 --what-if
-"""
-REMOVE_EXAMPLES = """\
-  ovirt-placement rules remove db
-"""
-EXPORT_EXAMPLES = """\
-  ovirt-placement rules export > rules.yaml
-"""
-IMPORT_EXAMPLES = """\
-  ovirt-placement rules import rules.yaml --dry-run
-"""
-APPLY_EXAMPLES = """\
-  ovirt-placement rules apply rules.yaml --fail-if 'moves>5,failures<1'
-"""
+EDIT_EXAMPLES = "  ovirt-placement rules edit db --most 3 --what-if\n"
+REMOVE_EXAMPLES = "  ovirt-placement rules remove db\n"
+EXPORT_EXAMPLES = "  ovirt-placement rules export > rules.yaml\n"
+IMPORT_EXAMPLES = "  ovirt-placement rules import rules.yaml --dry-run\n"
+APPLY_EXAMPLES = "  ovirt-placement rules apply rules.yaml --fail-if 'moves>5,failures<1'\n"
 
 
 def _export(args: argparse.Namespace) -> int:

@@ -24,9 +24,7 @@ Print the engine's state, with the placement keys of the store, as a cluster sta
 """
 
 
-EXAMPLES = """\
-  ovirt-placement snapshot --statistics --devices > cluster.json
-"""
+EXAMPLES = "  ovirt-placement snapshot --statistics --devices > cluster.json\n"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:

@@ -33,26 +33,16 @@ Write the store, of all engines, into a new file, while the services run. The re
 restore it.
 """
 
-RESTORE = """\
-Restore a backup, all of it or nothing. Stop the services first.
-"""
+RESTORE = "Restore a backup, all of it or nothing. Stop the services first.\n"
 
-INIT = """\
-Make a lost store again, empty: open migrations, cooldowns and placement keys are forgotten.
-"""
+INIT = "Make a lost store again, empty: open migrations, cooldowns and placement keys are forgotten.\n"
 
 
-INIT_EXAMPLES = """\
-  ovirt-placement store init
-"""
+INIT_EXAMPLES = "  ovirt-placement store init\n"
 
-BACKUP_EXAMPLES = """\
-  ovirt-placement store backup store-2026-01-31.backup
-"""
+BACKUP_EXAMPLES = "  ovirt-placement store backup store-2026-01-31.backup\n"
 
-RESTORE_EXAMPLES = """\
-  ovirt-placement store restore store-2026-01-31.backup
-"""
+RESTORE_EXAMPLES = "  ovirt-placement store restore store-2026-01-31.backup\n"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str) -> None:

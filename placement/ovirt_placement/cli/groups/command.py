@@ -76,25 +76,17 @@ def _lost_entries(store: MembershipStore) -> tuple[LostMembership, ...]:
 
 DESCRIPTION = "Look at the engine's affinity groups and change them. See docs/groups.md."
 
-ADD = """\
-Add an affinity group. What the engine would refuse is refused with the reason.
-"""
-EDIT = """\
-Change an affinity group: what is not given stays. The engine checks the whole group again.
-"""
+ADD = "Add an affinity group. What the engine would refuse is refused with the reason.\n"
+EDIT = "Change an affinity group: what is not given stays. The engine checks the whole group again.\n"
 IMPORT = """\
 Add or change affinity groups as a YAML file says; others stay. If the engine would refuse one, nothing is
 sent.
 """
-APPLY = """\
-As import, but also remove groups that the file lacks from the clusters that it names.
-"""
+APPLY = "As import, but also remove groups that the file lacks from the clusters that it names.\n"
 EXPORT = """\
 Print affinity groups as YAML (with --json as JSON), as `groups import` and `groups apply` read them.
 """
-REMOVE = """\
-Remove an affinity group.
-"""
+REMOVE = "Remove an affinity group.\n"
 LOST = """\
 List the affinity groups and labels that VMs lost by a change of cluster, as ovirt-enforcer recorded them.
 An entry goes when the VM is a member of a group or label of that name again, and with --forget.
@@ -107,21 +99,11 @@ EDIT_EXAMPLES = """\
   ovirt-placement groups edit web-apart --add-vm web3 --what-if
   ovirt-placement groups edit web-apart --no-vms-enforcing
 """
-REMOVE_EXAMPLES = """\
-  ovirt-placement groups remove web-apart
-"""
-IMPORT_EXAMPLES = """\
-  ovirt-placement groups import groups.yaml --dry-run
-"""
-APPLY_EXAMPLES = """\
-  ovirt-placement groups apply groups.yaml --fail-if 'violated,moves>5'
-"""
-EXPORT_EXAMPLES = """\
-  ovirt-placement groups export --cluster blue > groups.yaml
-"""
-LOST_EXAMPLES = """\
-  ovirt-placement groups lost --forget web1
-"""
+REMOVE_EXAMPLES = "  ovirt-placement groups remove web-apart\n"
+IMPORT_EXAMPLES = "  ovirt-placement groups import groups.yaml --dry-run\n"
+APPLY_EXAMPLES = "  ovirt-placement groups apply groups.yaml --fail-if 'violated,moves>5'\n"
+EXPORT_EXAMPLES = "  ovirt-placement groups export --cluster blue > groups.yaml\n"
+LOST_EXAMPLES = "  ovirt-placement groups lost --forget web1\n"
 
 _MEMBERS = (
     ("vm", "VM", "a VM"),
