@@ -274,9 +274,7 @@ List conflicts among affinity groups, and test whether all hard groups, placemen
 of a cluster can be satisfied together; if not, name the smallest set that cannot. See docs/rules.md.
 The exit status is 1 if there is any conflict, or if the test could not be finished.
 """,
-    examples="""\
-  ovirt-placement conflicts --group web-apart
-""",
+    examples="  ovirt-placement conflicts --group web-apart\n",
     text=lambda answer, shown: _conflicts_text(answer, shown),
     status=lambda answer, _: int(not answer.sound),
     measured=Measured.NOTHING,

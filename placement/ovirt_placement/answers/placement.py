@@ -310,9 +310,7 @@ List the hosts that accept a VM, from best to worst by our weights: the rank by 
 the points with the policy's factors. The engine's own weights and other sites' units are not included.
 Refused hosts follow.
 """,
-    examples="""\
-  ovirt-placement where web1 --all
-""",
+    examples="  ovirt-placement where web1 --all\n",
     text=lambda answer, shown: _where_text(answer, shown),
     routes=(Route("/vms/{name}/where", "the hosts that may take a VM, from best to worst"),),
 )

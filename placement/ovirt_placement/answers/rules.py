@@ -160,12 +160,8 @@ class StateWithRules(NamedTuple):
 @question(
     "rules list",
     "the rules that stand",
-    """\
-List the placement rules: whether each is satisfied, and who changed it last and when.
-""",
-    examples="""\
-  ovirt-placement rules list
-""",
+    "List the placement rules: whether each is satisfied, and who changed it last and when.\n",
+    examples="  ovirt-placement rules list\n",
     text=lambda answer, _: _list_text(answer),
     reads=Reads.RULES,
 )
@@ -177,12 +173,8 @@ def rules_list(state: StateWithRules) -> RulesListDocument:
 @question(
     "rules show",
     "rules with all that is known",
-    """\
-Show rules with their VMs, hosts, failure domains, and the VMs that violate them.
-""",
-    examples="""\
-  ovirt-placement rules show web
-""",
+    "Show rules with their VMs, hosts, failure domains, and the VMs that violate them.\n",
+    examples="  ovirt-placement rules show web\n",
     text=lambda answer, shown: _rule_lines(answer, whole=shown.whole),
     reads=Reads.RULES,
 )
@@ -322,9 +314,7 @@ def rules_check(snapshot: Snapshot) -> RulesCheckDocument:
 List mistakes of the rules, or of those of a file: missing fields, names that match nothing, rules that no
 placement can satisfy. The exit status is 1 if there is any.
 """,
-    examples="""\
-  ovirt-placement rules check rules.yaml      # before they are applied
-""",
+    examples="  ovirt-placement rules check rules.yaml      # before they are applied\n",
     text=lambda answer, _: check_lines(answer),
     status=lambda answer, _: int(not answer.sound),
     options={

@@ -245,9 +245,7 @@ Check the engine, the proxy, the scheduling policies and this machine, and repor
 remedy. See docs/doctor.md. The exit status is 0 if no problem was found, 1 if one was, 2 if the
 configuration is at fault.
 """,
-    examples="""\
-  ovirt-placement doctor
-""",
+    examples="  ovirt-placement doctor\n",
     text=lambda answer, _: _doctor_lines(answer),
     status=lambda answer, _: int(bool(answer.findings)),
     reads=Reads.CONFIGURATION,

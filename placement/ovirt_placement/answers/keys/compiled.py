@@ -192,9 +192,7 @@ _VM_OR_HOST = Names("VM or host", lambda snapshot, _: (*snapshot.vms, *snapshot.
     """\
 Show the compiled keys of a VM, with the level of each and what it hides, or all keys of a host.
 """,
-    examples="""\
-  ovirt-placement keys show web1
-""",
+    examples="  ovirt-placement keys show web1\n",
     text=lambda answer, _: _show_text(answer),
     reads=Reads.KEYS,
     routes=(

@@ -78,9 +78,7 @@ class KeysExplainDocument(Document, frozen=True, kw_only=True, tag="keys_explain
     """\
 Show how keys place a VM, host by host: nearness, score, round, customer's score, and the chosen host.
 """,
-    examples="""\
-  ovirt-placement keys explain web1
-""",
+    examples="  ovirt-placement keys explain web1\n",
     text=lambda answer, _: _explain_text(answer),
     reads=Reads.KEYS,
 )

@@ -68,9 +68,7 @@ class KeysCheckDocument(Document, frozen=True, kw_only=True, tag="keys_check"):
 List keys that are ignored, and why: mistakes, hosts that lack a key of their cluster, objects that are gone.
 The exit status is 1 if there is any.
 """,
-    examples="""\
-  ovirt-placement keys check --keys keys.yaml      # before they are imported
-""",
+    examples="  ovirt-placement keys check --keys keys.yaml      # before they are imported\n",
     text=lambda answer, _: _check_text(answer),
     status=lambda answer, _: int(bool(answer.mistakes)),
     reads=Reads.KEYS,
@@ -136,9 +134,7 @@ class KeysListDocument(Document, frozen=True, kw_only=True, tag="keys_list"):
 List placement keys: the class (system: the operator's; be: a billing entity's; customer), what each is set
 on, who set it and when.
 """,
-    examples="""\
-  ovirt-placement keys list --on cluster blue
-""",
+    examples="  ovirt-placement keys list --on cluster blue\n",
     text=lambda answer, _: [keys_table(answer) if answer.keys else "No keys."],
     reads=Reads.KEYS,
     routes=(Route("/keys", "the placement keys that are set"),),
