@@ -53,7 +53,10 @@ def _operation(asked: Address) -> dict[str, Any]:
     in_path = re.findall(r"\{(\w+)\}", asked.route.path)
     parameters = [_parameter(name, "path", "by name or id", required=True) for name in in_path]
     for name, (_, one, hint) in asked.keys.items():
-        parameter = _parameter(name, "query", one.help or "", required=name in asked.route.required)
+        text, required = one.help or "", name in asked.route.required
+        text = text.removesuffix("; else all") if required else text
+        text += ", by name or id, with commas" if one.names is not None and one.names.many else ""
+        parameter = _parameter(name, "query", text, required=required)
         parameters.append(parameter | ({"schema": _NUMBER} if hint is int else {}))
     refusals = {
         code: {"description": text, "content": {"application/json": {"schema": _reference(Problem)}}}
