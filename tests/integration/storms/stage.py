@@ -35,6 +35,9 @@ class _StormProcesses(OurProcesses):
     def freeze(self, name: str) -> None:
         self._running[name].send_signal(signal.SIGSTOP)
 
+    def process_id(self, name: str) -> int:
+        return self._running[name].pid
+
     def thaw(self, name: str) -> None:
         self._running[name].send_signal(signal.SIGCONT)
 
@@ -42,10 +45,13 @@ class _StormProcesses(OurProcesses):
 class Stage:
     """A running engine, with our parts around it or alone."""
 
-    def __init__(self, processes: _StormProcesses, url: str, commands: Mapping[str, str]) -> None:
+    def __init__(
+        self, processes: _StormProcesses, url: str, commands: Mapping[str, str], proxy_url: str = ""
+    ) -> None:
         self._processes = processes
         self._commands = commands
         self.url = url
+        self.proxy_url = proxy_url
         self.token = log_in(url)
         self.folder = processes.folder
 
@@ -90,6 +96,9 @@ class Stage:
     def kill(self, name: str) -> None:
         """End a process as a failing power supply does."""
         self._processes.kill(name)
+
+    def process_id(self, name: str) -> int:
+        return self._processes.process_id(name)
 
     def freeze(self, name: str) -> None:
         """Let a process answer nobody, and keep all that it has."""
@@ -151,7 +160,7 @@ def with_ours(
             ENGINE: _simulator(folder, urlsplit(url).netloc, threads, time_scale, proxy),
             INVENTORY: inventory,
         }
-        yield Stage(processes, url, commands)
+        yield Stage(processes, url, commands, proxy)
 
 
 def _engine(
