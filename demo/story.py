@@ -12,7 +12,7 @@ import ovirtsdk4
 from demo import cluster, tables, words
 from demo.processes import PATIENCE_SECONDS, ProcessFailed, address
 from demo.stage import PASSWORD, TIME_SCALE, USER, Stage
-from ovirt_placement.config import DEFAULT_ENGINE
+from ovirt_placement.config_file import DEFAULT_ENGINE
 from ovirt_placement.store.approvals import ApprovalStore
 
 #: Exit statuses of commands that answer: nothing is violated, or something is, and what can be done about it.

@@ -11,19 +11,19 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
+from ovirt_placement.config_file import (
+    DEFAULT_DIRECTORY,
+    DEFAULT_ENGINE,
+    inventory_directory,
+    read_sections,
+)
 from ovirt_placement.config_url import check_url
-from ovirt_service import files
 from ovirt_service.addresses import shown
-from ovirt_service.decoding import complaint, nearest
+from ovirt_service.decoding import complaint
 from ovirt_service.errors import UserError
 
-DEFAULT_PATH = Path("/etc/ovirt-placement/ovirt-placement.toml")
-PATH_VARIABLE = "OVIRT_PLACEMENT_CONFIG"
 #: Where the services keep what outlasts them.
 STATE_DIRECTORY = Path("/var/lib/ovirt-placement")
-#: What an engine is called where nobody gives it a name: one engine needs none.
-DEFAULT_ENGINE = "default"
-SECTIONS = ("engine", "inventory", "store", "enforcer", "ha", "web")
 
 Seconds = Annotated[float, Meta(gt=0)]
 #: It becomes part of paths and of the names of units; never "." or "..".
@@ -73,7 +73,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: Where snapshots are published (of an engine with a name, in a folder of that name).
-    directory: Path = Path("/run/ovirt-placement")
+    directory: Path = DEFAULT_DIRECTORY
     #: How often new events are read while nobody decides.
     interval_seconds: Seconds = 5.0
     #: How often all hosts are read.
@@ -147,11 +147,8 @@ class Config:
         return engine
 
     def _inventory(self) -> InventorySettings:
-        """Give every engine but the default one a directory of its own, where the file names none."""
         inventory = self.section("inventory", InventorySettings)
-        if self.engine.name == DEFAULT_ENGINE or "directory" in self._sections.get("inventory", {}):
-            return inventory
-        return msgspec.structs.replace(inventory, directory=inventory.directory / self.engine.name)
+        return msgspec.structs.replace(inventory, directory=inventory_directory(self._sections))
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -189,10 +186,7 @@ def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) 
 
     Raises `UserError` if the file cannot be read or holds what is not known, by file, section and key.
     """
-    path = path or (Path(environment[PATH_VARIABLE]) if environment.get(PATH_VARIABLE) else None)
-    if path is None and DEFAULT_PATH.exists():
-        path = DEFAULT_PATH
-    sections = {} if path is None else _read(path)
+    sections, path = read_sections(path, environment)
     source = _ENVIRONMENT if path is None else str(path)
     engine = {**_from_variables(environment), **sections.get("engine", {})}
     return Config({**sections, "engine": engine}, source)
@@ -208,17 +202,6 @@ def _path(wanted: type, value: Any) -> Any:
     if wanted is Path and isinstance(value, str) and value:
         return Path(value)
     raise ValueError(f"Expected `Path`, got `{type(value).__name__ if value else 'nothing'}`")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    sections = files.read_toml(path)
-    for name, section in sections.items():
-        if name not in SECTIONS:
-            kind = f"section [{name}]" if isinstance(section, dict) else f'key "{name}" outside of a section'
-            raise UserError(f"{path}: unknown {kind}{nearest(name, SECTIONS)}")
-        if not isinstance(section, dict):
-            raise UserError(f"{path}: {name}: write it as a section, [{name}]")
-    return sections
 
 
 def _from_variables(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import logging
 
 #: There may be any number of subjects: of more than these the oldest are forgotten.
 _MOST_SUBJECTS = 10_000

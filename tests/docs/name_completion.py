@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 
-from ovirt_placement.config import DEFAULT_PATH, PATH_VARIABLE, InventorySettings
+from ovirt_placement.config import InventorySettings
+from ovirt_placement.config_file import DEFAULT_PATH, PATH_VARIABLE
 from ovirt_placement.inventory.publication import NAMES_FILE as FILE_NAME
 from tests.docs.parsers import subcommands
 

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ovirt_placement import config
+from ovirt_placement.config_file import PATH_VARIABLE
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN
 from tests.docs.system_rules import SYSTEM_RULES, Rule, groups
 from tests.paths import CHECKOUT
@@ -24,7 +24,7 @@ _VARIABLES = {
     "OVIRT_PASSWORD",
     "OVIRT_CAFILE",
     "OVIRT_INSECURE",
-    config.PATH_VARIABLE,
+    PATH_VARIABLE,
 }
 _CONFIGURATIONS = {"ovirt-placement.toml", "ovirt-scheduler-proxy.toml"}
 

@@ -11,7 +11,7 @@ import trustme
 
 from ovirt_enforcer.cli import main as enforcer
 from ovirt_placement.cli import main as placement
-from ovirt_placement.config import PATH_VARIABLE
+from ovirt_placement.config_file import PATH_VARIABLE
 from ovirt_placement.model import state_file
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import PASSWORD, live_engine

@@ -129,6 +129,22 @@ def test_unit_prints_its_answer_and_nothing_else(
     assert ast.literal_eval(ended.stdout) == answer
 
 
+def test_a_unit_loads_neither_rules_nor_what_takes_long() -> None:
+    """The old proxy starts a Python for each call: what is loaded is most of what that costs."""
+    loaded = "import sys; import affinity, ha_reservation; print(*sys.modules)"
+    modules = set(run({**os.environ}, loaded).stdout.split())
+    assert "ovirt_placement.units.client" in modules
+    assert not modules & {
+        "msgspec",
+        "logging",
+        "ovirt_placement.config",
+        "ovirt_placement.inventory.protocol",
+    }
+    assert not any(
+        module.startswith(("ovirt_placement.rules", "ovirt_placement.model")) for module in modules
+    )
+
+
 @pytest.mark.parametrize(
     ("method", "vm_id", "args", "answer"),
     [

@@ -15,7 +15,8 @@ import pytest
 from demo.processes import Processes, address
 
 from ovirt_placement import config, inventory
-from ovirt_placement.inventory.protocol import NoAnswer, NoService, ask_moments
+from ovirt_placement.inventory.asking import NoAnswer, NoService
+from ovirt_placement.inventory.protocol import ask_moments
 from ovirt_placement.model import PlacementKey, state_file
 from ovirt_placement.model.placement_keys import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.store.keys import KeyStore, Run

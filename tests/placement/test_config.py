@@ -11,6 +11,7 @@ import pytest
 
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import config
+from ovirt_placement.config_file import PATH_VARIABLE
 from ovirt_service.errors import UserError
 from tests.paths import CHECKOUT
 
@@ -51,7 +52,7 @@ def test_what_the_file_says_stands_before_the_variables(tmp_path: Path) -> None:
 
 def test_the_variable_names_the_file_where_no_argument_does(tmp_path: Path) -> None:
     file = written(tmp_path, '[inventory]\ndirectory = "/somewhere"\nmax_age_seconds = 2\n')
-    read = config.load(None, {config.PATH_VARIABLE: str(file)}).inventory
+    read = config.load(None, {PATH_VARIABLE: str(file)}).inventory
     assert (read.directory, read.max_age_seconds) == (Path("/somewhere"), 2.0)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ovirt_placement import config
-from ovirt_placement.config import DEFAULT_PATH, PATH_VARIABLE
+from ovirt_placement.config_file import DEFAULT_PATH, PATH_VARIABLE
 from ovirt_service import identity
 from ovirt_service.errors import UserError
 

@@ -9,15 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ovirt_placement.inventory.asking import NoService
     from ovirt_placement.inventory.client import Known, close, known, snapshot, using, wait_for_change
     from ovirt_placement.inventory.decision import NoSnapshot
-    from ovirt_placement.inventory.protocol import Measured, NoService
+    from ovirt_placement.inventory.protocol import Measured
 
 _MODULES = {
     **dict.fromkeys(("Known", "close", "known", "snapshot", "using", "wait_for_change"), "client"),
     "NoSnapshot": "decision",
     "Measured": "protocol",
-    "NoService": "protocol",
+    "NoService": "asking",
 }
 
 __all__ = [

@@ -15,9 +15,10 @@ import msgspec
 from ovirt_placement import config as configuration
 from ovirt_placement.config import Config, EngineSettings, StoreSettings
 from ovirt_placement.inventory import sections
+from ovirt_placement.inventory.asking import NoAnswer, NoService, Services
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.direct import EngineState
-from ovirt_placement.inventory.protocol import Measured, NoAnswer, NoService, Refresh, Services, State, Wake
+from ovirt_placement.inventory.protocol import Measured, Refresh, State, Wake, ask
 from ovirt_placement.inventory.publication import Moments, Outcomes, Publication, now
 from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot
@@ -192,7 +193,7 @@ def known(
     max_age = config.inventory.max_age_seconds if max_age is None else max_age
     with using(config) as opened:
         try:
-            return _served(opened, now() - max_age, max_age <= 0, vm, until)
+            return _served(opened, max(0.0, now() - max_age), max_age <= 0, vm, until)
         except NoService:
             return Known(opened.engine.base(max_age, until, vm, measured=measured).snapshot, None)
 
@@ -207,7 +208,7 @@ def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
         seen = opened.publication
         try:
             wake = Wake(0 if seen is None else seen.version)
-            _process.services.ask(config.inventory.directory, wake, timeout, int)
+            ask(config.inventory.directory, wake, timeout, int, _process.services)
         except NoAnswer:
             return False
         return True
@@ -226,7 +227,7 @@ def _served(opened: Opened, not_before: float, whole: bool, vm: str | None, unti
     directory, seen = opened.config.inventory.directory, opened.publication
     question = Refresh(not_before, whole, vm, 0 if seen is None else seen.version)
     try:
-        reply = _process.services.ask(directory, question, until - time.monotonic(), State)
+        reply = ask(directory, question, until - time.monotonic(), State, _process.services)
     except NoAnswer:
         raise NoSnapshot(
             f"no fresh snapshot in time: the inventory at {directory} is still reading"

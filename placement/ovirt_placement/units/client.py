@@ -1,19 +1,23 @@
 """A policy unit is a client: the inventory service decides, which knows what it has just accepted.
 
-Where none runs on this machine, the unit reads the engine itself and decides by the same rules.
+Where none runs on this machine, the unit reads the engine itself and decides by the same rules. All else here
+is of the standard library: the old proxy starts a Python for each call.
 """
 
 from __future__ import annotations
 
-import logging
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from ovirt_placement import config
-from ovirt_placement.inventory.protocol import Decide, Decided, Hangs, Method, NoAnswer, NoService, Services
+from ovirt_placement import config_file
+from ovirt_placement.inventory.asking import Hangs, NoAnswer, NoService, Services
+
+if TYPE_CHECKING:
+    import logging
 
 #: The cluster's scheduling properties, as the engine hands them to every unit; None for none at all.
 Properties = Mapping[str, str] | None
@@ -27,10 +31,8 @@ Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
 
 _services = Services()
-_log = logging.getLogger(__name__)
-# The old proxy takes any line on standard error for a failure of the unit, and Python prints there
-# what no one handles.
-logging.getLogger("ovirt_placement").addHandler(logging.NullHandler())
+#: Of Python's `logging`, which is loaded where there is something to log.
+_DEBUG = 10
 
 
 class Undecided(LookupError):
@@ -44,9 +46,9 @@ class Undecided(LookupError):
 class Aged(list[Any]):
     """A list for our proxy, which records how old the state was, and why hosts were dropped, as JSON."""
 
-    def __init__(self, items: Iterable[Any], decided: Decided) -> None:
+    def __init__(self, items: Iterable[Any], decided: Mapping[str, Any]) -> None:
         super().__init__(items)
-        self.state_age_seconds, self.reasons = decided.age_seconds, decided.reasons
+        self.state_age_seconds, self.reasons = decided["age_seconds"], decided["reasons"].encode()
 
 
 class AgedMove(tuple[str, list[str]]):
@@ -58,20 +60,20 @@ class AgedMove(tuple[str, list[str]]):
 def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[str]:
     """The hosts that a filter leaves. Raises `Undecided`."""
     decided = _ask("filter", unit, hosts, vm, properties)
-    return Aged(decided.hosts, decided)
+    return Aged(decided["hosts"], decided)
 
 
 def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[tuple[str, int]]:
     """The ranks that a weight gives to hosts; 0 is best. Raises `Undecided`."""
     decided = _ask("score", unit, hosts, vm, properties)
-    return Aged(zip(decided.hosts, decided.ranks, strict=True), decided)
+    return Aged(zip(decided["hosts"], decided["ranks"], strict=True), decided)
 
 
 def chosen_move(unit: str, hosts: Sequence[str], properties: Properties) -> tuple[str, list[str]]:
     """What a balance moves; no VM and no hosts where there is nothing to do. Raises `Undecided`."""
     decided = _ask("balance", unit, hosts, "", properties)
-    move = AgedMove((decided.vm, decided.hosts))
-    move.state_age_seconds = decided.age_seconds
+    move = AgedMove((decided["vm"], decided["hosts"]))
+    move.state_age_seconds = decided["age_seconds"]
     return move
 
 
@@ -88,33 +90,46 @@ def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer
     return answer
 
 
-def _ask(method: Method, unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> Decided:
-    question = Decide(
-        method,
-        unit,
-        list(hosts),
-        vm,
-        dict(properties or {}),
-        by_hand=os.environ.get(_ASKED) == "by hand",
-        records=os.environ.get(_RECORDS) == "reasons",
-        explains=_log.isEnabledFor(logging.DEBUG),
-        asks_again=_stays(),
-    )
-    directory = _directory()
+def _ask(method: str, unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> dict[str, Any]:
+    """Ask as `inventory.protocol.Decide` is asked; the answer is a `Decided`."""
+    question = {
+        "type": "decide",
+        "method": method,
+        "unit": unit,
+        "hosts": list(hosts),
+        "vm": vm,
+        "parameters": dict(properties or {}),
+        "by_hand": os.environ.get(_ASKED) == "by hand",
+        "records": os.environ.get(_RECORDS) == "reasons",
+        "explains": _stays() and _log().isEnabledFor(_DEBUG),
+        "asks_again": _stays(),
+    }
+    put, directory = json.dumps(question).encode(), _directory()
     try:
-        decided = _services.ask(directory, question, _PATIENCE_SECONDS, Decided)
+        answer: bytes | bytearray = _services.ask(directory, put, _PATIENCE_SECONDS)
     except (Hangs, NoAnswer):
         raise Undecided(f"the inventory at {directory} does not answer") from None
     except NoService:
+        _log()
         # Loads the rules: where a service runs no unit needs them.
         from ovirt_placement.units.decisions import decide
 
-        decided = decide(question, stays=_stays())
-    for level, text in decided.log:
-        _log.log(level, "%s", text)
-    if decided.failure is not None:
-        raise Undecided(decided.failure, refuses=decided.refuses, awaits=decided.awaited)
+        answer = decide(put, stays=_stays())
+    decided: dict[str, Any] = json.loads(answer)
+    for level, text in decided["log"]:
+        _log().log(level, "%s", text)
+    if decided["failure"] is not None:
+        raise Undecided(decided["failure"], refuses=decided["refuses"], awaits=decided["awaited"])
     return decided
+
+
+@cache
+def _log() -> logging.Logger:
+    """The old proxy takes any line on standard error for a failure: Python prints what no one handles."""
+    import logging
+
+    logging.getLogger("ovirt_placement").addHandler(logging.NullHandler())
+    return logging.getLogger(__name__)
 
 
 def _stays() -> bool:
@@ -124,4 +139,10 @@ def _stays() -> bool:
 
 @cache
 def _directory() -> Path:
-    return config.load().inventory.directory
+    sections, _ = config_file.read_sections()
+    try:
+        return config_file.inventory_directory(sections)
+    except TypeError:
+        from ovirt_placement import config  # says in words what is wrong
+
+        return config.load().inventory.directory

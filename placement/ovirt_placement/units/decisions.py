@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from functools import cache
 from time import monotonic
 
+import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS, configured
 from ovirt_placement.inventory.decision import Base, Decision, Decisions
-from ovirt_placement.inventory.protocol import Decide, Decided
+from ovirt_placement.inventory.protocol import Decide, Decided, encoded
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import UNITS
@@ -141,7 +142,7 @@ class Decider:
         if _begins(decision, question):
             vm = decision.confirmed.vm_by_id[question.vm]
             decision.accepted.leave_accepted(rule.name, vm, accepted, now())
-        reasons = _reasons(rule, decision, request, verdicts) if question.records else b""
+        reasons = _reasons(rule, decision, request, verdicts) if question.records else ""
         return Decided(accepted, age_seconds=decision.age_seconds, reasons=reasons)
 
     def _ranked_hosts(self, rule: Rule, question: Decide, decision: Decision, report: Report) -> Decided:
@@ -189,11 +190,11 @@ def _verdicts(rule: Rule, decision: Decision, request: Request) -> tuple[Verdict
     return rule.filter(decision.confirmed, request)
 
 
-def _reasons(rule: Rule, decision: Decision, request: Request, verdicts: Sequence[Verdict]) -> bytes:
+def _reasons(rule: Rule, decision: Decision, request: Request, verdicts: Sequence[Verdict]) -> str:
     """Why hosts are refused, for the proxy's record; a rule that leaves reasons out is asked for them."""
     refused = [verdict for verdict in verdicts if not verdict.accepted]
     if not refused:
-        return b""
+        return ""
     if not request.explained and not all(verdict.reasons for verdict in refused):
         refused = [
             verdict
@@ -261,10 +262,10 @@ class _ReadState:
             return opened.engine.last()
 
 
-def decide(question: Decide, *, stays: bool) -> Decided:
+def decide(question: bytes, *, stays: bool) -> bytes:
     """Answer as the service would; a process that answers one question alone waits longer, and logs out."""
     with _closing(not stays):
-        return _decider(stays)(question)
+        return encoded(_decider(stays)(msgspec.json.decode(question, type=Decide)))
 
 
 @contextmanager

@@ -38,7 +38,7 @@ class RecordedReasons(msgspec.Struct, frozen=True):
     hosts: dict[str, tuple[RecordedReason, ...]]
 
 
-def recorded(verdicts: Sequence[Verdict], snapshot: Snapshot) -> bytes:
+def recorded(verdicts: Sequence[Verdict], snapshot: Snapshot) -> str:
     """The vetoes of the hosts that were refused, as JSON; empty if none was."""
     kinds: dict[str, int] = {}
     sentences: dict[str, str] = {}
@@ -61,7 +61,7 @@ def recorded(verdicts: Sequence[Verdict], snapshot: Snapshot) -> bytes:
         if not verdict.accepted
     }
     if not hosts:
-        return b""
+        return ""
     return msgspec.json.encode(
         RecordedReasons(
             kinds=tuple(sentences.items()),
@@ -69,7 +69,7 @@ def recorded(verdicts: Sequence[Verdict], snapshot: Snapshot) -> bytes:
             groups={group: group_name(group, snapshot) for group in islice(groups, _MOST_NAMES)},
             hosts=hosts,
         )
-    )
+    ).decode()
 
 
 #: A decision on a state older than this is worth a line in the log.

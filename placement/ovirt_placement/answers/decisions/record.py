@@ -12,7 +12,7 @@ from typing import IO, Any
 import msgspec
 
 from ovirt_placement.answers.status.proxy import configuration_of, section_of
-from ovirt_placement.config import DEFAULT_ENGINE
+from ovirt_placement.config_file import DEFAULT_ENGINE
 from ovirt_service import identity
 from ovirt_service.errors import UserError
 

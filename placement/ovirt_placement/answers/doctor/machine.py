@@ -21,8 +21,8 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.searches import tagged_ids
 from ovirt_placement.engine.reading.topology import read_hosts, read_snapshot
 from ovirt_placement.inventory import protocol
+from ovirt_placement.inventory.asking import NoAnswer, NoService, NotAllowed
 from ovirt_placement.inventory.on_demand import read_searches, searches_of
-from ovirt_placement.inventory.protocol import NoAnswer, NoService, NotAllowed
 from ovirt_placement.inventory.publication import Moments, age, now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.admission.units import listed_tags

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from ovirt_placement.answers.doctor.finding import FoundProblem, problem
 from ovirt_placement.answers.status import proxy
-from ovirt_placement.config import DEFAULT_PATH, Config
+from ovirt_placement.config import Config
+from ovirt_placement.config_file import DEFAULT_PATH
 from ovirt_placement.engine.connection.log_ins import refusal
 from ovirt_service.errors import UserError
 

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from xml.parsers.expat import ExpatError
 
-from ovirt_placement.config import DEFAULT_ENGINE
+from ovirt_placement.config_file import DEFAULT_ENGINE
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.rule import UnitKind
 from ovirt_service import files

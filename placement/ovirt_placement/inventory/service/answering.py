@@ -22,20 +22,17 @@ from msgspec.structs import replace
 
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import sections
+from ovirt_placement.inventory.asking import HEARD, LENGTH, SOCKET_NAME, address, framed
 from ovirt_placement.inventory.decision import Awaited, Base, Decisions, NoSnapshot
 from ovirt_placement.inventory.protocol import (
-    HEARD,
-    LENGTH,
     LONGEST_QUESTION,
-    SOCKET_NAME,
     Decide,
     Decided,
     Question,
     Refresh,
     State,
     Wake,
-    address,
-    framed,
+    encoded,
     question_decoder,
 )
 from ovirt_placement.inventory.publication import now
@@ -106,7 +103,7 @@ async def _send(
 ) -> None:
     """Send an answer: nothing is to be heard any more. Raises `TimeoutError` if it is not taken."""
     heard.cancel()
-    writer.write(framed(answer))
+    writer.write(framed(encoded(answer)))
     async with asyncio.timeout(_TAKING_SECONDS):
         await writer.drain()
 

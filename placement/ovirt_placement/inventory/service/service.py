@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.inventory import direct as turns
+from ovirt_placement.inventory.asking import SOCKET_NAME
 from ovirt_placement.inventory.decision import Decisions
 from ovirt_placement.inventory.on_demand import NOTHING, Needs
-from ovirt_placement.inventory.protocol import SOCKET_NAME, Decide, Decided, Refresh
+from ovirt_placement.inventory.protocol import Decide, Decided, Refresh
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.service.answering import Readers, ServedState
 from ovirt_placement.inventory.service.attempts import (

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement import inventory
-from ovirt_placement.inventory.protocol import Hangs, NoAnswer, NoService, Services, Wake
+from ovirt_placement.inventory.asking import Hangs, NoAnswer, NoService, Services
+from ovirt_placement.inventory.protocol import Wake, ask
 from tests.clock import Clock
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import configured, ended, loaded, running
@@ -29,19 +30,19 @@ def test_who_hears_in_between_does_not_hang(engine: EngineServer, tmp_path: Path
         published = inventory.known(config=config, max_age=math.inf).publication
         assert published is not None
 
-        def ask(awake: bool) -> None:
+        def wait(awake: bool) -> None:
             service.send_signal(signal.SIGCONT if awake else signal.SIGSTOP)
-            services.ask(config.inventory.directory, Wake(published.version), SHORT_SECONDS, int)
+            ask(config.inventory.directory, Wake(published.version), SHORT_SECONDS, int, services)
 
         for awake in (False, True, False):  # nothing is published meanwhile
             with pytest.raises(NoAnswer):
-                ask(awake)
+                wait(awake)
             clock.now += 60.0
         with pytest.raises(Hangs):
-            ask(awake=False)
+            wait(awake=False)
         with pytest.raises(NoService):  # it is not asked
-            ask(awake=True)
+            wait(awake=True)
         clock.now += 60.0
         with pytest.raises(NoAnswer):
-            ask(awake=True)
+            wait(awake=True)
         ended(service)

@@ -19,7 +19,8 @@ import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.inventory.protocol import SOCKET_NAME, Decide, Decided, Refresh, address, ask
+from ovirt_placement.inventory.asking import SOCKET_NAME, address
+from ovirt_placement.inventory.protocol import Decide, Decided, Refresh, ask
 from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.service.follower import MOST_AT_ONCE, UnknownVms
 from ovirt_placement.inventory.service.publisher import Version

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import select
 import socket
@@ -15,22 +14,25 @@ from time import monotonic
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.protocol import (
+from ovirt_placement.inventory.asking import (
     HEARD,
     LENGTH,
-    Connections,
-    Decide,
-    Decided,
     Hangs,
     NoAnswer,
     NoService,
+    Services,
+    address,
+    framed,
+)
+from ovirt_placement.inventory.protocol import (
+    Decide,
+    Decided,
     Question,
     Refresh,
     State,
     Wake,
-    address,
     ask,
-    framed,
+    encoded,
 )
 from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.service import answering
@@ -58,7 +60,7 @@ class Users:
         with address(self.directory) as path:
             connection.connect(path)
         if question is not None:
-            connection.sendall(framed(question))
+            connection.sendall(framed(encoded(question)))
             if not connection.recv(LENGTH.size):
                 raise NoService
         return connection
@@ -129,7 +131,7 @@ def test_who_does_not_take_the_answer_is_closed(users: Users, monkeypatch: pytes
         for one in held:
             wait_for_end(one)
     assert len(users.state().changed) > 1, "their places are free again"
-    whole = len(framed(users.state()))
+    whole = len(framed(encoded(users.state())))
     assert all(len(rest(one)) < whole for one in held)
 
 
@@ -202,23 +204,26 @@ def test_an_idle_connection_is_kept_and_goes_first_when_room_is_needed(
     monkeypatch.setattr(answering, "_MOST_OF_ONE_USER", 3)
     monkeypatch.setattr(served._readers, "_decide", lambda question: Decided(["h1"]))
     question = Decide("filter", "AffinityFilter", ["h1"])
-    silent, kept = users.connect(None), Connections()
+    silent, services = users.connect(None), Services()
+    kept = services._connections
     for _ in range(5):
-        assert ask(users.directory, question, _SECONDS, Decided, kept).hosts == ["h1"]
+        assert ask(users.directory, question, _SECONDS, Decided, services).hosts == ["h1"]
     waiting = users.connect(Wake(users.state().version))
     idle = kept.take(users.directory)
     assert idle is not None
     users.connect(Wake(users.state().version))
     assert idle.recv(1) == b"", "it makes room"
     kept.keep(users.directory, idle)
-    assert ask(users.directory, question, _SECONDS, Decided, kept).hosts == ["h1"], "by another connection"
+    assert ask(users.directory, question, _SECONDS, Decided, services).hosts == ["h1"], (
+        "by another connection"
+    )
     assert silent.recv(1) == b"", "the next that is closed"
     assert waiting.fileno() > 0
-    kept.close()
+    services.close()
 
 
 def test_a_fork_asks_by_no_connection_of_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, (ours, theirs) = Connections(), socket.socketpair()
+    kept, (ours, theirs) = Services()._connections, socket.socketpair()
     with ours, theirs:
         kept.keep(Path("/run"), ours)
         monkeypatch.setattr(os, "getpid", lambda: 1)
@@ -233,7 +238,7 @@ def test_who_waits_and_leaves_takes_no_place(
     """As those who watch a cluster in which nothing changes: they ask again each second or two."""
     version = users.state().version
     monkeypatch.setattr(answering, "_MOST_OF_ONE_USER", 3)
-    asked = Wake(version) if question == "wake" else Refresh(math.inf, whole=True)
+    asked = Wake(version) if question == "wake" else Refresh(1e12, whole=True)
     for _ in range(12):
         users.connect(asked).close()
         ends = monotonic() + _SECONDS
@@ -250,5 +255,5 @@ def test_who_was_answered_late_asks_again_by_the_same_connection(
     for moment, state in ((2.0, whole), (3.0, replace(whole, affinity_groups=())), (4.0, whole)):
         served.publish(state, Moments(*(moment for _ in Moments._fields)))
         assert answered(connection)
-        connection.sendall(framed(Wake(users.state().version)))
+        connection.sendall(framed(encoded(Wake(users.state().version))))
         assert connection.recv(LENGTH.size) == HEARD

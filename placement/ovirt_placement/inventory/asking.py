@@ -1,0 +1,226 @@
+"""Puts a question to the service's socket and waits for the answer, by the standard library alone.
+
+One question after the other, in frames: a length, and what is asked or answered. What the service cannot
+answer at once it says that it has heard, by an empty frame: so a slow engine, for which to wait, differs from
+a service that hangs.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ovirt_service.saying import Said
+
+SOCKET_NAME = "socket"
+
+#: A service that lives says that it has heard within this time, or within this share of what a reader has.
+_HEARD_SECONDS = 1.0
+_HEARD_SHARE = 0.25
+LENGTH = struct.Struct(">I")
+#: What the service says when it has heard a question.
+HEARD = LENGTH.pack(0)
+_LONGEST_ANSWER = 1 << 30
+
+
+class NoService(Exception):
+    """Nobody answers here; a socket that nobody answers was left by a process that died."""
+
+
+class NotAllowed(NoService):
+    """The service is not for this user."""
+
+
+class Hangs(NoService):
+    """The service has not even heard the question: it hangs, or is stopped."""
+
+
+class NoAnswer(Exception):
+    """The service did not answer in time."""
+
+
+def framed(content: bytes) -> bytes:
+    """A frame with this in it."""
+    return LENGTH.pack(len(content)) + content
+
+
+@contextmanager
+def address(directory: Path) -> Iterator[str]:
+    """The socket's path by way of a descriptor: as it stands it may be longer than a socket's path can be."""
+    descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET_NAME}"
+    finally:
+        os.close(descriptor)
+
+
+class Connections:
+    """Connections to services, each kept for the next question of the process that has opened it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Path, tuple[int, socket.socket]] = {}
+
+    def take(self, directory: Path) -> socket.socket | None:
+        """The one to this service, if there is one, until it is kept again."""
+        process, connection = self._kept.pop(directory, (0, None))
+        if connection is not None and process != os.getpid():
+            connection.close()  # a fork asks by its own: answers would go to either
+            return None
+        return connection
+
+    def keep(self, directory: Path, connection: socket.socket) -> None:
+        """Keep one that has answered; another thread may have kept its own meanwhile."""
+        if self._kept.setdefault(directory, (os.getpid(), connection))[1] is not connection:
+            connection.close()
+
+    def close(self) -> None:
+        """Close all."""
+        while self._kept:
+            self._kept.popitem()[1][1].close()
+
+
+def ask(directory: Path, question: bytes, timeout: float, kept: Connections | None = None) -> bytearray:
+    """Ask the service and wait for its answer, at most this many seconds; by a connection `kept`, if any.
+
+    Raises `NoAnswer` if it takes longer, `Hangs` if it has not even heard, and `NoService` if none runs, it
+    ends, or speaks another language.
+    """
+    until = time.monotonic() + timeout
+    heard = time.monotonic() + max(min(_HEARD_SECONDS, timeout * _HEARD_SHARE), 0.001)
+    connection = None if kept is None else kept.take(directory)
+    try:
+        length = 0 if connection is None else _put_again(connection, question, heard)
+        if connection is None or length is None:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            length = _put_first(connection, directory, question, heard)
+        if not length:  # it has heard
+            length = _length(connection, until)
+        if length > _LONGEST_ANSWER:
+            raise NoService
+        answer = _received(connection, length, until)
+        if kept is not None:
+            kept.keep(directory, connection)
+            connection = None
+    except TimeoutError:
+        raise NoAnswer from None
+    except PermissionError:
+        raise NotAllowed from None
+    except OSError:
+        raise NoService from None
+    finally:
+        if connection is not None:
+            connection.close()
+    return answer
+
+
+def _put_again(connection: socket.socket, question: bytes, until: float) -> int | None:
+    """Put another question; None where the service has closed the connection."""
+    try:
+        return _put(connection, question, until)
+    except (OSError, NoService) as error:
+        connection.close()
+        if isinstance(error, Hangs):
+            raise
+        return None
+
+
+def _put_first(connection: socket.socket, directory: Path, question: bytes, until: float) -> int:
+    """Connect, and put a question. Raises `Hangs` if it is not heard."""
+    try:
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        with address(directory) as path:
+            connection.connect(path)
+    except (TimeoutError, BlockingIOError):  # the latter where the queue of connections is full
+        raise Hangs from None
+    return _put(connection, question, until)
+
+
+def _put(connection: socket.socket, question: bytes, until: float) -> int:
+    """Put a question: the length of its answer, or 0 when it is heard. Raises `Hangs` if it is not."""
+    try:
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        connection.sendall(framed(question))
+        return _length(connection, until)
+    except (TimeoutError, BlockingIOError):
+        raise Hangs from None
+
+
+def _length(connection: socket.socket, until: float) -> int:
+    return int(LENGTH.unpack(_received(connection, LENGTH.size, until))[0])
+
+
+def _received(connection: socket.socket, length: int, until: float) -> bytearray:
+    """An answer so long. Raises `NoService` if the service ends, `TimeoutError` if it comes too late."""
+    found = bytearray(length)
+    view, at = memoryview(found), 0
+    while at < length:
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        got = connection.recv_into(view[at:])
+        if not got:
+            raise NoService
+        at += got
+    return found
+
+
+#: A service that hangs is asked again after this time.
+_HANGING_SECONDS = 5.0
+#: One that has not heard a short question for so long hangs.
+_UNHEARD_SECONDS = 1.0
+#: A question is short whose answer is waited for less than this.
+_SHORT_SECONDS = 5.0
+
+_said = Said()
+
+
+class Services:
+    """What a process knows of the services that it has asked, by their directories."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """The clock is one that is never set, in seconds."""
+        self._clock = clock
+        self._connections = Connections()
+        #: Services that hang, and until when they are not asked.
+        self._hanging: dict[Path, float] = {}
+        #: Services that have heard no question, and since when.
+        self._unheard: dict[Path, float] = {}
+
+    def ask(self, directory: Path, question: bytes, timeout: float) -> bytearray:
+        """Ask a service. Raises what `ask` raises."""
+        if self._hanging.get(directory, -math.inf) > self._clock():
+            raise Hangs
+        try:
+            reply = ask(directory, question, timeout, self._connections)
+        except Hangs:
+            first = self._unheard.setdefault(directory, self._clock())
+            if self._clock() - first < _UNHEARD_SECONDS and timeout < _SHORT_SECONDS:
+                raise NoAnswer from None  # after a short wait it looks like a busy machine
+            self._hanging[directory] = self._clock() + _HANGING_SECONDS
+            if _said.is_news(directory):
+                _warn("the inventory at %s hangs", directory)
+            raise
+        except NoAnswer:
+            self._heard(directory)
+            raise
+        self._heard(directory)
+        return reply
+
+    def close(self) -> None:
+        """Close what is open; who asks again opens it again."""
+        self._connections.close()
+
+    def _heard(self, directory: Path) -> None:
+        self._unheard.pop(directory, None)
+        if _said.is_over(directory):
+            _warn("the inventory at %s answers again", directory)
+
+
+def _warn(text: str, directory: Path) -> None:
+    import logging  # which takes as long to load as all the rest
+
+    logging.getLogger(__name__).warning(text, directory)
