@@ -122,7 +122,7 @@ def ask(directory: Path, question: bytes, timeout: float, kept: Connections | No
 def _put_again(connection: socket.socket, question: bytes, until: float) -> int | None:
     """Put another question; None where the service has closed the connection."""
     try:
-        return _put(connection, question, until)
+        return _put_question(connection, question, until)
     except (OSError, NoService) as error:
         connection.close()
         if isinstance(error, Hangs):
@@ -138,10 +138,10 @@ def _put_first(connection: socket.socket, directory: Path, question: bytes, unti
             connection.connect(path)
     except (TimeoutError, BlockingIOError):  # the latter where the queue of connections is full
         raise Hangs from None
-    return _put(connection, question, until)
+    return _put_question(connection, question, until)
 
 
-def _put(connection: socket.socket, question: bytes, until: float) -> int:
+def _put_question(connection: socket.socket, question: bytes, until: float) -> int:
     """Put a question: the length of its answer, or 0 when it is heard. Raises `Hangs` if it is not."""
     try:
         connection.settimeout(max(until - time.monotonic(), 0.001))
