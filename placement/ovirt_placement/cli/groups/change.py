@@ -83,7 +83,7 @@ def refuse(verb: str, name: str, reasons: Sequence[str]) -> None:
 def recorded_change(
     args: argparse.Namespace, kind: str, group: AffinityGroup, snapshot: Snapshot
 ) -> AbstractContextManager[None]:
-    """Record who asks for a change of a group, and what came of it."""
+    """Record who asks for a change of a group, and how it ended."""
     before = snapshot.group_by_id.get(group.id)
     details = () if before is None else tuple(differences(before, group, snapshot))
     cluster = snapshot.cluster_by_id[group.cluster].name
