@@ -18,8 +18,10 @@ from ovirt_placement.inventory.service.view import Reading
 BURST_SECONDS = 10.0
 
 
-#: A turn takes some of the time, too.
+#: What is published is renewed when it has reached this share of the age that a decision goes by.
 _SHARE = 0.8
+#: No more than one part in so many of the time is spent on it.
+_BUSY_SHARE = 2
 
 
 class ReconciliationPace:
@@ -33,15 +35,25 @@ class ReconciliationPace:
         """
         self._interval = interval
         self._burst_interval = min(interval, _SHARE * max_age)
+        self._took = 0.0
         self._asked_at = float("-inf")
 
     def asked(self, now: float) -> None:
         """Take note of a decision, or of a reader that asks for a newer snapshot; from any thread."""
         self._asked_at = now
 
+    def published(self, seconds: float) -> None:
+        """Take note of how long after a question to the engine the version with its answer was there."""
+        self._took = max(seconds, (self._took + seconds) / 2)
+
     def interval(self, now: float) -> float:
-        """Say how long after the last question to the engine the next one is due."""
-        return self._burst_interval if now < self._asked_at + BURST_SECONDS else self._interval
+        """Say how long after the last question to the engine the next one is due.
+
+        In a burst so long before it is needed as the version before took: else decisions wait for it.
+        """
+        if now >= self._asked_at + BURST_SECONDS:
+            return self._interval
+        return min(self._burst_interval, max(self._burst_interval - self._took, _BUSY_SHARE * self._took))
 
 
 class ReconciliationScope(Enum):

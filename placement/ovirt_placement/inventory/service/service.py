@@ -250,6 +250,8 @@ class _Service:
                 self._need(state.needs)
             sought, self._follower.sought = self._follower.sought, ()
             await self._publish()
+            if state is not None:
+                self._pace.published(now() - began)
             self._follower.unknown_vms.looked(sought, began)
             await self._readers.report()
             if state is not None:
