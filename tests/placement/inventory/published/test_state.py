@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,7 @@ def served(tmp_path: Path) -> ServedInventory:
 
 
 def asked(served: ServedInventory, known: int = 0) -> State:
-    return ask(served.config.inventory.directory, Refresh(-math.inf, known=known), 30.0, State)
+    return ask(served.config.inventory.directory, Refresh(0.0, known=known), 30.0, State)
 
 
 def test_who_has_nothing_gets_all_and_who_has_the_version_nothing(served: ServedInventory) -> None:
