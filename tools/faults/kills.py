@@ -14,7 +14,7 @@ import threading
 import time
 import xmlrpc.client
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -96,7 +96,9 @@ class _Probe:
         return isinstance(answer, dict) and self._wrong not in answer["result"]
 
 
-def run(number: int, seed: int = 1) -> Figures:
+def run(
+    number: int, seed: int = 1, after_round: Callable[[Figures], object] = lambda figures: None
+) -> Figures:
     """Kill so many times at least, round by round, and give what came of it."""
     figures, dice = Figures(), random.Random(seed)
     storm = draw(_STARTS, seed)
@@ -115,6 +117,7 @@ def run(number: int, seed: int = 1) -> Figures:
                 _judge(stage, storm, figures)
                 stage.kill(ENGINE)
                 stage.restart_engine(state)
+                after_round(figures)
     return figures
 
 
@@ -146,11 +149,12 @@ def _kill(stage: Stage, parts: tuple[str, ...], dice: random.Random, figures: Fi
             _kill_worker(stage, dice)
         figures.kills[part] += 1
     threading.Event().wait(dice.uniform(0.0, _LONGEST_AWAY_SECONDS))
-    for part in (PROXY, INVENTORY):
-        if part in parts:
-            stage.start(part)
+    if PROXY in parts:
+        stage.start(PROXY)
     if saved is not None:
         stage.restart_engine(saved)
+    if INVENTORY in parts:  # one that starts says that it is ready when it has read the engine
+        stage.start(INVENTORY)
 
 
 def _kill_worker(stage: Stage, dice: random.Random) -> None:
@@ -204,8 +208,7 @@ def main() -> None:
     parser.add_argument("number", type=int)
     parser.add_argument("seed", type=int, nargs="?", default=1)
     arguments = parser.parse_args()
-    figures = run(arguments.number, arguments.seed)
-    print(figures)
+    figures = run(arguments.number, arguments.seed, lambda figures: print(figures, flush=True))
     print(*figures.refused, sep="\n")
     for seconds, parts in sorted(figures.off, reverse=True)[:10]:
         print(f"off {seconds:.2f} s after {parts}")
