@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection
 from types import MappingProxyType
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.affinity import conflicts, host_filter, host_weight, vm_filter, vm_weight
 from ovirt_placement.rules.affinity.groups import unify
 from ovirt_placement.rules.engine_enforcement import candidates, cycle
 from ovirt_placement.rules.failover import check
 from ovirt_placement.rules.ha import OVER_UTILIZATION, Measure, balance_ha_vms, rank_hosts
+from ovirt_placement.rules.ranks import order_hosts
 from ovirt_placement.rules.scheduling import order
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
 from tools.conformance import placement_keys
@@ -89,7 +89,7 @@ def _rank_selector(vector: Vector) -> str | None:
         weights.setdefault(record["unit"], {})[record["host"]] = record["weight"]
     factors = {unit["id"]: unit["factor"] for unit in vector.request["units"]}
     hosts = [host.id for host in vector.snapshot.hosts_of_cluster[vector.request["cluster"]]]
-    best = rank_selector.order_hosts(hosts, weights, factors)[0].host
+    best = order_hosts(hosts, weights, factors)[0].host
     allowed = vector.right_answer["best_any_of"]
     return None if best in allowed else f"best {best!r} instead of one of {allowed!r}"
 

@@ -9,11 +9,10 @@ from typing import Any
 
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.placement_keys import NODE, STICKY
-from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.hierarchy import CompiledKey, compile_keys, keys_by_resource
 from ovirt_placement.rules.placement_keys.host_keys import copies_after_start, sticky_keys
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure, thresholds
-from ovirt_placement.rules.placement_keys.keys import validate
+from ovirt_placement.rules.placement_keys.keys import number, validate
 from ovirt_placement.rules.placement_keys.score import Score
 from ovirt_placement.rules.placement_keys.settings import KeySettings
 from tests.placement.rules.placement_keys.nodes import NEW, Node, decide, node, world

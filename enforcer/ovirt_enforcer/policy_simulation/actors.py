@@ -17,7 +17,6 @@ from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.planner import Frozen, make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
-from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.catalogue import RULES, filters_in_force
 from ovirt_placement.rules.constraints import Constraint
 from ovirt_placement.rules.engine_enforcement import gains, tiers
@@ -33,10 +32,10 @@ from ovirt_placement.rules.ha import (
 )
 from ovirt_placement.rules.java import in_order
 from ovirt_placement.rules.load import LoadLimits, balance_load, limits_of, overloaded
-from ovirt_placement.rules.parameters import decimal_number, whole_number
 from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.ranks import order_hosts
 from ovirt_placement.rules.rule import Rule
-from ovirt_placement.rules.verdict import BalanceRequest, Request
+from ovirt_placement.rules.verdict import BalanceRequest, Request, decimal_number, whole_number
 from ovirt_placement.rules.world import World
 
 _OURS = BALANCE.name
@@ -262,7 +261,7 @@ def best_host(snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> str | None:
             factors[rule.name] = policy.weights[rule.name]
             ranks = rule.weight(snapshot, asked(as_engine=True))
             weights[rule.name] = {rank.host: rank.rank for rank in ranks}
-    return rank_selector.order_hosts(left, weights, factors)[0].host
+    return order_hosts(left, weights, factors)[0].host
 
 
 def _takes_effect(rule: Rule, cluster: Cluster) -> bool:

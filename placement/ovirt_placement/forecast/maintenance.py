@@ -17,7 +17,7 @@ from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.mobility import expected_by_engine, moved_by_engine
+from ovirt_placement.rules.placement import expected_by_engine, moved_by_engine
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.rules.world import World
 

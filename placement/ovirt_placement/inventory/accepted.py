@@ -20,9 +20,9 @@ from ovirt_placement.model.statuses import RESTING_STATUSES
 from ovirt_placement.rules.affinity.groups import chained_peers
 from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.load import memory_score
-from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.rank_selector import order_hosts, points_of
+from ovirt_placement.rules.placement import destinations
+from ovirt_placement.rules.ranks import order_hosts, points_of
 from ovirt_placement.rules.verdict import Request
 
 #: What units find out about one VM lies closer together than this; later it is another decision about it.

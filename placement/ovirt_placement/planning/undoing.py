@@ -17,7 +17,7 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.unrepaired import End, remains
 from ovirt_placement.planning.verification import certify, refusal
-from ovirt_placement.rules.mobility import why_immovable
+from ovirt_placement.rules.placement import why_immovable
 from ovirt_placement.rules.violations import Violation, find_violations
 
 

@@ -18,8 +18,7 @@ from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.reservation import Harm
 from ovirt_placement.rules.listed import ENGINES_OWN
 from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.mobility import why_immovable
-from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.placement import SnapshotPlacement, why_immovable
 from ovirt_placement.rules.verdict import Reason, ReasonKind
 
 NOT_UP: Final = ReasonKind("host_not_up", "the host is {status}", veto=True)

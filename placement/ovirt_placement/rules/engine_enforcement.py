@@ -14,9 +14,8 @@ from itertools import chain, groupby
 
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.affinity.groups import groups_of, members
+from ovirt_placement.rules.affinity.groups import fixed_point, groups_of, members
 from ovirt_placement.rules.affinity.host_groups import listed_hosts
-from ovirt_placement.rules.affinity.priorities import fixed_point
 from ovirt_placement.rules.constraints import Constraint
 from ovirt_placement.rules.java import KeyOrder, in_order, put_all
 from ovirt_placement.rules.placement import Placement, SnapshotPlacement

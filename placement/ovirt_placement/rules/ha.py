@@ -24,12 +24,19 @@ from ovirt_placement.rules.load import (
     may_move,
     overloaded,
 )
-from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.parameters import whole_number
+from ovirt_placement.rules.placement import destinations
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import BalanceMove, BalanceRequest, Reason, ReasonKind, Request, Weight
+from ovirt_placement.rules.verdict import (
+    BalanceMove,
+    BalanceRequest,
+    Reason,
+    ReasonKind,
+    Request,
+    Weight,
+    whole_number,
+)
 
 #: Ids of a cluster and of a host.
 Place = tuple[str, str]

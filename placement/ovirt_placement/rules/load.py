@@ -21,10 +21,9 @@ from ovirt_placement.rules.affinity.groups import groups_of, hosts, members
 from ovirt_placement.rules.cpus import cpus_of, running_vms, shared_load, total_load, vm_load
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.java import in_order, quotient, rounded, single, wrapped
-from ovirt_placement.rules.locations import destinations, vms_coming_to
 from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.parameters import decimal_number, whole_number
-from ovirt_placement.rules.verdict import BalanceMove, Request
+from ovirt_placement.rules.placement import destinations, vms_coming_to
+from ovirt_placement.rules.verdict import BalanceMove, Request, decimal_number, whole_number
 
 #: The engine's MaxSchedulerWeight.
 _WORST_OF_MEMORY = 1000

@@ -1,12 +1,45 @@
-"""Which VM is where: of a snapshot as it is, or as it would be after some migrations."""
+"""Which VM is where, as it is or after some migrations, and whether a running VM may be migrated at all."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterator
+from typing import Final, Protocol
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.rules import locations
+from ovirt_placement.lookups.index import once_per_snapshot
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.verdict import Reason, ReasonKind
+
+
+def destinations(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
+    """Hosts that a VM is to be found on: its target when it is on its way, else the host it runs on."""
+    return snapshot.pending_hosts.get(vm) or _present(snapshot, vm)
+
+
+def occupied(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
+    """Hosts that a VM holds: a migrating one holds both ends until it has left (docs/rules.md, F4)."""
+    targets = snapshot.pending_hosts.get(vm)
+    present = _present(snapshot, vm)
+    return tuple(dict.fromkeys((*targets, *present))) if targets else present
+
+
+def target_unknown(snapshot: Snapshot, vm: str) -> bool:
+    """Whether a VM migrates to a host that nobody knows: the REST API does not show it."""
+    return vm not in snapshot.pending_hosts and snapshot.vm_by_id[vm].status == "migrating"
+
+
+@once_per_snapshot
+def vms_coming_to(snapshot: Snapshot) -> dict[str, tuple[Vm, ...]]:
+    """The VMs that are on their way to a host, by the host."""
+    found: dict[str, tuple[Vm, ...]] = {}
+    for name, hosts in snapshot.pending_hosts.items():
+        for host in hosts if name in snapshot.vm_by_id else ():
+            found[host] = (*found.get(host, ()), snapshot.vm_by_id[name])
+    return found
+
+
+def _present(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
+    known = snapshot.vm_by_id.get(vm)
+    return (known.host,) if known is not None and known.host is not None else ()
 
 
 class Placement(Protocol):
@@ -82,14 +115,14 @@ class SnapshotPlacement(Indexed):
         return None if known is None else known.host
 
     def destinations(self, vm: str) -> tuple[str, ...]:
-        return locations.destinations(self._snapshot, vm)
+        return destinations(self._snapshot, vm)
 
     def occupied(self, vm: str) -> tuple[str, ...]:
-        return locations.occupied(self._snapshot, vm)
+        return occupied(self._snapshot, vm)
 
     def holding(self, hosts: frozenset[str], vms: Collection[str]) -> Iterator[str]:
         """The VMs that are on any of these hosts or on their way there."""
-        coming = locations.vms_coming_to(self._snapshot)
+        coming = vms_coming_to(self._snapshot)
         found = (vm for host in hosts for vm in self._snapshot.vms_of_host.get(host, ()))
         if coming:
             yield from {vm.id for vms in (found, *map(coming.get, hosts)) for vm in vms or ()}
@@ -99,3 +132,53 @@ class SnapshotPlacement(Indexed):
     def on_their_way(self, vms: Collection[str]) -> Collection[str]:
         pending = self._snapshot.pending_hosts
         return tuple(vm for vm in pending if vm in vms)
+
+
+HOSTED_ENGINE: Final = ReasonKind("hosted_engine", "it is the hosted engine", veto=True)
+NOT_MIGRATABLE: Final = ReasonKind(
+    "not_migratable", "it may not be migrated automatically (pinned, or only its user may)", veto=True
+)
+HOST_STATUS: Final = ReasonKind("host_status", "its host is {status}", veto=True)
+VM_STATUS: Final = ReasonKind("vm_status", "its status is {status}, not up", veto=True)
+
+#: States of a host that VMs can leave by migration: one that is non_operational answers, and lacks a network
+#: or a storage domain. Source: MigrateVmCommand.validate asks nothing of the source host, and the engine
+#: itself migrates the VMs of a host that becomes non_operational.
+LEAVABLE: Final = ("up", "preparing_for_maintenance", "non_operational")
+
+
+def moved_by_engine(vm: Vm) -> bool:
+    """Whether the engine itself migrates a VM off a host that is deactivated.
+
+    Source: MaintenanceNumberOfVdssCommand, "The Hosted Engine VM is migrated by the HA agent".
+    """
+    return vm.hosted_engine and vm.status == "up"
+
+
+def expected_by_engine(
+    needed_mb: int, free_mb: Callable[[str], int], *choices: Collection[str]
+) -> str | None:
+    """Where a VM is expected that the engine itself migrates, which needs so much; None if nowhere.
+
+    Which host the HA agent chooses is not known: that with the most free memory, of the first choice if
+    possible.
+    """
+    for hosts in choices:
+        best = max(hosts, key=lambda host: (free_mb(host), host), default=None)
+        if best is not None and free_mb(best) >= needed_mb:
+            return best
+    return None
+
+
+def why_immovable(snapshot: Snapshot, vm: Vm) -> Reason | None:
+    """Why a running VM may not be migrated by the enforcer, whatever the target; None if it may."""
+    host = snapshot.host_by_id.get(vm.host or "")
+    if vm.hosted_engine:
+        return Reason(HOSTED_ENGINE, vm=vm.id)
+    if not vm.migratable:
+        return Reason(NOT_MIGRATABLE, vm=vm.id)
+    if host is None or host.status not in LEAVABLE:
+        return Reason(HOST_STATUS, vm=vm.id, host=vm.host, status=host.status if host else "not known")
+    if vm.status != "up" or vm.id in snapshot.pending_hosts:
+        return Reason(VM_STATUS, vm=vm.id, status=vm.status)
+    return None

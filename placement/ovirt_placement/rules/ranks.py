@@ -1,18 +1,16 @@
-"""Turns what speaks against each host into ranks: 0 for the best, ties together, none left out.
-
-The engine's selector looks at the order of weights only, and takes a host without one for the best
-(docs/rules.md). So a weight is a small integer, and every host asked about gets one.
-"""
+"""Ranks of hosts: what speaks against them turned into ranks, and the ranks of several units put together."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from operator import itemgetter
+from operator import add, itemgetter
 from typing import Any
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.java import KeyOrder, put_all, spread_hash
 from ovirt_placement.rules.verdict import Reason, ReasonKind, Weight
 
 #: A dedicated failover host: no weight prefers it.
@@ -53,3 +51,88 @@ def competition_ranks(burdens: Mapping[str, Any]) -> dict[str, int]:
     rank_of = dict(zip(order, accumulate(map(counts.__getitem__, order), initial=1), strict=False))
     ranks = ((host, rank_of[burden]) for host, burden in burdens.items())
     return dict(sorted(ranks, key=itemgetter(1)))
+
+
+class Scored(Record, frozen=True):
+    """A host and the points that it has got; more is better."""
+
+    host: str
+    points: int
+
+
+def order_hosts(
+    hosts: Sequence[str],
+    weights: Mapping[str | None, Mapping[str, int]],
+    factors: Mapping[str, int],
+) -> tuple[Scored, ...]:
+    """Order hosts from best to worst.
+
+    Each unit gives a host a point for every other host that it does not prefer to it, times the unit's
+    factor (1 where it has none). A host that a unit does not mention has weight 0, the best; a unit that
+    mentions none is not asked. Of equals comes first what the engine comes upon first, in the table of its
+    hosts: for that, units go by their ids, and what one says stands in the order in which it says it.
+
+    Source: the engine's RankSelectorPolicyUnit, which sorts the entries of a HashMap.
+    """
+    asked = {unit: by_host for unit, by_host in weights.items() if by_host}
+    units = put_all(unit or "" for unit in asked)
+    first = (asked[None] if units[0] == "" else asked[units[0]]) if units else {}
+    found = as_the_engine_finds(hosts, first, units=len(units))
+    points = [0] * len(found)
+    for unit, by_host in asked.items():
+        factor = factors.get(unit, 1) if unit is not None else 1
+        points = list(map(add, points, points_of([by_host.get(host, 0) for host in found], factor)))
+    return tuple(sorted(map(Scored, found, points), key=lambda one: -one.points))
+
+
+def points_of(weights: Sequence[int], factor: int) -> Iterator[int]:
+    """The points that a unit gives to hosts with these weights: one for every other host not better."""
+    counts = Counter(weights)
+    points, not_better = {}, -1
+    for weight in sorted(counts, reverse=True):
+        not_better += counts[weight]
+        points[weight] = factor * not_better
+    return map(points.__getitem__, weights)
+
+
+#: Where no unit says anything.
+_NOTHING: Mapping[str, int] = {}
+
+
+def as_the_engine_finds(
+    hosts: Sequence[str], first: Mapping[str, int] = _NOTHING, *, units: int = 2
+) -> list[str]:
+    """Order hosts by their place in the selector's HashMap; what is no id of an engine stays where it is.
+
+    `first` is what the unit says of hosts that the selector comes upon first, in the order in which it says
+    it: two hosts in one bin of the table hang on that. The table for few more hosts than fit grows with the
+    second one of the `units`.
+    """
+    places = _places(len(hosts), units)
+    hashes = [spread_hash(host) for host in hosts]
+    known = [one % places for one in hashes if one is not None]
+    if len(known) == len(hosts) and len(set(known)) < len(known):
+        return _followed(hosts, first, units)
+    return sorted(hosts, key=lambda host: (spread_hash(host) or 0) % places)
+
+
+def _places(hosts: int, units: int) -> int:
+    """The size of the table at last; that of a HashMap which is too full grows when it is next called."""
+    places, most = 16, hosts if units > 1 else hosts - 1
+    while most > places * 3 // 4:
+        places *= 2
+    return places
+
+
+def _followed(hosts: Sequence[str], first: Mapping[str, int], units: int) -> list[str]:
+    """Follow each call: the first unit's weights go into one table, and from there, sorted, into another."""
+    weights, scores = KeyOrder(), KeyOrder()
+    for host in first:
+        weights.merge(host)
+    for host in hosts:
+        weights.put(host)
+    for host in sorted(weights.listed(), key=lambda host: first.get(host, 0)):
+        scores.merge(host)
+    if units > 1:
+        scores.merge(hosts[0])
+    return scores.listed()

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.rules import hard_affinity, rank_selector
+from ovirt_placement.rules import hard_affinity
 from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers, positive_peers
 from ovirt_placement.rules.catalogue import filters_in_force, in_force
 from ovirt_placement.rules.listed import NO_UNITS
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
+from ovirt_placement.rules.ranks import order_hosts
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Reason, Request, Verdict, Weight
 
@@ -206,7 +207,7 @@ def order(snapshot: Snapshot, vm: Vm, also: Collection[str] = NO_UNITS) -> Ranki
     ranks: dict[str | None, dict[str, int]] = {
         unit: {host: found.rank for host, found in by_host.items()} for unit, by_host in weights.items()
     }
-    ordered = rank_selector.order_hosts(request.candidate_hosts, ranks, _factors(cluster))
+    ordered = order_hosts(request.candidate_hosts, ranks, _factors(cluster))
     return Ranking(
         tuple(weights),
         tuple(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import isfinite
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name, host_name, vm_name
@@ -154,3 +155,18 @@ class BalanceMove(Record, frozen=True):
 
     vm: str
     hosts: tuple[str, ...]
+
+
+def whole_number(parameters: Mapping[str, str], name: str, default: int) -> int:
+    """A parameter of a unit; the default where the policy does not set it, or sets what is no number."""
+    value = parameters.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() else default
+
+
+def decimal_number(parameters: Mapping[str, str], name: str) -> float:
+    """A parameter that may have decimals; 0 where the policy does not set it, or sets what is no number."""
+    try:
+        number = float(parameters.get(name, ""))
+    except ValueError:
+        return 0.0
+    return number if isfinite(number) else 0.0

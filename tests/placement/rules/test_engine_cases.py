@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.groups import hard_positive_group_of
 from ovirt_placement.rules.built_in.affinity import filter_by_vm_groups, score_by_host_groups
@@ -19,6 +18,7 @@ from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.failover.check import by_engine
 from ovirt_placement.rules.load import LoadLimits, balance_load, proposals, score_by_cpu, score_by_memory
 from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.ranks import order_hosts
 from ovirt_placement.rules.rule import Filter
 from ovirt_placement.rules.verdict import BalanceMove, Request
 from tests.placement.rules.engine_cases import EngineCase, names, tiers
@@ -106,7 +106,7 @@ def test_selection() -> None:
     weights: dict[str | None, dict[str, int]] = {}
     for unit, host, weight in case.asked["records"]:
         weights.setdefault(unit, {})[host] = weight
-    ordered = rank_selector.order_hosts(case.asked["hosts"], weights, dict(case.asked["units"]))
+    ordered = order_hosts(case.asked["hosts"], weights, dict(case.asked["units"]))
     assert ordered[0].host == case.answer
 
 
@@ -117,7 +117,7 @@ def test_scheduling() -> None:
     request = Request(tuple(case.asked["vms"]), hosts)
     weights = {one.unit: one.scores(case.snapshot, request) for one in ENGINES_WEIGHTS}
     factors = {one.unit: one.factor for one in ENGINES_WEIGHTS}
-    best, other = rank_selector.order_hosts(hosts, {**weights}, factors)
+    best, other = order_hosts(hosts, {**weights}, factors)
     assert best.host == case.answer
     assert best.points == other.points
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.rules.rank_selector import Scored, order_hosts
+from ovirt_placement.rules.ranks import Scored, order_hosts
 from tests.java_order import IDS, IN_JAVA
 from tests.paths import DATA
 

@@ -34,8 +34,7 @@ from ovirt_placement.model.placement_keys import (
     SYSTEM,
     level_of,
 )
-from ovirt_placement.rules.placement_keys.exact import number
-from ovirt_placement.rules.placement_keys.keys import RATIO_NAMES, Code
+from ovirt_placement.rules.placement_keys.keys import RATIO_NAMES, Code, number
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, refusals
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyRecords, KeyStore, SetKey

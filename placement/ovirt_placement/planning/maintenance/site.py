@@ -15,7 +15,7 @@ from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.rules.failover.units import Domain
-from ovirt_placement.rules.mobility import LEAVABLE, moved_by_engine, why_immovable
+from ovirt_placement.rules.placement import LEAVABLE, moved_by_engine, why_immovable
 from ovirt_placement.rules.verdict import Reason, ReasonKind
 from ovirt_placement.rules.world import World
 

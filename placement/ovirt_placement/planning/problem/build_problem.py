@@ -18,8 +18,7 @@ from ovirt_placement.rules.cpus import cores_of
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.mobility import why_immovable
-from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.placement import SnapshotPlacement, why_immovable
 from ovirt_placement.rules.rule import Rule
 
 

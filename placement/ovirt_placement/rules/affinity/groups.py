@@ -1,24 +1,18 @@
-"""Who belongs to an affinity group, and which positive groups are one since they share members.
-
-Who belongs to an affinity group: the VMs of its own cluster, directly or through a label.
-A label, or the engine's unchecked member commands, can bring VMs of other clusters into a group.
-They can never share a host with its members, so no rule counts them (docs/rules.md, E5).
-
-Every new snapshot needs these look-ups again before its first decision: they are made with as little
-work per member as Python allows.
-"""
+"""Affinity groups: their members, which are one since they share members, and their priorities."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import floor
 from operator import attrgetter
 
 from ovirt_placement.lookups.index import once_for_members
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.java import KeyOrder
-from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.placement import destinations
+from ovirt_placement.rules.verdict import ReasonKind
 
 _cluster_of = attrgetter("cluster")
 
@@ -173,3 +167,23 @@ def peers_on(snapshot: Snapshot, hosts: Sequence[str], peers: tuple[str, ...]) -
     """How many of the peers are on each candidate host, or to be there."""
     candidates = frozenset(hosts) if peers else frozenset()
     return Counter(host for peer in peers for host in destinations(snapshot, peer) if host in candidates)
+
+
+GROUP_VIOLATED_HERE = ReasonKind("group_violated_here", "violates {group} of priority {number:g}")
+#: A negative group, with the first of its members there.
+GROUP_VIOLATED_BY_VM = ReasonKind(
+    "group_violated_here", "violates {group} of priority {number:g}: VM {vm} is here"
+)
+
+#: The engine keeps priorities with seven decimals.
+_STEPS_PER_UNIT = 10**7
+_HALF = 0.5
+
+
+def fixed_point(priority: float) -> int:
+    """A group's priority as the engine compares it: a whole number, halves rounded up.
+
+    Source: AffinityGroup.setPriorityFromDouble.
+    """
+    steps = priority * _STEPS_PER_UNIT
+    return floor(steps) + (steps - floor(steps) >= _HALF)

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.groups import asked_by_groups, groups_of
+from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE, asked_by_groups, fixed_point, groups_of
 from ovirt_placement.rules.affinity.host_groups import OnHosts, listed_hosts, on_and_off_hosts
-from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_HERE, fixed_point
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Reason, Request, Weight

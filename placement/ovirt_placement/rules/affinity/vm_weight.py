@@ -12,9 +12,15 @@ from collections.abc import Iterator
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.constraints import Apart, Together, apart, soft_together
-from ovirt_placement.rules.affinity.groups import asked_by_groups, groups_of, members
-from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_BY_VM, GROUP_VIOLATED_HERE, fixed_point
-from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.affinity.groups import (
+    GROUP_VIOLATED_BY_VM,
+    GROUP_VIOLATED_HERE,
+    asked_by_groups,
+    fixed_point,
+    groups_of,
+    members,
+)
+from ovirt_placement.rules.placement import destinations
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Weight

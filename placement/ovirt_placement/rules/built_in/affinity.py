@@ -30,10 +30,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.rules.affinity.groups import fixed_point
 from ovirt_placement.rules.affinity.host_groups import hard_host_groups_of, legacy_groups, refusals
-from ovirt_placement.rules.affinity.priorities import fixed_point
 from ovirt_placement.rules.built_in.weights import summed
-from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.placement import destinations
 from ovirt_placement.rules.ranks import competition_ranks
 from ovirt_placement.rules.rule import Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Reason, ReasonKind, Request, Verdict

@@ -36,11 +36,18 @@ from ovirt_placement.rules.cpus import (
     running_vms,
     shared_load,
 )
-from ovirt_placement.rules.locations import occupied, vms_coming_to
 from ovirt_placement.rules.memory import lack
-from ovirt_placement.rules.parameters import whole_number
+from ovirt_placement.rules.placement import occupied, vms_coming_to
 from ovirt_placement.rules.rule import Dependence, Rule, Scope, UnitKind
-from ovirt_placement.rules.verdict import NOT_KNOWN_YET, Reason, ReasonKind, Request, Verdict, unread
+from ovirt_placement.rules.verdict import (
+    NOT_KNOWN_YET,
+    Reason,
+    ReasonKind,
+    Request,
+    Verdict,
+    unread,
+    whole_number,
+)
 
 HOST_NOT_UP = ReasonKind("host_not_up", "is not up", veto=True)
 

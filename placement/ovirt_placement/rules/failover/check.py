@@ -33,7 +33,7 @@ from ovirt_placement.rules.failover.outcomes import (
 )
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Domain, FailureUnit, single_hosts, whole_domains
-from ovirt_placement.rules.mobility import LEAVABLE
+from ovirt_placement.rules.placement import LEAVABLE
 
 #: Steps for a whole check by one measure: a set of failing hosts costs one, and one for each VM to place.
 DEFAULT_BUDGET = 4_000_000

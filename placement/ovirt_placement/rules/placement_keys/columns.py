@@ -10,7 +10,7 @@ from math import lcm
 from typing import TypeAlias
 
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_keys.exact import Ratio, Written, ratio
+from ovirt_placement.rules.placement_keys.keys import Ratio, Written, ratio
 
 #: A value, and how many VMs (or the host itself, once) bring it.
 Instances: TypeAlias = tuple[Ratio, int]

@@ -11,9 +11,8 @@ from ovirt_placement.lookups.index import once_per_part
 from ovirt_placement.model import Disk, Nic, PlacementKey, Snapshot, StickyCopy, Vm, VnicProfile
 from ovirt_placement.model.placement_keys import CLUSTER, CUSTOMER, SERVER, SYSTEM, strength
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_keys.exact import ZERO, number
 from ovirt_placement.rules.placement_keys.host_keys import as_key
-from ovirt_placement.rules.placement_keys.keys import Code, ignored_because
+from ovirt_placement.rules.placement_keys.keys import ZERO, Code, ignored_because, number
 
 
 class CompiledKey(Record, frozen=True):

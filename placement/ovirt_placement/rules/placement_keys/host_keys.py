@@ -9,13 +9,14 @@ from ovirt_placement.model import PlacementKey, StickyCopy
 from ovirt_placement.model.placement_keys import STICKY, SYSTEM
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, Instances, bearers, joined
-from ovirt_placement.rules.placement_keys.exact import ZERO, number
 from ovirt_placement.rules.placement_keys.keys import (
+    ZERO,
     KeyKind,
     ignored_because,
     is_reserved,
     is_special,
     key_kind,
+    number,
 )
 
 #: By name, each value with its instances.

@@ -14,12 +14,13 @@ from ovirt_placement.model.placement_keys import NODE
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import (
     Capacity,
+    Shares,
     capacity_of,
     contention_of_hosts,
+    shares,
     without_vm,
 )
 from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, Located, column, columns_of
-from ovirt_placement.rules.placement_keys.exact import Written
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.host_keys import (
     NodeKeys,
@@ -28,6 +29,7 @@ from ovirt_placement.rules.placement_keys.host_keys import (
     own_keys,
     sticky_keys,
 )
+from ovirt_placement.rules.placement_keys.keys import Written
 from ovirt_placement.rules.placement_keys.presence import (
     Presence,
     bringing_present_keys,
@@ -36,7 +38,6 @@ from ovirt_placement.rules.placement_keys.presence import (
     recorded_sets,
 )
 from ovirt_placement.rules.placement_keys.settings import KeySettings
-from ovirt_placement.rules.placement_keys.special import Shares, shares
 
 #: Parts of a snapshot that the present keys of a VM depend on, besides the VM itself.
 _PRESENT_SETS_DEPEND_ON = ("placement_keys", "clusters", "vnic_profiles")

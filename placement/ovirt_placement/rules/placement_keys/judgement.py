@@ -9,13 +9,12 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_keys.capacity import Room, room
+from ovirt_placement.rules.placement_keys.capacity import NO_SHARES, Room, room
 from ovirt_placement.rules.placement_keys.hierarchy import CompiledKeys
 from ovirt_placement.rules.placement_keys.host_table import HostTable
 from ovirt_placement.rules.placement_keys.keys import is_special
 from ovirt_placement.rules.placement_keys.score import Score, Scores, score
 from ovirt_placement.rules.placement_keys.settings import KeySettings
-from ovirt_placement.rules.placement_keys.special import NO_SHARES
 
 
 @lru_cache(maxsize=64)

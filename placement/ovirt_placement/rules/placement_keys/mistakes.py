@@ -9,12 +9,7 @@ from ovirt_placement.model import Cluster, PlacementKey, Snapshot
 from ovirt_placement.model.placement_keys import NODE
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, MistakenKey, is_readable, property_keys
-from ovirt_placement.rules.placement_keys.keys import (
-    Code,
-    is_ratio,
-    missing_node_keys,
-    validate,
-)
+from ovirt_placement.rules.placement_keys.keys import Code, is_ratio, missing_node_keys, validate
 
 
 class UnreadableProperty(Record, frozen=True):

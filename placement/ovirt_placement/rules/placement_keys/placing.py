@@ -7,7 +7,7 @@ from math import lcm
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.built_in.filters import HOST_NOT_UP, MEMORY_HANDED_OUT
-from ovirt_placement.rules.locations import occupied
+from ovirt_placement.rules.placement import occupied
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.hierarchy import CompiledKeys, compile_keys, keys_of
 from ovirt_placement.rules.placement_keys.host_table import host_table, host_table_without

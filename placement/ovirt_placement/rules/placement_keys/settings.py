@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_keys.exact import number
+from ovirt_placement.rules.placement_keys.keys import number
 from ovirt_placement.unit_parameters import PARAMETERS
 
 #: Both units know them: they must reckon alike, and a policy may hold but one of them.

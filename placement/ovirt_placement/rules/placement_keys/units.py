@@ -13,7 +13,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
 from ovirt_placement.rules.affinity.groups import parting_hosts
 from ovirt_placement.rules.affinity.host_groups import OnHosts
-from ovirt_placement.rules.mobility import why_immovable
+from ovirt_placement.rules.placement import why_immovable
 from ovirt_placement.rules.placement_keys import placing
 from ovirt_placement.rules.placement_keys.keys import is_special
 from ovirt_placement.rules.placement_keys.placing import filter_hosts

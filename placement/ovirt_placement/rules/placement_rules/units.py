@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.snapshot import STORED
-from ovirt_placement.rules.affinity.groups import hard_positive_group_of
-from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_HERE, fixed_point
+from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE, fixed_point, hard_positive_group_of
 from ovirt_placement.rules.affinity.vm_filter import moves_with_its_peers
-from ovirt_placement.rules.locations import destinations
-from ovirt_placement.rules.placement import Arriving, SnapshotPlacement
+from ovirt_placement.rules.placement import Arriving, SnapshotPlacement, destinations
 from ovirt_placement.rules.placement_rules.exclusive_hosts import ExclusiveHosts
 from ovirt_placement.rules.placement_rules.in_force import constraints_in, constraints_of, not_known_yet
 from ovirt_placement.rules.placement_rules.kind import Against, Judge, PlacementConstraint

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_HERE
 from ovirt_placement.rules.affinity.host_weight import rank_hosts
-from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_HERE
 from ovirt_placement.rules.verdict import Reason, Request
 from tests.builders import SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
-from ovirt_placement.rules.affinity.priorities import GROUP_VIOLATED_BY_VM, GROUP_VIOLATED_HERE
+from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_BY_VM, GROUP_VIOLATED_HERE
 from ovirt_placement.rules.affinity.vm_weight import POSITIVE_PEERS_HERE, rank_hosts
 from ovirt_placement.rules.verdict import Reason, Request
 from tests.builders import APART, SOFT_APART, SOFT_TOGETHER, group, host, pending, snapshot, vm

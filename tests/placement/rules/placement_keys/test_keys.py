@@ -8,8 +8,7 @@ import pytest
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.placement_keys import SETTABLE
-from ovirt_placement.rules.placement_keys.exact import number
-from ovirt_placement.rules.placement_keys.keys import key_kind, missing_node_keys, validate
+from ovirt_placement.rules.placement_keys.keys import key_kind, missing_node_keys, number, validate
 from tests.placement.rules.placement_keys.parts import key, node_key
 
 #: The levels where a customer may set keys, as table 1.1 has them: all that is theirs, and no offer.
