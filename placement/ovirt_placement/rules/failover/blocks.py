@@ -132,7 +132,7 @@ class Combining:
         """
         gone = frozenset(failed)
         taken = _Taken(self._snapshot, self._need)
-        stray = self._keep(gone, evacuations, taken)
+        stray = self._keep_homes(gone, evacuations, taken)
         if not stray:
             return Combined(taken.homes, {})
         blocks = blocks_of(self._snapshot, stray, gone, self._need)
@@ -151,7 +151,7 @@ class Combining:
         crowd = {vm: taken.homes[vm] for vm in taken.homes if vm in crowd}
         return Combined({**taken.homes, **again}, {**crowd, **again})
 
-    def _keep(
+    def _keep_homes(
         self, gone: frozenset[str], evacuations: Sequence[Mapping[str, str]], taken: _Taken
     ) -> dict[str, None]:
         """Keep all homes that stay good; return VMs that must look for another one, with all tied to them."""

@@ -251,7 +251,7 @@ class _Sweep:
         judged = 0
         for chosen, outcome in self._examine(meeting):
             judged += 1
-            self._take(chosen, outcome)
+            self._add_outcome(chosen, outcome)
         if len(meeting) == most:
             self._open[size] = None
         elif judged < len(meeting):
@@ -318,7 +318,7 @@ class _Sweep:
         domains = domains_of(self._units, chosen)
         return replace(outcome, domains=domains) if domains else outcome
 
-    def _take(self, chosen: Chosen, outcome: Outcome) -> None:
+    def _add_outcome(self, chosen: Chosen, outcome: Outcome) -> None:
         if isinstance(outcome, Loss):
             self._losses[chosen] = outcome
             return

@@ -124,7 +124,7 @@ def _concerned(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
     return tuple(sorted(vm.id for vm in snapshot.vms if vm.cluster == found.cluster))
 
 
-def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Capacity:
+def _make_sum(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Capacity:
     return Capacity(
         vms=vms,
         hosts=found.hosts,
@@ -140,5 +140,5 @@ KIND = PlacementKind(
     needs=("hosts", "most"),
     takes=("vms", "counted"),
     concerned=_concerned,
-    make=_make,
+    make=_make_sum,
 )

@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from ovirt_placement.model import AffinityGroup, Host, Snapshot
 from ovirt_placement.rules.affinity.host_groups import configured, hard_host_groups_of, listed_hosts
 from ovirt_placement.rules.placement import Placement
+from ovirt_placement.rules.placement_rules.kind import NOBODY, PlacementConstraint
 from ovirt_placement.rules.placement_rules.members import Resolved
 from ovirt_placement.rules.verdict import ReasonKind
 
 HOST_IN_NO_DOMAIN = ReasonKind("host_in_no_domain", "this host is in no failure domain of {group}", veto=True)
 #: The hard host rules of a VM, and the hosts that it is pinned to.
 _Bounds = tuple[tuple[AffinityGroup, ...], frozenset[str] | None]
+
+
+class InDomains(PlacementConstraint, frozen=True, kw_only=True):
+    """One that asks for failure domains."""
+
+    domain_of: Mapping[str, str]
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        return self.domain_of
+
+    def home(self, vm: str, placement: Placement) -> str | None:
+        """The domain that a member runs in."""
+        host = placement.runs_on(vm)
+        return None if host is None else self.domain_of.get(host)
+
+    def peers_in(self, domain: str | None, vm: str, placement: Placement) -> tuple[str, ...]:
+        """Other members that are in a domain, or in none."""
+        return tuple(
+            peer
+            for peer in self.vms
+            if peer != vm and any(self.domain_of.get(host) == domain for host in placement.occupied(peer))
+        )
+
+    def company(self, vm: str, placement: Placement) -> Callable[[str], int]:
+        """Where members are drawn together, company is no harm."""
+        if self.positive:
+            return super().company(vm, placement)
+        others = count_others(self.vms, vm, placement, self.domain_of, NOBODY)
+        return lambda host: others.at_most[self.domain_of.get(host, "")]
 
 
 class Counts(NamedTuple):

@@ -51,7 +51,7 @@ def _others(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
     return tuple(sorted(others))
 
 
-def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> ExclusiveHosts:
+def _make_exclusive(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> ExclusiveHosts:
     return ExclusiveHosts(vms=vms, hosts=found.hosts, **common(found))
 
 
@@ -60,5 +60,5 @@ KIND = PlacementKind(
     summary="no VMs but these on the hosts",
     needs=("vms", "hosts"),
     concerned=_others,
-    make=_make,
+    make=_make_exclusive,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -119,6 +119,8 @@ class PlacementKind(RuleKind):
     #: The VMs that it is about.
     concerned: Callable[[Snapshot, Resolved], tuple[str, ...]] = lambda snapshot, found: found.vms
     make: Callable[[Snapshot, Resolved, tuple[str, ...]], PlacementConstraint]
+    #: Why a rule cannot be satisfied on the hosts of its cluster however VMs run, in sentences.
+    impossible: Callable[[Resolved, frozenset[str]], Iterable[str]] = lambda found, hosts: ()
 
 
 def common(found: Resolved) -> dict[str, Any]:

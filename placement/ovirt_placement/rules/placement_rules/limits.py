@@ -13,10 +13,11 @@ A VM that is in both sets counts for the first. Source: BtrPlace's Split.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.rules.constraints import AtMost
 from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.kind import (
@@ -110,11 +111,22 @@ def _make_per_host(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) ->
     return AtMostPerHost(vms=vms, limit=AtMost(found.rule.most or 0), **common(found))
 
 
+def _too_few_hosts(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
+    return _too_few(found, len(hosts), f"on each of {counted(len(hosts), 'host')}")
+
+
+def _too_few(found: Resolved, places: int, where: str) -> Iterator[str]:
+    most = found.rule.most or 0
+    if len(found.vms) > most * places:
+        yield f"{counted(len(found.vms), 'VM')} cannot run with at most {most} {where}"
+
+
 AT_MOST_PER_HOST = PlacementKind(
     name="at_most_per_host",
     summary="at most `most` of the VMs on a host",
     needs=("vms", "most"),
     make=_make_per_host,
+    impossible=_too_few_hosts,
 )
 
 
@@ -135,12 +147,19 @@ def _make_per_domain(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) 
     return AtMostPerDomain(vms=vms, limit=limit, **common(found))
 
 
+def _too_few_domains(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
+    """A host in no domain is one by itself."""
+    places = len({found.domain_of.get(host, host) for host in hosts})
+    return _too_few(found, places, f"in each of {counted(places, 'failure domain')}")
+
+
 AT_MOST_PER_DOMAIN = PlacementKind(
     name="at_most_per_domain",
     summary="at most `most` of the VMs in a failure domain",
     needs=("vms", "most"),
     in_domains=True,
     make=_make_per_domain,
+    impossible=_too_few_domains,
 )
 
 

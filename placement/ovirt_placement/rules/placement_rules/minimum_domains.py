@@ -6,18 +6,18 @@ Source: ROADEF 2012's spreadMin. Fewer members than `least` that run cannot be i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.amounts import counted
 from ovirt_placement.rules.constraints import AtLeast
 from ovirt_placement.rules.placement import Placement
-from ovirt_placement.rules.placement_rules.domains import count_others
+from ovirt_placement.rules.placement_rules.domains import InDomains, count_others
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
     Against,
     Judge,
-    PlacementConstraint,
     PlacementKind,
     common,
 )
@@ -31,19 +31,14 @@ TOO_FEW_DOMAINS = ReasonKind(
 )
 
 
-class MinimumDomains(PlacementConstraint, frozen=True, kw_only=True):
+class MinimumDomains(InDomains, frozen=True, kw_only=True):
     asks: ClassVar[str] = "in several failure domains"
 
     least: int
-    domain_of: Mapping[str, str]
 
     @property
     def form(self) -> AtLeast:
         return AtLeast(self.least, self.domain_of)
-
-    @property
-    def places(self) -> Mapping[str, str]:
-        return self.domain_of
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members that could leave a domain without giving it up, where there are too few."""
@@ -64,8 +59,7 @@ class MinimumDomains(PlacementConstraint, frozen=True, kw_only=True):
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """Against domains that others are in already, as long as there are too few."""
         others = count_others(self.vms, vm, placement, self.domain_of, unconfirmed)
-        host_now = placement.runs_on(vm)
-        home = None if host_now is None else self.domain_of.get(host_now)
+        home = self.home(vm, placement)
         needed = min(self.least, others.running + others.unknown + 1)
 
         def against(host: str) -> Against | None:
@@ -74,24 +68,19 @@ class MinimumDomains(PlacementConstraint, frozen=True, kw_only=True):
                 return None
             if len(others.surely) + others.unknown >= needed:
                 return None
-            return Against(TOO_FEW_DOMAINS, self.least, self._peers_in(domain, vm, placement))
+            return Against(TOO_FEW_DOMAINS, self.least, self.peers_in(domain, vm, placement))
 
         return against
 
-    def company(self, vm: str, placement: Placement) -> Callable[[str], int]:
-        others = count_others(self.vms, vm, placement, self.domain_of, NOBODY)
-        return lambda host: others.at_most[self.domain_of.get(host, "")]
 
-    def _peers_in(self, domain: str | None, vm: str, placement: Placement) -> tuple[str, ...]:
-        return tuple(
-            peer
-            for peer in self.vms
-            if peer != vm and any(self.domain_of.get(host) == domain for host in placement.occupied(peer))
-        )
-
-
-def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> MinimumDomains:
+def _make_minimum(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> MinimumDomains:
     return MinimumDomains(vms=vms, least=found.rule.least or 0, domain_of=found.domain_of, **common(found))
+
+
+def _too_few_domains(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
+    domains, least = len(set(found.domain_of.values())), found.rule.least or 0
+    if min(len(found.vms), least) > domains:
+        yield f"{counted(domains, 'failure domain')} exist, and the VMs are to run in {least}"
 
 
 KIND = PlacementKind(
@@ -99,5 +88,6 @@ KIND = PlacementKind(
     summary="the VMs in at least `least` failure domains",
     needs=("vms", "least"),
     in_domains=True,
-    make=_make,
+    make=_make_minimum,
+    impossible=_too_few_domains,
 )

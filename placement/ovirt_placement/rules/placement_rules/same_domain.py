@@ -6,18 +6,16 @@ Source: BtrPlace's Among.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.constraints import OnePlace
 from ovirt_placement.rules.placement import Placement
-from ovirt_placement.rules.placement_rules.domains import HOST_IN_NO_DOMAIN
+from ovirt_placement.rules.placement_rules.domains import HOST_IN_NO_DOMAIN, InDomains
 from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
     Against,
     Judge,
-    PlacementConstraint,
     PlacementKind,
     common,
 )
@@ -31,19 +29,13 @@ PEER_IN_OTHER_DOMAIN = ReasonKind(
 )
 
 
-class SameDomain(PlacementConstraint, frozen=True, kw_only=True):
+class SameDomain(InDomains, frozen=True, kw_only=True):
     asks: ClassVar[str] = "in one failure domain"
     positive: ClassVar[bool] = True
-
-    domain_of: Mapping[str, str]
 
     @property
     def form(self) -> OnePlace:
         return OnePlace(self.domain_of)
-
-    @property
-    def places(self) -> Mapping[str, str]:
-        return self.domain_of
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members off the domain that most share; of domains with as many, the first by name gathers them."""
@@ -68,8 +60,7 @@ class SameDomain(PlacementConstraint, frozen=True, kw_only=True):
             for host in placement.destinations(peer)
             if host in self.domain_of
         }
-        host_now = placement.runs_on(vm)
-        home = None if host_now is None else self.domain_of.get(host_now)
+        home = self.home(vm, placement)
 
         def against(host: str) -> Against | None:
             domain = self.domain_of.get(host)
@@ -82,7 +73,7 @@ class SameDomain(PlacementConstraint, frozen=True, kw_only=True):
         return against
 
 
-def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> SameDomain:
+def _make_same_domain(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> SameDomain:
     return SameDomain(vms=vms, domain_of=found.domain_of, **common(found))
 
 
@@ -91,5 +82,5 @@ KIND = PlacementKind(
     summary="all of the VMs in one failure domain, on any host of it",
     needs=("vms",),
     in_domains=True,
-    make=_make,
+    make=_make_same_domain,
 )

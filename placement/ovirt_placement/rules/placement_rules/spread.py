@@ -9,7 +9,7 @@ Source: Kubernetes' topologySpreadConstraints, judged on the whole placement.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from ovirt_placement.model import Snapshot
@@ -18,6 +18,7 @@ from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.placement_rules.domains import (
     HOST_IN_NO_DOMAIN,
     Counts,
+    InDomains,
     count_others,
     eligible_domains,
 )
@@ -25,7 +26,6 @@ from ovirt_placement.rules.placement_rules.kind import (
     NOBODY,
     Against,
     Judge,
-    PlacementConstraint,
     PlacementKind,
     common,
 )
@@ -39,22 +39,17 @@ DOMAINS_TOO_UNEVEN = ReasonKind(
 )
 
 
-class Spread(PlacementConstraint, frozen=True, kw_only=True):
+class Spread(InDomains, frozen=True, kw_only=True):
     asks: ClassVar[str] = "evenly over failure domains"
 
     max_skew: int
     min_domains: int
-    domain_of: Mapping[str, str]
     eligible: frozenset[str]
 
     @property
     def form(self) -> Even:
         few = len(self.eligible) < self.min_domains
         return Even(self.max_skew, self.domain_of, self.eligible, from_nothing=few)
-
-    @property
-    def places(self) -> Mapping[str, str]:
-        return self.domain_of
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members of domains with too many, and those in no domain."""
@@ -85,8 +80,7 @@ class Spread(PlacementConstraint, frozen=True, kw_only=True):
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """Against domains that would have too many, and against leaving one that would have too few."""
         others = count_others(self.vms, vm, placement, self.domain_of, unconfirmed)
-        host_now = placement.runs_on(vm)
-        home = None if host_now is None else self.domain_of.get(host_now)
+        home = self.home(vm, placement)
         before = self._skew(others, home)
 
         def against(host: str) -> Against | None:
@@ -98,14 +92,10 @@ class Spread(PlacementConstraint, frozen=True, kw_only=True):
             crowded = others.at_most[domain] + 1 - self._lowest(others, domain) > self.max_skew
             after = self._skew(others, domain)
             if crowded or after > max(self.max_skew, before):
-                return Against(DOMAINS_TOO_UNEVEN, self.max_skew, self._peers_in(domain, vm, placement))
+                return Against(DOMAINS_TOO_UNEVEN, self.max_skew, self.peers_in(domain, vm, placement))
             return None
 
         return against
-
-    def company(self, vm: str, placement: Placement) -> Callable[[str], int]:
-        others = count_others(self.vms, vm, placement, self.domain_of, NOBODY)
-        return lambda host: others.at_most[self.domain_of.get(host, "")]
 
     def _skew(self, others: Counts, domain: str | None) -> int:
         """By how much the domains differ at most, with one more in a domain."""
@@ -126,15 +116,8 @@ class Spread(PlacementConstraint, frozen=True, kw_only=True):
             return 0
         return min((counts.get(domain, 0) for domain in self.eligible), default=0)
 
-    def _peers_in(self, domain: str, vm: str, placement: Placement) -> tuple[str, ...]:
-        return tuple(
-            peer
-            for peer in self.vms
-            if peer != vm and any(self.domain_of.get(host) == domain for host in placement.occupied(peer))
-        )
 
-
-def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Spread:
+def _make_spread(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Spread:
     return Spread(
         vms=vms,
         max_skew=found.rule.max_skew or 0,
@@ -145,11 +128,22 @@ def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Spread:
     )
 
 
+def _too_few_domains(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
+    domains, least = len(set(found.domain_of.values())), found.rule.min_domains or 0
+    room = domains * (found.rule.max_skew or 0)
+    if domains < least and len(found.vms) > room:
+        yield (
+            f"with {domains} of {least} failure domains only {room} of {len(found.vms)} VMs can run:"
+            f" {found.rule.max_skew} in each"
+        )
+
+
 KIND = PlacementKind(
     name="spread",
     summary="failure domains differ by at most `max_skew` of the VMs",
     needs=("vms", "max_skew"),
     takes=("min_domains",),
     in_domains=True,
-    make=_make,
+    make=_make_spread,
+    impossible=_too_few_domains,
 )
