@@ -107,6 +107,7 @@ def test_soft_anti_affinity_starts_vms_on_different_hosts(engine: World) -> None
     assert engine.start("apart-a") != engine.start("apart-b")
 
 
+@pytest.mark.system
 def test_soft_anti_affinity_shares_the_one_host_that_is_left(engine: World) -> None:
     assert engine.start("one-left-a") == engine.start("one-left-b") == "one-left-h1"
 

@@ -11,10 +11,10 @@ from tests.scenarios.stage import play
 SCENARIOS = sorted(path.parent for path in Path(__file__).parent.glob("*/story.toml"))
 #: Short ones, of which no two show the same; the others are long, or differ by one setting from one of these.
 QUICK = {
-    "closure", "colliding-negative-pair", "cluster-is-paused", "engine-is-away", "engine-refuses",
+    "closure", "colliding-negative-pair", "engine-is-away",
     "excluded-host", "ha-reservation-is-restored", "headroom-is-given-up-for-a-hard-rule", "legacy-label",
     "licensed-hosts", "making-room", "only-observed", "pinned-member", "plan-is-applied",
-    "refused-then-the-next-host", "split-positive-group", "swap-through-a-third-host", "two-clusters",
+    "refused-then-the-next-host", "split-positive-group", "swap-through-a-third-host",
     "two-racks", "vm-stops-in-mid-plan",
 }  # fmt: skip
 

@@ -58,6 +58,7 @@ def test_health_is_not_claimed_of_what_was_not_examined_or_is_not_in_use(startin
         assert out.endswith("No problem was found in what was examined.\n")
 
 
+@pytest.mark.system
 def test_a_cluster_without_our_units_and_an_enforcer_that_observes_or_is_paused(
     starting: Starting, proxy: str
 ) -> None:

@@ -137,6 +137,7 @@ def test_factors_are_kept_unless_others_are_asked_for(live: LiveEngine) -> None:
     assert 'no weight that the policy can have; did you mean "SoftAffinityWeight"?' in err
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("ours", "engines"), TWINS.items())
 def test_a_factor_of_ours_is_that_of_the_engines_too_unless_that_is_named(
     live: LiveEngine, ours: str, engines: str
