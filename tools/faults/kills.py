@@ -99,7 +99,7 @@ class _Probe:
 def run(
     number: int, seed: int = 1, after_round: Callable[[Figures], object] = lambda figures: None
 ) -> Figures:
-    """Kill so many times at least, round by round, and give what came of it."""
+    """Kill this many times at least, round by round, and give the figures."""
     figures, dice = Figures(), random.Random(seed)
     storm = draw(_STARTS, seed)
     state = _with_watched(storm.state)

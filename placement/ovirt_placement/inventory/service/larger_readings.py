@@ -20,7 +20,7 @@ BURST_SECONDS = 10.0
 
 #: What is published is renewed when it has reached this share of the age that a decision goes by.
 _SHARE = 0.8
-#: No more than one part in so many of the time is spent on it.
+#: One part of the time in this many is spent on it at most.
 _BUSY_SHARE = 2
 
 
