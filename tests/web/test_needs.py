@@ -98,6 +98,9 @@ def test_the_page_names_no_commands() -> None:
     said = "  - while it is out, vm-2 would not restart (1 of 2; see ovirt-placement ha-check)"
     assert page_words(said) == "While it is out, vm-2 would not restart (1 of 2)"
     assert page_words("cluster c1: db-2 is down (ovirt-placement why db-2)") == "Cluster c1: db-2 is down"
+    assert page_words("c1: db-1 is not known to run; h1 is non_responsive") == (
+        "C1: db-1 is not known to run; h1 does not respond"
+    )
     assert page_words("With --stop vm-1, there is a round") == "With vm-1 stopped, there is a round"
 
 

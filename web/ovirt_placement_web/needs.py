@@ -252,11 +252,8 @@ def _fate(without_host: list[str], count: int) -> str:
     """What becomes of highly available VMs of a host that does not answer."""
     if without_host:
         return f"No host takes {_some(without_host)}."
-    them = "it" if count == 1 else "them"
-    return (
-        f"Other hosts have room for {them}: the engine restarts {them} once it has fenced the host, or an"
-        " administrator confirms in the portal that it has been rebooted."
-    )
+    room = f"Other hosts have room for {'it' if count == 1 else 'them'}."
+    return f"{room} An administrator can confirm in the portal that the host has been rebooted."
 
 
 def refusals(judged: Sequence[JudgedHost]) -> Iterator[str]:

@@ -138,6 +138,7 @@ def page_words(line: str) -> str:
     """A line of a command as the page says it: a sentence without marks of lists, commands and options."""
     text = re.sub(r"; see ovirt-[a-z -]+| \(ovirt-[^)]*\)", "", line.strip().removeprefix("- "))
     text = re.sub(r"--stop ([^\s,;]+)", r"\1 stopped", text)
+    text = text.replace(" is non_responsive", " does not respond")
     return f"{text[:1].upper()}{text[1:]}"
 
 
