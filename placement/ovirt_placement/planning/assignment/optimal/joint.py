@@ -23,7 +23,8 @@ from ovirt_placement.rules.constraints import AtMost
 class MoveSchedule:
     """Times of the moves of a model in which all VMs are where they start, unless they have domains."""
 
-    def __init__(self, model: Model, most_steps: int) -> None:
+    def __init__(self, model: Model, most_steps: int, deadline: Deadline) -> None:
+        """Once the deadline is over it is left as it is, of no use."""
         self._model = model
         self._problem = model.problem
         self._cp = model.cp
@@ -34,8 +35,12 @@ class MoveSchedule:
         #: Of a VM that may go with others at once: these, itself among them, and whether they do.
         self._at_once = dict(self._closures())
         for host in self._problem.hosts:
+            if deadline.over:
+                return
             self._limit(host)
         for vm in self._moving:
+            if deadline.over:
+                return
             for goal in self._problem.goals_of.get(vm, ()):
                 if goal.binding and goal.limit is not None:
                     self._wait_for_rivals(vm, goal, goal.limit)
@@ -213,21 +218,13 @@ class Joint:
         """Straight moves to an end that is as good."""
         for number, scope in enumerate(self._scopes):
             if scope not in self._scopes[:number]:
-                found = self._solve(scope, deadline.within(_SCOPE_SHARE), exactly=True)
+                found = self._solve(scope, deadline.within(_SCOPE_SHARE))
                 if found is not None:
                     return found
         return None
 
-    def best(self, deadline: Deadline) -> tuple[Move, ...] | None:
-        """The best that straight moves were found to come to."""
-        for scope in reversed(self._scopes):
-            found = self._solve(scope, deadline, exactly=False)
-            if found is not None:
-                return found
-        return None
-
-    def _solve(self, scope: Collection[str], deadline: Deadline, *, exactly: bool) -> tuple[Move, ...] | None:
-        """The others go first, each to its host; then those of the scope to where it is best for them."""
+    def _solve(self, scope: Collection[str], deadline: Deadline) -> tuple[Move, ...] | None:
+        """The others go first, each to its host; then those of the scope to where it is as good for them."""
         others = {vm: host for vm, host in self._where.items() if vm not in scope}
         first = tuple(direct_moves(ProblemPlacement(self._problem), others))
         if sum(len(move.vms) for move in first) < len(others) or deadline.over:
@@ -238,12 +235,16 @@ class Joint:
         domains = reduced(placement, candidates, scope, roomiest(placement), more=_MORE_HOSTS)
         if self._pairs(domains) > _MOST_PAIRS:
             return None
-        model = Model(ModelScope(placement, candidates, domains))
+        model = Model(ModelScope(placement, candidates, domains), deadline)
+        if not model.whole:
+            return None
         for detour in model.detours:
             model.cp.add(detour == 0)
-        move_schedule = MoveSchedule(model, _TIMES)
-        stages = Stages(model, workers=2, evenly=not exactly, asked=move_schedule.time)
-        solved = stages.reach(_value(model), deadline) if exactly else stages.solve(deadline)
+        move_schedule = MoveSchedule(model, _TIMES, deadline)
+        if deadline.over:
+            return None
+        stages = Stages(model, workers=2, evenly=False, asked=move_schedule.time)
+        solved = stages.reach(_value(model), deadline)
         if solved is None:
             return None
         moves = (*first, *in_sequence(problem, solved.where, solved.asked))

@@ -273,8 +273,6 @@ _SMALL = 2_000
 _GREEDY_SHARE = 0.3
 #: The share of the time in which every part gets its first end.
 _FIRST_SHARE = 0.8
-#: The share of the time in which straight moves to an end as good as the bound are looked for.
-_REACHING_SHARE = 0.75
 
 
 class Optimal:
@@ -316,17 +314,14 @@ class Optimal:
     def route(
         self, problem: Problem, choice: StrategyChoice, worth: Value, deadline: Deadline
     ) -> Route | None:
-        """For good where the problem is small; else straight to an end as good as the bound, or nearly so."""
+        """For good where the problem is small; else straight to an end as good as the one chosen."""
         moves = shortest(problem, value_of(choice.bound)[:-1], deadline)
         if moves is not None:
             return Route(moves, proven=True)
         reached = worth <= value_of(choice.score)
         if reached or any(goal.opaque for goal in problem.goals):
             return None
-        joint = Joint(problem, choice.where)
-        moves = joint.reach(deadline.within(_REACHING_SHARE))
-        if moves is None:
-            moves = joint.best(deadline)
+        moves = Joint(problem, choice.where).reach(deadline)
         return None if moves is None else Route(moves, proven=False)
 
 
