@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 
 from ovirt_placement.planning.problem.counts import Count, count
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
 from ovirt_placement.planning.problem.score import Score, Value
-from ovirt_placement.rules.constraints import AtLeast, Even
+from ovirt_placement.rules.constraints import AtLeast, Even, Sum
+
+#: Shares are added as floats: with less than this missing, nothing is.
+_ROUNDING = 1e-6
 
 
 def bound(problem: Problem, among: Iterable[Goal] | None = None) -> Score:
@@ -21,10 +26,36 @@ def bound(problem: Problem, among: Iterable[Goal] | None = None) -> Score:
     violated = [goal for goal in goals if goal.wanted and not goal.satisfied]
     lost = {goal: least_excess(problem, goal) for goal in violated if fixed(problem, goal)}
     hard, *soft = (sum(goal.level == level for goal in lost) for level in range(problem.levels))
-    costs = {goal: goal.surplus for goal in violated if goal not in lost}
+    costs = costs_of(problem, [goal for goal in violated if goal not in lost])
     costs |= {goal: cost for goal, least in lost.items() if (cost := _cost_in_part(problem, goal, least))}
     migrations = sum(costs[goal] for goal in independent(problem, costs))
     return Score(hard, 0, 0, tuple(soft), sum(lost.values()), migrations, 0, 0)
+
+
+def costs_of(problem: Problem, violated: Sequence[Goal]) -> dict[Goal, int]:
+    """The migrations that each of some goals takes at least where all of them are repaired.
+
+    Sums about the same VMs on the same hosts are repaired by the same ones: enough must leave for each.
+    """
+    start, sums = ProblemPlacement(problem), defaultdict[object, list[tuple[Sum, int]]](list)
+    for goal in violated:
+        if goal.sum is not None:
+            sums[goal.sum.hosts, goal.vms].append((goal.sum, start.faults(goal)))
+    return {
+        goal: goal.surplus if goal.sum is None else _leaving(problem, goal, sums[goal.sum.hosts, goal.vms])
+        for goal in violated
+    }
+
+
+def _leaving(problem: Problem, goal: Goal, sums: Sequence[tuple[Sum, int]]) -> int:
+    """How few VMs of a goal make up the excess of these sums, by the shares of all that the largest have."""
+    if len(sums) < 2:
+        return goal.surplus
+    there = _present(problem, goal)
+    shares = (sum(min(1.0, total.amounts[vm] / excess) for total, excess in sums) for vm in there)
+    made_up = list(accumulate(sorted(shares, reverse=True)))
+    few = sum(enough < len(sums) - _ROUNDING for enough in made_up)
+    return max(goal.surplus, min(few + 1, len(made_up)))
 
 
 def least_excess(problem: Problem, goal: Goal) -> int:
@@ -79,15 +110,15 @@ def leavers(problem: Problem, violated: Iterable[Goal]) -> list[tuple[list[str],
     largest of the others must bring it below its limit, and every other sum on the same hosts.
     """
     violated, start = list(violated), ProblemPlacement(problem)
-    found = []
-    for goal in independent(problem, {goal: goal.surplus for goal in violated}):
+    costs, found = costs_of(problem, violated), []
+    for goal in independent(problem, costs):
         vms = [vm for vm in goal.constraint.offenders(start) if problem.targets[vm]]
         if goal.gathers:
             vms = [vm for vm in goal.vms if problem.targets[vm]]
         for other in violated:
             if goal.sum is not None and other.sum is not None and other.sum.hosts == goal.sum.hosts:
-                vms = _large_enough(vms, other.sum.amounts, start.faults(other), goal.surplus)
-        found.append((vms, goal.surplus))
+                vms = _large_enough(vms, other.sum.amounts, start.faults(other), costs[goal])
+        found.append((vms, costs[goal]))
     return found
 
 

@@ -17,6 +17,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.verification import apply
 from tests.builders import CLUSTER, Part, host, rule, snapshot, vm
+from tests.placement.planning.test_tight_ceilings import fewest
 
 SIZES = (1, 2, 3, 5)
 
@@ -80,6 +81,34 @@ def test_just_the_vms_may_leave_that_are_among_as_few_as_must(seed: int) -> None
     enough = [few for few in combinations(range(7), number) if sum(vcpus[one] for one in few) >= too_much]
     assert enough
     assert set(may_leave) == {f"v{one}" for few in enough for one in few}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_of_two_ceilings_of_a_host_as_many_must_leave_as_bring_it_below_both(seed: int) -> None:
+    dice = random.Random(seed)
+    sizes = [(vcpus, 1024 * (10 - vcpus + dice.randint(0, 2))) for vcpus in dice.choices(range(1, 10), k=7)]
+    vms = [vm(f"v{at}", "h1", vcpus=vcpus, memory_mb=mb) for at, (vcpus, mb) in enumerate(sizes)]
+    excess = [dice.randint(3, 9), 1024 * dice.randint(3, 9)]
+    limits = [
+        rule(
+            f"r{counted}",
+            "capacity",
+            hosts="h1",
+            most=sum(size[kind] for size in sizes) - more,
+            counted=counted,
+        )
+        for kind, (counted, more) in enumerate(zip(("vcpus", "memory_mb"), excess, strict=True))
+    ]
+    hosts = [host("h1", cores=99, memory_mb=10**6), host("h2", cores=99, memory_mb=10**6, free_mb=10**6)]
+    problem = pose(snapshot(*hosts, *vms, *limits), CLUSTER)
+    least, truly = bound(problem).migrations, fewest(sizes, excess)
+    assert least <= truly
+    assert least == truly or truly > 2
+    [(may_leave, number)] = leavers(problem, problem.goals)
+    assert number == least
+    for few in combinations(range(7), number):
+        if all(sum(sizes[one][kind] for one in few) >= excess[kind] for kind in (0, 1)):
+            assert {f"v{one}" for one in few} <= set(may_leave)
 
 
 def tight(hosts: int, over: int) -> Snapshot:
