@@ -13,7 +13,7 @@ SCENARIOS = sorted(path.parent for path in Path(__file__).parent.glob("*/story.t
 QUICK = {
     "closure", "colliding-negative-pair", "engine-is-away",
     "excluded-host", "ha-reservation-is-restored", "headroom-is-given-up-for-a-hard-rule", "legacy-label",
-    "licensed-hosts", "making-room", "only-observed", "pinned-member", "plan-is-applied",
+    "licensed-hosts", "only-observed", "pinned-member", "plan-is-applied",
     "refused-then-the-next-host", "split-positive-group", "swap-through-a-third-host",
     "two-racks", "vm-stops-in-mid-plan",
 }  # fmt: skip

@@ -124,6 +124,7 @@ def test_the_next_best_host_is_tried_at_once_and_the_first_never_again(world: Wo
     assert refused.reason == "refused: an external filter of the scheduling policy refused the host"
 
 
+@pytest.mark.system
 def test_where_the_engine_is_to_choose_the_step_is_done_wherever_the_vm_ends(world: World) -> None:
     settings = {"mode": "enforce", "strategy": "greedy", "target": "engine"}
     world.config = Config({**world.config._sections, "enforcer": settings}, "the test")

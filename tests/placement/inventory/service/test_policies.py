@@ -70,6 +70,7 @@ def test_a_cluster_that_changes_after_a_silence_does_not_bring_back_what_was(sta
     assert known_factor(stage) == 7
 
 
+@pytest.mark.system
 def test_a_policy_that_is_saved_after_its_event_is_known_in_the_end(stage: Stage) -> None:
     saved = stage.engine._backend.state
     add_weight(stage, 7)
