@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from ovirt_scheduler_proxy import xmlrpc_writing as writing
+from ovirt_scheduler_proxy import xmlrpc as writing
 from ovirt_scheduler_proxy.processes import Cause, Outcome, failed
 from ovirt_scheduler_proxy.units import UnitKind
 from ovirt_scheduler_proxy.worker.answers import is_vm_id
-from ovirt_scheduler_proxy.xmlrpc_reading import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
+from ovirt_scheduler_proxy.xmlrpc import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
 
 #: Cluster policy properties: names and values, both text.
 Properties = dict[str, str]

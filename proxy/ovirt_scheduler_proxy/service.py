@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from ovirt_scheduler_proxy import logs
-from ovirt_scheduler_proxy import xmlrpc_writing as writing
+from ovirt_scheduler_proxy import xmlrpc as writing
 from ovirt_scheduler_proxy.contract import Answer, check_count, read_question
 from ovirt_scheduler_proxy.http import Gate, asks_for_metrics, check_content, open_socket, tls_context
 from ovirt_scheduler_proxy.logs import DecisionLog
@@ -24,7 +24,7 @@ from ovirt_scheduler_proxy.reporting import Reporter
 from ovirt_scheduler_proxy.scheduler import Scheduler
 from ovirt_scheduler_proxy.settings import Settings
 from ovirt_scheduler_proxy.worker import kernel
-from ovirt_scheduler_proxy.xmlrpc_reading import INTERNAL_ERROR, Fault, read_call
+from ovirt_scheduler_proxy.xmlrpc import INTERNAL_ERROR, Fault, read_call
 from ovirt_service.daemon import Notifier
 from ovirt_service.descriptors import raise_limit
 from ovirt_service.http.connection import Respond

@@ -117,7 +117,7 @@ class Decisions(_Section, frozen=True):
     file: str = ""
     #: How long old files are kept.
     days: float = 8.0
-    #: A new file begins at this size, and after a day.
+    #: A new file begins at this size, and each day (UTC).
     file_mib: int = 50
     #: How many old files are kept.
     files: int = 10
@@ -218,7 +218,8 @@ def with_plugins(settings: Settings, directories: list[str]) -> Settings:
 
 _AT_LEAST_ONE = (
     *("server.most_connections", "server.body_mib", "server.most_elements"),
-    *("workers.warm", "workers.memory_mib", "log.file_mib", "decisions.file_mib"),
+    *("workers.warm", "workers.memory_mib", "log.file_mib", "log.files"),
+    *("decisions.file_mib", "decisions.files"),
 )
 _ABOVE_ZERO = (
     *("server.idle_seconds", "server.request_seconds", "calls.deadline_seconds"),

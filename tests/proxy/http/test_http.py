@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from ovirt_scheduler_proxy.xmlrpc_reading import Fault, read_call
+from ovirt_scheduler_proxy.xmlrpc import Fault, read_call
 
 from ..running import RunningProxy, running, write_plugins
 

@@ -32,21 +32,20 @@ def all_closed() -> Iterator[None]:
 
 
 class Clocks:
-    """The time of day, which somebody may set, and the machine's own, which goes with it else."""
+    """The time of day, which somebody may set."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.wall, self.machine = 1_790_000_000.0, 1000.0
-        monkeypatch.setattr(logs.time, "time", lambda: self.wall)
-        monkeypatch.setattr(logs, "_boot_clock", lambda: self.machine)
+    #: In the afternoon.
+    wall = 1_790_000_000.0
 
     def goes(self, seconds: float) -> None:
         self.wall += seconds
-        self.machine += seconds
 
 
 @pytest.fixture
 def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
-    return Clocks(monkeypatch)
+    clocks = Clocks()
+    monkeypatch.setattr(logs.time, "time", lambda: clocks.wall)
+    return clocks
 
 
 @pytest.fixture
@@ -76,9 +75,9 @@ def _age(file: Path) -> int:
 
 
 def test_a_full_file_makes_way_and_the_oldest_goes(path: Path, clocks: Clocks) -> None:
-    record = opened(path, size=3 * (len(line(clocks)) + 1), files=2, days=8)
+    record = opened(path, size=3 * (len(line(clocks)) + 1) + 1, files=2, days=8)
     for number in range(10):
-        record.write(line(clocks, number))
+        written(record, path, clocks, number)
     assert numbers(path) == [3, 4, 5, 6, 7, 8, 9]
     assert sorted(file.name for file in path.parent.iterdir()) == [
         "decisions.jsonl",
@@ -88,30 +87,28 @@ def test_a_full_file_makes_way_and_the_oldest_goes(path: Path, clocks: Clocks) -
 
 
 def test_lines_that_come_at_once_carry_no_file_beyond_its_size(path: Path, clocks: Clocks) -> None:
-    size = 3 * (len(line(clocks)) + 1)
+    size = 3 * (len(line(clocks)) + 1) + 1
     opened(path, size, files=9, days=8).write("\n".join(line(clocks, number) for number in range(8)))
     assert numbers(path) == list(range(8))
     assert all(file.stat().st_size <= size for file in path.parent.iterdir())
 
 
-def test_a_file_of_a_day_makes_way_and_what_is_older_than_kept_goes(path: Path, clocks: Clocks) -> None:
+def test_a_file_of_another_day_makes_way_and_what_is_older_than_kept_goes(path: Path, clocks: Clocks) -> None:
     record = opened(path, size=1 << 20, files=100, days=3)
     for number in range(12):
         written(record, path, clocks, number)
         clocks.goes(DAY / 2)
-    # Two lines a day; the last one was written half a day ago.
-    assert numbers(path) == list(range(4, 12))
+    # Two lines a day; the newest file but one was written to half a day ago.
+    assert numbers(path) == list(range(3, 12))
 
 
 def test_another_process_goes_on_where_one_ended_and_knows_how_old_the_file_is(
     path: Path, clocks: Clocks
 ) -> None:
-    written(opened(path, size=1 << 20, files=5, days=8), path, clocks, 1)
-    clocks.goes(DAY * 0.9)
-    opened(path, size=1 << 20, files=5, days=8).write(line(clocks, 2))
-    assert not path.with_name("decisions.jsonl.1").exists()
-    clocks.goes(DAY * 0.2)
-    opened(path, size=1 << 20, files=5, days=8).write(line(clocks, 3))
+    for number, seconds in ((1, 0.0), (2, DAY * 0.2), (3, DAY * 0.3)):
+        assert not path.with_name("decisions.jsonl.1").exists()
+        clocks.goes(seconds)
+        written(opened(path, size=1 << 20, files=5, days=8), path, clocks, number)
     assert numbers(path) == [1, 2, 3]
     assert path.with_name("decisions.jsonl.1").exists()
 
@@ -135,6 +132,7 @@ def test_a_clock_that_is_set_deletes_nothing(path: Path, clocks: Clocks, jump: f
 
 def test_half_a_line_of_a_process_that_died_spoils_no_other(path: Path, clocks: Clocks) -> None:
     path.write_text('{"time":1790000000.0,"num')
+    os.utime(path, (clocks.wall, clocks.wall))
     opened(path, size=1 << 20, files=5, days=8).write(line(clocks, 1))
     assert path.read_text().splitlines() == ['{"time":1790000000.0,"num', line(clocks, 1)]
 

@@ -1,0 +1,287 @@
+"""XML-RPC: reads method calls with lxml, and writes answers and faults by hand.
+
+The shapes of answers are few, and joining text is what Python does fastest.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from lxml import etree
+
+NOT_WELL_FORMED = -32700
+INVALID_REQUEST = -32600
+UNKNOWN_METHOD = -32601
+INVALID_PARAMETERS = -32602
+INTERNAL_ERROR = -32603
+
+
+class Fault(Exception):
+    """The call cannot be answered; the text says why, for the reader of the engine's log."""
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+
+
+#: What XML 1.0 cannot hold, not even escaped.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_REFERENCES = re.compile(r"(?:&#[0-9]{1,7};)+")
+_LAST = 0x10FFFF
+_CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
+#: What U+FFFE and U+FFFF begin with in UTF-8.
+_LAST_OF_PLANE = b"\xef\xbf"
+
+#: So much of what XML cannot hold may the value of a property have; others' calls wait while it is replaced.
+_MOST_REPAIRED = 10_000
+#: Deeper nesting of values than this is no call of the engine's; its own reach a depth of 11.
+_DEEPEST = 64
+#: XML-RPC has none, and what takes long to read keeps other calls waiting.
+_MOST_ATTRIBUTES = 10_000
+#: From this many elements on, a list is first tried as a list of plain texts.
+_LONG_LIST = 8
+
+_texts_bare = etree.XPath("value[not(*)]/text()", smart_strings=False)
+_texts_tagged = etree.XPath("value[count(*)=1]/string[not(*)]/text()", smart_strings=False)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
+
+_parser = etree.XMLParser(
+    resolve_entities=False,
+    load_dtd=False,
+    no_network=True,
+    huge_tree=False,
+    remove_comments=True,
+    remove_pis=True,
+)
+
+
+class MethodCall(msgspec.Struct, frozen=True):
+    method: str
+    parameters: list[Any]
+
+
+def read_call(body: bytes, most_elements: int) -> MethodCall:
+    """Read a `methodCall`.
+
+    Raises `Fault` for what is not well-formed, declares a document type, nests too deep, has too many
+    elements, or is no method call.
+    """
+    if body.count(b"<") > 2 * most_elements:
+        raise Fault(INVALID_REQUEST, f"the call has more than {most_elements} elements")
+    if body.count(b'="') + body.count(b"='") > _MOST_ATTRIBUTES:
+        raise Fault(INVALID_REQUEST, f"the call has more than {_MOST_ATTRIBUTES} attributes")
+    root = _root(body)
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise Fault(NOT_WELL_FORMED, "the call declares a document type, which is not accepted")
+    if root.tag != "methodCall":
+        raise Fault(INVALID_REQUEST, f"the document is a {_name(root)}, not a methodCall")
+    method = root.findtext("methodName")
+    if not method or not method.strip():
+        raise Fault(INVALID_REQUEST, "the call has no methodName")
+    parameters = root.find("params")
+    values = [] if parameters is None else [_parameter(parameter) for parameter in parameters]
+    return MethodCall(method.strip(), values)
+
+
+def _root(body: bytes) -> etree._Element:
+    try:
+        return etree.fromstring(body, _parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        with contextlib.suppress(etree.XMLSyntaxError, ValueError):
+            return etree.fromstring(_repaired(body), _parser)
+        reason = " ".join(str(error).split())[:200]
+        raise Fault(NOT_WELL_FORMED, f"the call is not well-formed XML: {reason}") from None
+
+
+def _repaired(body: bytes) -> bytes:
+    """The call with halves of a character put together, and U+FFFD for all else that XML cannot hold.
+
+    Apache's client writes a character beyond 16 bits as two references. Raises `ValueError` for what is no
+    text, and `Fault` where a real call has less of this.
+    """
+    suspects = body.count(b"&#") + len(body) - len(body.translate(None, _CONTROLS))
+    if not suspects and _LAST_OF_PLANE not in body:
+        raise ValueError("it has nothing to be repaired")
+    if suspects > _MOST_REPAIRED:
+        raise Fault(NOT_WELL_FORMED, "the call is not well-formed XML: too many references to characters")
+    return _NOT_XML.sub("\ufffd", _REFERENCES.sub(_joined, body.decode("utf-8"))).encode("utf-8")
+
+
+def _joined(found: re.Match[str]) -> str:
+    numbers = map(int, found[0][2:-1].split(";&#"))
+    halves = "".join([chr(number) if number <= _LAST else "\ufffd" for number in numbers])
+    whole = halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return "".join([f"&#{ord(character)};" for character in _NOT_XML.sub("\ufffd", whole)])
+
+
+def _parameter(parameter: etree._Element) -> Any:
+    if parameter.tag != "param" or len(parameter) != 1:
+        raise Fault(INVALID_REQUEST, "each of the params must be a param with one value")
+    return _read(parameter[0], 1)
+
+
+def _read(element: etree._Element, depth: int) -> Any:
+    if element.tag != "value":
+        raise Fault(INVALID_REQUEST, f"found {_name(element)} where a value is wanted")
+    if depth > _DEEPEST:
+        raise Fault(INVALID_REQUEST, f"the call nests deeper than {_DEEPEST} values")
+    if len(element) == 0:
+        return element.text or ""
+    if len(element) > 1:
+        raise Fault(INVALID_REQUEST, "a value holds more than one type")
+    typed = element[0]
+    name = _name(typed)
+    if name == "string":
+        return _text(typed)
+    if name == "array":
+        return _read_array(typed, depth)
+    if name == "struct":
+        return _read_struct(typed, depth)
+    read = _SCALARS.get(name)
+    if read is None:
+        raise Fault(INVALID_REQUEST, f"values of type {name} are not known")
+    try:
+        return read(_text(typed).strip())
+    except (KeyError, ValueError):
+        raise Fault(INVALID_REQUEST, f"{_text(typed)[:40]!r} is no {name}") from None
+
+
+def _read_array(array: etree._Element, depth: int) -> list[Any]:
+    if len(array) != 1 or array[0].tag != "data":
+        raise Fault(INVALID_REQUEST, "an array must hold one data")
+    data = array[0]
+    if len(data) >= _LONG_LIST:
+        # As many texts as values: so each value is one text, since the tree holds no comments.
+        for read_texts in (_texts_bare, _texts_tagged):
+            texts: Any = read_texts(data)
+            if len(texts) == len(data):
+                return list(texts)
+    return [_read(value, depth + 1) for value in data]
+
+
+def _read_struct(struct: etree._Element, depth: int) -> dict[str, Any]:
+    members = {}
+    for member in struct:
+        if member.tag != "member" or len(member) != 2 or member[0].tag != "name":
+            raise Fault(INVALID_REQUEST, "a struct must hold members with a name and a value")
+        members[_text(member[0])] = _read(member[1], depth + 1)
+    return members
+
+
+def _text(element: etree._Element) -> str:
+    if len(element):
+        raise Fault(INVALID_REQUEST, f"found elements in a {_name(element)}, which holds text only")
+    return element.text or ""
+
+
+def _name(element: etree._Element) -> str:
+    """The element's name without its namespace, which the types of Apache's extensions have."""
+    return etree.QName(element).localname
+
+
+def _integer(text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise ValueError(text)
+    return int(text)
+
+
+_SCALARS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("int", "i4", "i8", "i1", "i2", "biginteger"), _integer),
+    **dict.fromkeys(("double", "float", "bigdecimal"), float),
+    **dict.fromkeys(("dateTime.iso8601", "dateTime"), datetime.fromisoformat),
+    "boolean": {"0": False, "1": True}.__getitem__,
+    "nil": lambda _: None,
+    "base64": lambda text: base64.b64decode("".join(text.split()), validate=True),
+}
+
+
+class Rendered(str):
+    """A value that is XML already."""
+
+    __slots__ = ()
+
+
+def response(value: Any) -> bytes:
+    """A method's answer."""
+    return _document(f"<params>\n<param>\n{_value(value)}\n</param>\n</params>")
+
+
+def answer(result_code: int, result: Any, plugin_errors: dict[str, list[str]]) -> bytes:
+    """The struct that the engine reads. Every key is always there and nothing is ever null."""
+    return response(
+        {"result_code": result_code, "result": result, "plugin_errors": plugin_errors, "errors": []}
+    )
+
+
+def fault(code: int, sentence: str) -> bytes:
+    """A fault in place of an answer."""
+    return _document(f"<fault>\n{_value({'faultCode': code, 'faultString': sentence})}\n</fault>")
+
+
+def weights(hosts: Sequence[str], values: Iterable[int], unit: str) -> str:
+    """The fragments `[host, weight, unit]` of one unit, to be put together by `array`."""
+    end = f"</int></value><value><string>{_escape(unit)}</string></value></data></array></value>\n"
+    return "".join(
+        [
+            f"<value><array><data><value><string>{host}</string></value><value><int>{weight}{end}"
+            for host, weight in zip(_escape_all(hosts), values, strict=True)
+        ]
+    )
+
+
+def array(fragments: Iterable[str]) -> Rendered:
+    """A list whose elements are rendered already."""
+    return Rendered(f"<value><array><data>\n{''.join(fragments)}</data></array></value>")
+
+
+def _document(content: str) -> bytes:
+    text = f"<?xml version='1.0'?>\n<methodResponse>\n{content}\n</methodResponse>\n"
+    return text.encode("utf-8", "replace")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Rendered):
+        return value
+    if isinstance(value, str):
+        return f"<value><string>{_escape(value)}</string></value>"
+    if isinstance(value, bool):
+        return f"<value><boolean>{value:d}</boolean></value>"
+    if isinstance(value, int) and -(2**31) <= value < 2**31:
+        return f"<value><int>{value}</int></value>"
+    if isinstance(value, float) and math.isfinite(value):
+        return f"<value><double>{value!r}</double></value>"
+    if isinstance(value, dict):
+        members = "".join([_member(name, member) for name, member in value.items()])
+        return f"<value><struct>\n{members}</struct></value>"
+    if isinstance(value, (list, tuple)):
+        if set(map(type, value)) == {str}:
+            return array([f"<value><string>{text}</string></value>\n" for text in _escape_all(value)])
+        return array([f"{_value(one)}\n" for one in value])
+    raise TypeError(f"the engine cannot read {value!r}")
+
+
+def _member(name: Any, value: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a member must be text, not {name!r}")
+    return f"<member>\n<name>{_escape(name)}</name>\n{_value(value)}\n</member>\n"
+
+
+def _escape_all(texts: Sequence[str]) -> Sequence[str]:
+    """Each text escaped: looked at together first, since ids need no escaping."""
+    together = "".join(texts)
+    if together.isprintable() and not ("&" in together or "<" in together or ">" in together):
+        return texts
+    return [_escape(text) for text in texts]
+
+
+def _escape(text: str) -> str:
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text if text.isprintable() else _NOT_XML.sub("\ufffd", text).replace("\r", "&#13;")
