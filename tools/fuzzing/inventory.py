@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from ovirt_placement.inventory import publication
-from ovirt_placement.inventory.protocol import Decide, Refresh, Wake, question_decoder
+from ovirt_placement.inventory.protocol import Decide, Refresh, Wake, decoded, encoded, question_decoder
 from ovirt_placement.inventory.publication import Moments, now
 from ovirt_placement.inventory.sections import Encoder
 from tests.placement.model.full_state import full_state, loaded
@@ -18,7 +18,7 @@ from tools.fuzzing.damage import damaged
 
 _TOKENS = (b"\xc0", b"\x90", b"\xdc\xff\xff", b"\xdd\xff\xff\xff\xff", b"\xa5value", b"\xcb\x7f\xf0", b"type")
 _QUESTIONS = tuple(
-    msgspec.json.encode(one)
+    encoded(one)
     for one in (
         Refresh(1.0, vm="v"),
         Wake(3),
@@ -43,7 +43,7 @@ _STATE = _saved()
 def attempt(chance: random.Random) -> None:
     """What is spoilt is refused in words, or is none the worse."""
     with contextlib.suppress(msgspec.MsgspecError, ValueError):
-        msgspec.json.encode(question_decoder.decode(damaged(chance.choice(_QUESTIONS), _TOKENS, chance)))
+        encoded(decoded(damaged(chance.choice(_QUESTIONS), _TOKENS, chance), question_decoder.decode))
     (Path(_FOLDER.name) / publication.STATE_FILE).write_bytes(damaged(_STATE, _TOKENS, chance))
     found = publication.restore_state(Path(_FOLDER.name), 0.0)
     assert found is None or found.snapshot == _SNAPSHOT

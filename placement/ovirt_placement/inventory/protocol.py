@@ -1,16 +1,19 @@
 """What is asked at the service's socket: a decision, the state as far as it has changed, to be woken by it.
 
-In JSON, which a policy unit writes and reads by the standard library; the state, which is large, in
-MessagePack.
+In JSON, which a policy unit writes and reads by the standard library, with lines of host ids after it: as
+JSON, thousands of these would take longer than the decision. The state, which is large, is MessagePack.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ovirt_placement.inventory import asking
 from ovirt_placement.inventory.asking import NoService, Services
@@ -57,7 +60,8 @@ class Decide(msgspec.Struct, tag="decide", frozen=True):
 
     method: Method
     unit: str
-    hosts: list[str]
+    #: In the lines after the rest, as in the answer.
+    hosts: list[str] = []
     vm: str = ""
     parameters: dict[str, str] = {}
     #: A person asks: nothing follows from the answer.
@@ -110,13 +114,30 @@ class Decided(msgspec.Struct, frozen=True):
 LONGEST_QUESTION = 1 << 20
 
 Answer = TypeVar("Answer", State, Decided, int)
+Known = TypeVar("Known")
 
 question_decoder: msgspec.json.Decoder[Question] = msgspec.json.Decoder(Question)
 
 
 def encoded(content: Question | State | Decided | int) -> bytes:
     """What travels in a frame."""
-    return msgspec.msgpack.encode(content) if isinstance(content, State) else msgspec.json.encode(content)
+    if isinstance(content, State):
+        return msgspec.msgpack.encode(content)
+    if not isinstance(content, Decide | Decided):
+        return msgspec.json.encode(content)
+    rest = msgspec.json.encode(replace(content, hosts=[]))
+    return b"\n".join((rest, "\n".join(content.hosts).encode())) if content.hosts else rest
+
+
+def decoded(content: bytes | bytearray, decode: Callable[[bytes | bytearray], Known]) -> Known:
+    """What was asked or answered, with its lines of hosts. Raises `ValueError` if it is nothing such."""
+    rest, _, hosts = content.partition(b"\n")
+    found = decode(rest)
+    if not hosts:
+        return found
+    if not isinstance(found, Decide | Decided):
+        raise ValueError("no hosts belong to this")
+    return replace(found, hosts=hosts.decode().split("\n"))
 
 
 def ask(
@@ -127,10 +148,13 @@ def ask(
     Raises what `asking.ask` raises.
     """
     put = asking.ask if services is None else services.ask
-    decode = msgspec.msgpack.decode if kind is State else msgspec.json.decode
     try:
-        return decode(put(directory, encoded(question), timeout), type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+        answer = put(directory, encoded(question), timeout)
+        if kind is State:
+            return msgspec.msgpack.decode(answer, type=kind)
+        found: Answer = decoded(answer, partial(msgspec.json.decode, type=kind))
+        return found
+    except ValueError:
         raise NoService from None
 
 

@@ -91,12 +91,11 @@ def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer
 
 
 def _ask(method: str, unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> dict[str, Any]:
-    """Ask as `inventory.protocol.Decide` is asked; the answer is a `Decided`."""
+    """Ask as `inventory.protocol.Decide` is asked, with the hosts in lines of their own."""
     question = {
         "type": "decide",
         "method": method,
         "unit": unit,
-        "hosts": list(hosts),
         "vm": vm,
         "parameters": dict(properties or {}),
         "by_hand": os.environ.get(_ASKED) == "by hand",
@@ -104,7 +103,7 @@ def _ask(method: str, unit: str, hosts: Sequence[str], vm: str, properties: Prop
         "explains": _stays() and _log().isEnabledFor(_DEBUG),
         "asks_again": _stays(),
     }
-    put, directory = json.dumps(question).encode(), _directory()
+    put, directory = "\n".join((json.dumps(question), *hosts)).encode(), _directory()
     try:
         answer: bytes | bytearray = _services.ask(directory, put, _PATIENCE_SECONDS)
     except (Hangs, NoAnswer):
@@ -115,7 +114,9 @@ def _ask(method: str, unit: str, hosts: Sequence[str], vm: str, properties: Prop
         from ovirt_placement.units.decisions import decide
 
         answer = decide(put, stays=_stays())
-    decided: dict[str, Any] = json.loads(answer)
+    rest, _, found = answer.partition(b"\n")
+    decided: dict[str, Any] = json.loads(rest)
+    decided["hosts"] = found.decode().split("\n") if found else []
     for level, text in decided["log"]:
         _log().log(level, "%s", text)
     if decided["failure"] is not None:

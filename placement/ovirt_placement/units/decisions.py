@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from time import monotonic
 
 import msgspec
@@ -19,7 +19,7 @@ from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS, configured
 from ovirt_placement.inventory.decision import Base, Decision, Decisions
-from ovirt_placement.inventory.protocol import Decide, Decided, encoded
+from ovirt_placement.inventory.protocol import Decide, Decided, decoded, encoded
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import UNITS
@@ -227,7 +227,8 @@ def _begins(decision: Decision, question: Decide) -> bool:
 
     Nor where its present host is among those asked about, which the engine never does before a migration.
     """
-    return not question.by_hand and decision.confirmed.vm_by_id[question.vm].host not in question.hosts
+    present = decision.confirmed.vm_by_id[question.vm].host
+    return not question.by_hand and (present is None or present not in question.hosts)
 
 
 def _loud(verdicts: Sequence[Verdict]) -> tuple[Reason, ...]:
@@ -265,7 +266,7 @@ class _ReadState:
 def decide(question: bytes, *, stays: bool) -> bytes:
     """Answer as the service would; a process that answers one question alone waits longer, and logs out."""
     with _closing(not stays):
-        return encoded(_decider(stays)(msgspec.json.decode(question, type=Decide)))
+        return encoded(_decider(stays)(decoded(question, partial(msgspec.json.decode, type=Decide))))
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def test_a_unit_that_there_is_not_is_no_failure_of_ours(caplog: pytest.LogCaptur
     assert found.failure == "there is no unit 'no such unit'"
     assert not caplog.records
     with pytest.raises(msgspec.ValidationError):
-        question_decoder.decode('{"type": "decide", "method": "x", "unit": "u", "hosts": []}')
+        question_decoder.decode(b'{"type": "decide", "method": "x", "unit": "u"}')
 
 
 def test_of_failures_without_end_a_few_are_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -32,6 +32,7 @@ from ovirt_placement.inventory.protocol import (
     Refresh,
     State,
     Wake,
+    decoded,
     encoded,
     question_decoder,
 )
@@ -88,7 +89,7 @@ async def _read(reader: asyncio.StreamReader) -> Question:
     (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
     if length > LONGEST_QUESTION:
         raise ValueError("no question is so long")
-    return question_decoder.decode(await reader.readexactly(length))
+    return decoded(await reader.readexactly(length), question_decoder.decode)
 
 
 def _user_of(writer: asyncio.StreamWriter) -> int:
