@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_enforcer.plans import Asked, Holding, repair_plan, strategy_name
-from ovirt_enforcer.policy_simulation import simulation
+from ovirt_enforcer.policy_simulation import simulate, simulation_text
 from ovirt_enforcer.processes import GRACE_SECONDS, Call, CallFailed, in_process, with_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
@@ -74,14 +74,14 @@ def plan_of(
 
 
 def _loop(snapshot: Snapshot, question: PlanQuestion, seconds: float) -> str:
-    simulated = simulation.simulate(
+    simulated = simulate(
         snapshot,
         question.cluster,
         question.holding.frozen,
         options=question.options,
         deadline=Deadline.after(seconds),
     )
-    return simulation.text(simulated) if simulated.loop is not None else ""
+    return simulation_text(simulated) if simulated.loop is not None else ""
 
 
 class PlannerProcesses:

@@ -11,7 +11,7 @@ import msgspec
 from ovirt_enforcer.cli.history import PlanDecided, UserActionDone
 from ovirt_enforcer.history import WhyNot
 from ovirt_enforcer.plans import PlansBack, RoomFound
-from ovirt_enforcer.policy_simulation.simulation import Simulations
+from ovirt_enforcer.policy_simulation import Simulations
 from ovirt_placement.answers import question
 from ovirt_placement.answers.plans.maintenance import MaintenancePlans
 from ovirt_placement.answers.plans.plan import Plans

@@ -10,8 +10,7 @@ from typing import Annotated
 from ovirt_enforcer import cli
 from ovirt_enforcer.cli.arguments import REPAIR, add_state, asked, deadline_parameter, word_of
 from ovirt_enforcer.plans import Asked, RoomFound, planning_seconds, repair_plan, room_for, strategy_name
-from ovirt_enforcer.policy_simulation.simulation import SimulationOutcome, Simulations, simulate
-from ovirt_enforcer.policy_simulation.simulation import text as simulation_text
+from ovirt_enforcer.policy_simulation import SimulationOutcome, Simulations, simulate, simulation_text
 from ovirt_placement.answers.document import find, none_text
 from ovirt_placement.answers.plans.plan import Plans, plans_record
 from ovirt_placement.answers.plans.text import steps_text
