@@ -178,7 +178,7 @@ def carry_out(seed: int, folder: Path, seen: Counter[str]) -> None:
 def hosts_fail(ended: Snapshot, found: Outlook, dice: random.Random, seen: Counter[str]) -> None:
     """As many as are survived for sure, or one more."""
     up = [one.id for one in ended.hosts if one.up]
-    survived = 0 if found.settled is None else found.settled.failures
+    survived = 0 if found.failures_settled is None else found.failures_settled.count
     down = tuple(dice.sample(up, min(len(up) - 1, survived + dice.randint(0, 1)) or 1))
     foreseen = course(ended, down, ())
     if len(down) <= survived:

@@ -10,6 +10,7 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document, listed
+from ovirt_placement.answers.naming import GroupOrRule, NamedHost, NamedVm, with_names
 from ovirt_placement.answers.question import (
     SOME_CLUSTERS,
     VMS,
@@ -22,11 +23,11 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Host, Snapshot
-from ovirt_placement.model.names import Named, NamedGroup, named_groups, named_hosts, named_vms
+from ovirt_placement.model.names import Named, NamedGroup, named_groups, named_vms
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.assignment.catalogue import OPTIMAL_IS_THERE
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
+from ovirt_placement.rules.affinity.conflicts import ConflictType, find_conflicts
 from ovirt_placement.rules.affinity.feasibility import Feasibility, judge_groups
 from ovirt_placement.rules.asks import Ask, asks, parts_of
 from ovirt_placement.rules.constraints import AtMost
@@ -213,11 +214,11 @@ class ConflictFound(Record, frozen=True, omit_defaults=False):
     #: The engine's name for it.
     kind: ConflictType
     sentence: str
-    groups: tuple[NamedGroup, ...]
-    vms: tuple[Named, ...]
-    hosts: tuple[Named, ...]
+    groups: tuple[GroupOrRule, ...]
+    vms: tuple[NamedVm, ...]
+    hosts: tuple[NamedHost, ...]
     #: Of the VMs, those that a negative group keeps apart.
-    negative_vms: tuple[Named, ...]
+    negative_vms: tuple[NamedVm, ...]
     #: Whether the engine would save the groups nevertheless, with a warning.
     savable: bool
 
@@ -311,7 +312,10 @@ def conflicts(
         return ClusterConflicts(
             cluster=Named(cluster.id, cluster.name),
             feasible=False if found else None if unknown or unjudged else True,
-            conflicts=tuple(_conflict(one, snapshot) for one in clashes),
+            conflicts=tuple(
+                with_names(ConflictFound, one, snapshot, kind=one.type, sentence=MEANINGS[one.type])
+                for one in clashes
+            ),
             contradictions=tuple(found),
             unknown=unknown,
             unjudged=unjudged,
@@ -321,18 +325,6 @@ def conflicts(
         )
 
     return ConflictsDocument(clusters=tuple(map(of_cluster, clusters)))
-
-
-def _conflict(one: Conflict, snapshot: Snapshot) -> ConflictFound:
-    return ConflictFound(
-        kind=one.type,
-        sentence=MEANINGS[one.type],
-        groups=named_groups(one.groups, snapshot),
-        vms=named_vms(one.vms, snapshot),
-        hosts=named_hosts(one.hosts, snapshot),
-        negative_vms=named_vms(one.negative_vms, snapshot),
-        savable=one.savable,
-    )
 
 
 def _unreserved(snapshot: Snapshot, cluster: Cluster) -> Iterator[Unreserved]:

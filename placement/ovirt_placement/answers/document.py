@@ -11,11 +11,12 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from ovirt_placement import inventory
+from ovirt_placement.answers.naming import GroupOrRule, NamedHost, NamedVm, with_names
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import Measured
 from ovirt_placement.inventory.asking import SOCKET_NAME
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import Named, NamedGroup, choices, named_group, named_host, named_vm
+from ovirt_placement.model.names import choices
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import Reason, sentence
@@ -135,9 +136,9 @@ class Said(Record, frozen=True, omit_defaults=False):
     kind: str
     #: Whether it keeps the VM off the host; else it is a note.
     veto: bool
-    group: NamedGroup | None
-    vm: Named | None
-    host: Named | None
+    group: GroupOrRule | None
+    vm: NamedVm | None
+    host: NamedHost | None
     number: float | None
     unit: str | None
     sentence: str
@@ -147,17 +148,9 @@ class Said(Record, frozen=True, omit_defaults=False):
 
 def said(reason: Reason, snapshot: Snapshot, rules: Iterable[Rule]) -> Said:
     """A reason with its sentence, and the units of the rules that give it."""
-    return Said(
-        kind=reason.kind.name,
-        veto=reason.kind.veto,
-        group=None if reason.group is None else named_group(reason.group, snapshot),
-        vm=None if reason.vm is None else named_vm(reason.vm, snapshot),
-        host=None if reason.host is None else named_host(reason.host, snapshot),
-        number=reason.number,
-        unit=reason.unit,
-        sentence=sentence(reason, snapshot),
-        by=tuple(map(_unit, rules)),
-    )
+    kind, by = reason.kind, tuple(map(_unit, rules))
+    text = sentence(reason, snapshot)
+    return with_names(Said, reason, snapshot, kind=kind.name, veto=kind.veto, sentence=text, by=by)
 
 
 def unit_name(rule: Rule) -> str:

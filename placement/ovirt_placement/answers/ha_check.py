@@ -3,40 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Annotated
 
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.naming import NamedCluster, NamedHost, NamedVm, with_names
 from ovirt_placement.answers.placement import NotWaiting, PriorityClass, not_waited, priority_classes
 from ovirt_placement.config import HaSettings
 from ovirt_placement.forecast.course import UnplacedVm, why_unplaced
 from ovirt_placement.lookups.called import WILDCARD, called
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.amounts import be, counted
-from ovirt_placement.model.names import (
-    Named,
-    choices,
-    named_cluster,
-    named_host,
-    named_hosts,
-    named_vm,
-    named_vms,
-)
+from ovirt_placement.model.names import Named, choices, host_name, named_host, named_vm, vm_name
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, by_engine, check
-from ovirt_placement.rules.failover.outcomes import (
-    Loss,
-    Lost,
-    Outside,
-    Proven,
-    Size,
-    Survival,
-    Tight,
-    Unknown,
-    protected,
-)
+from ovirt_placement.rules.failover.outcomes import Loss, Lost, Outside, Proven, Size, protected
 from ovirt_placement.rules.failover.units import Domain, tagged_domains
 from ovirt_placement.rules.verdict import sentence
 from ovirt_service.decoding import nearest
@@ -117,7 +100,7 @@ _NOT_FOR_ALL = "takes it alone, but not with all that must restart"
 class Failing(Record, frozen=True, omit_defaults=False):
     """Hosts that fail together, and the failure domains, where whole ones do."""
 
-    hosts: tuple[Named, ...]
+    hosts: tuple[NamedHost, ...]
     domains: tuple[str, ...]
 
 
@@ -136,14 +119,14 @@ class UnplacedRecord(Record, frozen=True, omit_defaults=False):
 
 
 class Home(Record, frozen=True, omit_defaults=False):
-    vm: Named
-    host: Named
+    vm: NamedVm
+    host: NamedHost
 
 
 class LostSet(Failing, frozen=True, omit_defaults=False):
     """Hosts that must not fail together, and VMs that would have no home then."""
 
-    unplaced: tuple[Named, ...]
+    unplaced: tuple[NamedVm, ...]
     #: Why; only of the first failures of a cluster.
     because: tuple[UnplacedRecord, ...] = ()
     #: Where the order of the restarts alone is to blame: another order, in which every VM has a home.
@@ -169,7 +152,7 @@ class Tightest(Failing, frozen=True, omit_defaults=False):
 class RestingVm(Record, frozen=True, omit_defaults=False):
     """A highly available VM that is down by intent: the check is not about it."""
 
-    vm: Named
+    vm: NamedVm
     status: str
     sentence: str
 
@@ -177,12 +160,12 @@ class RestingVm(Record, frozen=True, omit_defaults=False):
 class LostVm(Record, frozen=True, omit_defaults=False):
     """A highly available VM that crashed, is unknown, or is on a host that does not answer; until it runs."""
 
-    vm: Named
+    vm: NamedVm
     status: str
-    host: Named | None
+    host: NamedHost | None
     host_status: str | None
     #: Where it could be started now; null where no host takes it, or where that is not known.
-    home: Named | None
+    home: NamedHost | None
     #: Whether a host takes it, together with all others that are lost; null where that is not known.
     could_start: bool | None
     sentence: str
@@ -191,7 +174,7 @@ class LostVm(Record, frozen=True, omit_defaults=False):
 class FailingUnit(Record, frozen=True, omit_defaults=False):
     """Hosts that fail whole, and the name of their failure domain; null for hosts that were named."""
 
-    hosts: tuple[Named, ...]
+    hosts: tuple[NamedHost, ...]
     domain: str | None
 
 
@@ -219,7 +202,7 @@ class CheckVerdict(Record, frozen=True, omit_defaults=False):
 class CheckedCluster(CheckVerdict, frozen=True, omit_defaults=False):
     """What is proven about one cluster: that all starts pass every filter."""
 
-    cluster: Named
+    cluster: NamedCluster
     #: How many hosts, or domains, fail together.
     failures: int
     #: Why nothing is known now, whatever the numbers say; empty as a rule.
@@ -229,8 +212,8 @@ class CheckedCluster(CheckVerdict, frozen=True, omit_defaults=False):
     #: By the engine's own, softer check.
     by_engine: CheckVerdict
     #: While any is lost, the cluster is not safe.
-    lost: tuple[LostVm, ...]
-    outside: tuple[RestingVm, ...]
+    lost: tuple[Annotated[LostVm, lost_vm], ...]
+    outside: tuple[Annotated[RestingVm, resting_vm], ...]
     #: The order of the restarts, if all hosts failed, by which failures were judged: the highest priority
     #: first.
     restart_order: tuple[PriorityClass, ...]
@@ -299,15 +282,20 @@ def _check_number(snapshot: Snapshot, cluster: Cluster, failures: int) -> None:
 
 
 def _of_cluster(found: HaCheck, softer: Proven, snapshot: Snapshot) -> CheckedCluster:
-    return CheckedCluster(
-        **_proven(found, snapshot, _MOST_EXPLAINED),
-        cluster=named_cluster(found.cluster, snapshot),
-        failures=found.failures,
-        doubt=found.doubt,
-        units=tuple(FailingUnit(named_hosts(unit.hosts, snapshot), unit.domain) for unit in found.units),
-        by_engine=CheckVerdict(**_proven(softer, snapshot, 0)),
-        lost=tuple(lost_vm(one, snapshot) for one in found.lost),
-        outside=tuple(_resting(one, snapshot) for one in found.outside),
+    return with_names(
+        CheckedCluster,
+        found,
+        snapshot,
+        losses=tuple(
+            _lost(one, snapshot, explained=number < _MOST_EXPLAINED)
+            for number, one in enumerate(found.losses)
+        ),
+        by_engine=with_names(
+            CheckVerdict,
+            softer,
+            snapshot,
+            losses=tuple(_lost(one, snapshot, explained=False) for one in softer.losses),
+        ),
         restart_order=priority_classes(snapshot, _restarting(found.cluster, snapshot)),
         not_waiting=tuple(not_waited(snapshot, found.cluster)),
     )
@@ -319,35 +307,12 @@ def _restarting(cluster: str, snapshot: Snapshot) -> list[str]:
     return [vm for vms in protected(snapshot, up).values() for vm in vms]
 
 
-def _proven(found: Proven, snapshot: Snapshot, explained: int) -> dict[str, Any]:
-    """The fields of a verdict; this many of its losses are `explained`."""
-    return {
-        "safe": found.safe,
-        "losses": tuple(
-            _lost(one, snapshot, explained=number < explained) for number, one in enumerate(found.losses)
-        ),
-        "unknown": tuple(Failing(*_failure(one, snapshot)) for one in found.unknown),
-        "survived": found.survived,
-        "unjudged": found.unjudged,
-        "sizes": found.sizes,
-        "survivals": tuple(_survived(one, snapshot) for one in found.survivals),
-        "tightest": tuple(
-            Tightest(*_failure(one, snapshot), one.room_for, one.memory_mb, one.survived)
-            for one in found.tightest
-        ),
-    }
-
-
 def _lost(one: Loss, snapshot: Snapshot, *, explained: bool) -> LostSet:
-    lost = LostSet(
-        *_failure(one, snapshot),
-        named_vms(one.unplaced, snapshot),
-        in_another_order=_homes(one.otherwise, snapshot),
-    )
-    if not explained:
-        return lost
-    found = why_unplaced(snapshot, replace(one, unplaced=one.unplaced[:_MOST_VMS]))
-    return replace(lost, because=tuple(_unplaced(vm, snapshot) for vm in found))
+    because: tuple[UnplacedRecord, ...] = ()
+    if explained:
+        found = why_unplaced(snapshot, replace(one, unplaced=one.unplaced[:_MOST_VMS]))
+        because = tuple(_unplaced(vm, snapshot) for vm in found)
+    return with_names(LostSet, one, snapshot, because=because, in_another_order=one.otherwise)
 
 
 def _unplaced(one: UnplacedVm, snapshot: Snapshot) -> UnplacedRecord:
@@ -361,35 +326,20 @@ def _unplaced(one: UnplacedVm, snapshot: Snapshot) -> UnplacedRecord:
     return UnplacedRecord(named_vm(one.vm, snapshot), tuple(refused))
 
 
-def _failure(
-    one: Loss | Unknown | Survival | Tight, snapshot: Snapshot
-) -> tuple[tuple[Named, ...], tuple[str, ...]]:
-    return named_hosts(one.hosts, snapshot), one.domains
-
-
-def _survived(one: Survival, snapshot: Snapshot) -> Survived:
-    return Survived(*_failure(one, snapshot), homes=_homes(one.homes, snapshot))
-
-
-def _homes(homes: Mapping[str, str], snapshot: Snapshot) -> tuple[Home, ...]:
-    return tuple(Home(named_vm(vm, snapshot), named_host(host, snapshot)) for vm, host in homes.items())
-
-
 def lost_vm(one: Lost, snapshot: Snapshot) -> LostVm:
     """Give it names, and say what becomes of it."""
-    vm = named_vm(one.vm, snapshot)
-    host = None if one.host is None else named_host(one.host, snapshot)
-    home = None if one.home is None else named_host(one.home, snapshot)
     crashed = snapshot.vm_by_id[one.vm].crashed
     what = "has crashed" if crashed else f"is {one.status}"
-    place = "" if host is None else f" on {host.name}, which is {one.host_status}"
-    could = "whether a host takes it is not known" if one.unjudged else "finds no host"
-    fate = could if home is None else f"could start on {home.name}"
-    could_start = None if one.unjudged else home is not None
-    said = f"{vm.name} {what}{place}: {fate}"
-    return LostVm(vm, one.status, host, one.host_status, home, could_start, said)
+    place = "" if one.host is None else f" on {host_name(one.host, snapshot)}, which is {one.host_status}"
+    if one.home is not None:
+        fate = f"could start on {host_name(one.home, snapshot)}"
+    else:
+        fate = "whether a host takes it is not known" if one.unjudged else "finds no host"
+    said = f"{vm_name(one.vm, snapshot)} {what}{place}: {fate}"
+    could_start = None if one.unjudged else one.home is not None
+    return with_names(LostVm, one, snapshot, could_start=could_start, sentence=said)
 
 
-def _resting(one: Outside, snapshot: Snapshot) -> RestingVm:
-    vm = named_vm(one.vm, snapshot)
-    return RestingVm(vm, one.status, f"{vm.name} is {one.status}")
+def resting_vm(one: Outside, snapshot: Snapshot) -> RestingVm:
+    """Give it a name, and say what it is."""
+    return with_names(RestingVm, one, snapshot, sentence=f"{vm_name(one.vm, snapshot)} is {one.status}")

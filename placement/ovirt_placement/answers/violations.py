@@ -8,6 +8,7 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.naming import GroupOrRule, NamedHost, NamedVm, with_names
 from ovirt_placement.answers.question import (
     HOSTS,
     SOME_CLUSTERS,
@@ -21,15 +22,7 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import (
-    Named,
-    NamedGroup,
-    named_cluster,
-    named_groups,
-    named_host,
-    named_vm,
-    named_vms,
-)
+from ovirt_placement.model.names import Named, named_cluster
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_rules.in_force import not_known_yet
 from ovirt_placement.rules.violations import Violation, find_violations
@@ -38,8 +31,8 @@ from ovirt_placement.rules.violations import Violation, find_violations
 class VmPlace(Record, frozen=True, omit_defaults=False):
     """A running VM and its host."""
 
-    vm: Named
-    host: Named
+    vm: NamedVm
+    host: NamedHost
     host_up: bool
 
 
@@ -56,13 +49,13 @@ class ViolatedConstraint(Record, frozen=True, omit_defaults=False):
     hard: bool
     priority: float
     #: The affinity groups, or the legacy label, that ask for it together.
-    groups: tuple[NamedGroup, ...]
+    groups: tuple[GroupOrRule, ...]
     #: Of them, those that are violated taken alone.
-    violated: tuple[NamedGroup, ...]
+    violated: tuple[GroupOrRule, ...]
     #: Every running member.
     locations: tuple[VmPlace, ...]
     #: Members that violate it.
-    offenders: tuple[Named, ...]
+    offenders: tuple[NamedVm, ...]
 
 
 class ViolationsDocument(Document, frozen=True, kw_only=True, tag="violations"):
@@ -125,22 +118,16 @@ def violations(
 
 
 def _violated(violation: Violation, cluster: str, snapshot: Snapshot) -> ViolatedConstraint:
-    constraint = violation.constraint
-    found = ViolatedConstraint(
-        kind=constraint.family,
+    found = with_names(
+        ViolatedConstraint,
+        violation.constraint,
+        snapshot,
+        kind=violation.constraint.family,
         sentence="",
         cluster=named_cluster(cluster, snapshot),
-        asks=constraint.asks,
-        positive=constraint.positive,
-        hard=constraint.hard,
-        priority=constraint.priority,
-        groups=named_groups(constraint.groups, snapshot),
-        violated=named_groups(violation.violated, snapshot),
-        locations=tuple(
-            VmPlace(named_vm(at.vm, snapshot), named_host(at.host, snapshot), at.host_up)
-            for at in violation.locations
-        ),
-        offenders=named_vms(violation.offenders, snapshot),
+        violated=violation.violated,
+        locations=violation.locations,
+        offenders=violation.offenders,
     )
     return replace(found, sentence=_sentence(found))
 

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 
 from ovirt_placement.answers.document import Document, fewest_text, unit_name
+from ovirt_placement.answers.naming import GroupOrRule, NamedCluster, NamedHost, NamedVm, with_names
 from ovirt_placement.answers.plans.maintenance import (
     EvacuationRecord,
     ForeseenMove,
     evacuation_record,
     evacuation_text,
-    migrations_text,
     move_record,
     move_text,
 )
 from ovirt_placement.answers.plans.plan import remaining_record
 from ovirt_placement.answers.plans.text import title
-from ovirt_placement.forecast.course import Start
+from ovirt_placement.forecast.course import ForeseenFailures, Start
 from ovirt_placement.forecast.maintenance import Evacuation
 from ovirt_placement.forecast.outlook import Outlook, Violated
-from ovirt_placement.forecast.surviving import Survived
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import be, counted
-from ovirt_placement.model.names import (
-    Named,
-    NamedGroup,
-    named_cluster,
-    named_groups,
-    named_host,
-    named_vm,
-    named_vms,
-)
+from ovirt_placement.model.names import Named, named_vms
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.doubts import doubt
 
@@ -41,31 +33,23 @@ class ForeseenRule(Record, frozen=True, omit_defaults=False):
     kind: str
     asks: str
     hard: bool
-    groups: tuple[NamedGroup, ...]
-    vms: tuple[Named, ...]
+    groups: tuple[GroupOrRule, ...]
+    vms: tuple[NamedVm, ...]
     #: What stands in the way of its repair, as sentences; none of a rule that is repaired.
     because: tuple[str, ...] = ()
-
-
-class ForeseenFailures(Record, frozen=True, omit_defaults=False):
-    """How many hosts may fail at once, whichever they are."""
-
-    count: int
-    #: Whether one more may surely not.
-    exact: bool
 
 
 class ForeseenCluster(Record, frozen=True, omit_defaults=False, kw_only=True):
     """What becomes of a cluster."""
 
-    cluster: Named
-    violated: tuple[ForeseenRule, ...]
-    repaired: tuple[ForeseenRule, ...]
+    cluster: NamedCluster
+    violated: tuple[Annotated[ForeseenRule, foreseen_rule], ...]
+    repaired: tuple[Annotated[ForeseenRule, foreseen_rule], ...]
     #: Rules that the migrations do not repair.
     remains_violated: tuple[ForeseenRule, ...]
-    moves: tuple[ForeseenMove, ...]
+    moves: tuple[Annotated[ForeseenMove, move_record], ...]
     #: VMs that are down, and that no host would take any more once the migrations are made.
-    barred: tuple[Named, ...]
+    barred: tuple[NamedVm, ...]
     #: VMs that are down, and that there was no time to ask about.
     unjudged_starts: int
     #: Whether fewer migrations surely do not repair as much.
@@ -81,11 +65,11 @@ class ForeseenCluster(Record, frozen=True, omit_defaults=False, kw_only=True):
 class ForeseenStart(Record, frozen=True, omit_defaults=False):
     """A VM that would start."""
 
-    vm: Named
+    vm: NamedVm
     #: Where; null if every host refuses it.
-    host: Named | None
+    host: NamedHost | None
     #: Where it ran before.
-    former: Named | None
+    former: NamedHost | None
     #: Of a highly available VM, the engine's: those with more restart earlier. Null of others.
     priority: int | None
     refused_by: tuple[str, ...]
@@ -143,26 +127,25 @@ def measures(found: WhatIfDocument) -> dict[str, int | None]:
 
 
 def _cluster(one: Outlook, snapshot: Snapshot) -> ForeseenCluster:
-    return ForeseenCluster(
-        cluster=named_cluster(one.cluster, snapshot),
-        violated=tuple(_rule(rule, snapshot) for rule in one.rules.violated),
-        repaired=tuple(_rule(rule, snapshot) for rule in one.rules.repaired),
+    return with_names(
+        ForeseenCluster,
+        one,
+        snapshot,
+        violated=one.rules.violated,
+        repaired=one.rules.repaired,
         remains_violated=tuple(_staying(one, snapshot)),
-        moves=tuple(move_record(step, snapshot) for step in one.plan.steps),
-        barred=named_vms(one.barred.vms, snapshot),
+        moves=one.plan.steps,
+        barred=one.barred.vms,
         unjudged_starts=one.barred.unjudged,
         proven=one.plan.proven,
         doubt=doubt(snapshot, one.cluster),
-        failures_now=_failures(one.now),
-        failures_changed=_failures(one.changed),
-        failures_settled=_failures(one.settled),
     )
 
 
-def _rule(rule: Violated, snapshot: Snapshot) -> ForeseenRule:
+def foreseen_rule(rule: Violated, snapshot: Snapshot) -> ForeseenRule:
+    """A rule with names; what stands in the way of its repair is not known yet."""
     one = rule.constraint
-    groups, vms = named_groups(one.groups, snapshot), named_vms(rule.vms, snapshot)
-    return ForeseenRule(one.family, one.asks, one.hard, groups, vms)
+    return with_names(ForeseenRule, one, snapshot, kind=one.family, vms=rule.vms, because=())
 
 
 def _staying(one: Outlook, snapshot: Snapshot) -> Iterator[ForeseenRule]:
@@ -174,18 +157,10 @@ def _staying(one: Outlook, snapshot: Snapshot) -> Iterator[ForeseenRule]:
             yield ForeseenRule(rule.family, rule.asks, rule.hard, rule.groups, rule.vms, rule.because)
 
 
-def _failures(known: Survived | None) -> ForeseenFailures | None:
-    return None if known is None else ForeseenFailures(known.failures, known.exact)
-
-
 def _start(start: Start, snapshot: Snapshot) -> ForeseenStart:
-    return ForeseenStart(
-        named_vm(start.vm, snapshot),
-        None if start.host is None else named_host(start.host, snapshot),
-        None if start.former is None else named_host(start.former, snapshot),
-        None if start.former is None else snapshot.vm_by_id[start.vm].ha_priority,
-        tuple(map(unit_name, start.refused_by)),
-    )
+    priority = None if start.former is None else snapshot.vm_by_id[start.vm].ha_priority
+    refused_by = tuple(map(unit_name, start.refused_by))
+    return with_names(ForeseenStart, start, snapshot, priority=priority, refused_by=refused_by)
 
 
 # -- in lines
@@ -226,7 +201,7 @@ def _cluster_text(one: ForeseenCluster, further: str) -> Iterator[str]:
         yield f"  violates no rule, and costs no {further}migrations"
     elif one.moves:
         least = fewest_text(one.proven, " that repair what can be repaired")
-        yield f"  costs {migrations_text(count)} ({least}):"
+        yield f"  costs {counted(count, 'migration')} ({least}):"
         yield from (f"    {number}. {move_text(move)}" for number, move in enumerate(one.moves, 1))
     for rule in one.remains_violated:
         asks = f", {_hardness(rule)}: {rule.asks}" if rule.groups else ""

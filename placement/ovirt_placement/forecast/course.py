@@ -1,14 +1,16 @@
-"""What would happen if hosts failed and VMs started: who goes where, and why some find no host."""
+"""What would happen if hosts failed and VMs started: who goes where, who finds no host, how many may fail."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
 from ovirt_placement.rules.failover.failures import judge_failures
-from ovirt_placement.rules.failover.outcomes import Loss, Survival
+from ovirt_placement.rules.failover.outcomes import Loss, Proven, Survival, find_lost
 from ovirt_placement.rules.failover.restart_order import RestartOrder, restart_order
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import FailureUnit
@@ -164,3 +166,40 @@ def _refusals(state: Snapshot, ranking: Ranking) -> Iterator[tuple[str, tuple[Re
     for one in ranking.refused:
         if state.host_by_id[one.host].up:
             yield one.host, tuple(reason for reason, _ in one.reasons if reason.kind.veto)
+
+
+# -- How many hosts may fail at once, so that every highly available VM starts again.
+#: This many failing hosts are looked at, where a cluster is not set to survive more.
+_USUALLY: Final = 2
+
+
+class ForeseenFailures(Record, frozen=True, omit_defaults=False):
+    """How many hosts may fail at once, whichever they are."""
+
+    count: int
+    #: Whether one more may surely not; else nobody looked, or it is not known.
+    exact: bool
+
+
+def survived(snapshot: Snapshot, cluster: str) -> ForeseenFailures | None:
+    """How many hosts may fail: none while a VM is lost already; None if there is no highly available VM."""
+    if find_lost(snapshot, cluster):
+        return ForeseenFailures(0, exact=True)
+    if not any(vm.ha and vm.cluster == cluster and vm.host for vm in snapshot.vms):
+        return None
+    measure = Starts(snapshot, cluster)
+    most = min(len(measure.hosts), max(_USUALLY, snapshot.cluster_by_id[cluster].ha_failures))
+    return survived_of(judge_failures(snapshot, measure, most, DEFAULT_BUDGET), most)
+
+
+def survived_of(proven: Proven, most: int) -> ForeseenFailures:
+    """How many hosts may fail, by what is proven of all sets of at most `most`."""
+    lost = min((len(loss.hosts) for loss in proven.losses), default=most + 1)
+    unknown = min(_unknown(proven), default=most + 1)
+    return ForeseenFailures(min(lost, unknown) - 1, exact=lost <= min(unknown, most))
+
+
+def _unknown(proven: Proven) -> Iterable[int]:
+    """The sizes of sets that are not judged."""
+    yield from (len(one.hosts) for one in proven.unknown)
+    yield from (size.size for size in proven.sizes if size.unjudged)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from ovirt_placement.forecast.repeated import end_of, repeated_plan
-from ovirt_placement.forecast.surviving import Survived, survived
+from ovirt_placement.forecast.course import ForeseenFailures, survived
+from ovirt_placement.forecast.maintenance import end_of, repeated_plan
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.statuses import RESTING_STATUSES
@@ -119,9 +119,9 @@ class Outlook:
     plan: Plan
     #: How many hosts may fail: now, with the change as VMs run today, and once the plan is carried out. None
     #: without highly available VMs.
-    now: Survived | None
-    changed: Survived | None
-    settled: Survived | None
+    failures_now: ForeseenFailures | None
+    failures_changed: ForeseenFailures | None
+    failures_settled: ForeseenFailures | None
 
 
 def foresee(
@@ -148,9 +148,9 @@ def _outlook(
         rules=rules,
         barred=find_barred(before, end, cluster, deadline),
         plan=plan,
-        now=survived(before, cluster),
-        changed=changed,
-        settled=survived(end, cluster) if plan.steps else changed,
+        failures_now=survived(before, cluster),
+        failures_changed=changed,
+        failures_settled=survived(end, cluster) if plan.steps else changed,
     )
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 from ovirt_placement.answers.document import duration_text, fewest_rounds_text, fewest_text
-from ovirt_placement.answers.plans.plan import NamedObstacle, kept_text, named_obstacles, step_record
+from ovirt_placement.answers.naming import NamedCluster, NamedHost, NamedVm, with_names
+from ovirt_placement.answers.plans.plan import NamedObstacle, kept_text, named_obstacles, reason
 from ovirt_placement.answers.plans.text import after_text, migration_text
 from ovirt_placement.forecast.maintenance import Evacuation, Staying
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import counted
-from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm, named_vms
+from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.maintenance.data import BlockedHost, MaintenancePlan, Relaxation, Round
+from ovirt_placement.planning.maintenance.data import MaintenancePlan, Relaxation, Round
 from ovirt_placement.planning.obstacles import ObstacleKind
 from ovirt_placement.planning.plan import Step
 
@@ -22,9 +23,9 @@ from ovirt_placement.planning.plan import Step
 class ForeseenMove(Record, frozen=True, omit_defaults=False):
     """A migration that the change would cost."""
 
-    vms: tuple[Named, ...]
-    sources: tuple[Named, ...]
-    to: Named
+    vms: tuple[NamedVm, ...]
+    sources: tuple[NamedHost, ...]
+    to: NamedHost
     #: What it is for, as a sentence.
     reason: str
     #: Places in the list, from 0, of the moves that must have ended before.
@@ -36,21 +37,13 @@ class ForeseenMove(Record, frozen=True, omit_defaults=False):
 class MovedByEngine(Record, frozen=True, omit_defaults=False):
     """The hosted engine, which is moved when its host is deactivated; where it goes is not for sure."""
 
-    vm: Named
-    expected: Named
+    vm: NamedVm
+    expected: NamedHost
 
 
 def move_record(step: Step, snapshot: Snapshot) -> ForeseenMove:
     """A step of a plan, with names."""
-    planned = step_record(step, snapshot)
-    return ForeseenMove(
-        vms=named_vms(step.vms, snapshot),
-        sources=tuple(vm.from_ for vm in planned.vms),
-        to=planned.to,
-        reason=planned.reason,
-        after=planned.after,
-        closure=planned.closure,
-    )
+    return with_names(ForeseenMove, step, snapshot, to=step.target, reason=reason(step, snapshot))
 
 
 def move_text(move: ForeseenMove) -> str:
@@ -59,26 +52,16 @@ def move_text(move: ForeseenMove) -> str:
     return migration_text(pairs, move.to.name, move.reason, closure=move.closure) + after_text(move.after)
 
 
-def moved_by_engine(expected: Iterable[tuple[str, str]], snapshot: Snapshot) -> tuple[MovedByEngine, ...]:
-    """VMs, each with the host that it is expected on, with names."""
-    return tuple(MovedByEngine(named_vm(vm, snapshot), named_host(host, snapshot)) for vm, host in expected)
-
-
 def moved_by_engine_text(moved: MovedByEngine) -> str:
     return f"{moved.vm.name} is moved by the engine itself, probably to {moved.expected.name}"
-
-
-def migrations_text(count: int) -> str:
-    """A number of migrations, in words."""
-    return f"{count} migration{'s' * (count != 1)}"
 
 
 # -- What it takes to empty hosts for maintenance: the migrations, how long they take, and what cannot leave.
 class StayingVm(Record, frozen=True, omit_defaults=False):
     """A VM that cannot leave its host, or for which no way to leave it was found."""
 
-    vm: Named
-    host: Named
+    vm: NamedVm
+    host: NamedHost
     #: Whether it surely cannot; else not all could be tried, as where the time ran out.
     proven: bool
     #: What stands in the way, as sentences.
@@ -88,10 +71,10 @@ class StayingVm(Record, frozen=True, omit_defaults=False):
 class EvacuationRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     """What it takes to empty hosts of a cluster."""
 
-    cluster: Named
-    hosts: tuple[Named, ...]
+    cluster: NamedCluster
+    hosts: tuple[NamedHost, ...]
     #: In their order, with those that each waits for.
-    moves: tuple[ForeseenMove, ...]
+    moves: tuple[Annotated[ForeseenMove, move_record], ...]
     #: Whether fewer migrations surely do not take as many VMs off these hosts.
     proven: bool
     #: How long the migrations are estimated to take.
@@ -99,28 +82,21 @@ class EvacuationRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     #: VMs that the engine itself moves, with the host where each is expected.
     moved_by_engine: tuple[MovedByEngine, ...]
     #: VMs that do not leave; none if the hosts become empty.
-    staying: tuple[StayingVm, ...]
+    staying: tuple[Annotated[StayingVm, staying_vm], ...]
 
 
 def evacuation_record(found: Evacuation, snapshot: Snapshot) -> EvacuationRecord:
     """Give it names."""
-    return EvacuationRecord(
-        cluster=named_cluster(found.cluster, snapshot),
-        hosts=named_hosts(found.hosts, snapshot),
-        moves=tuple(move_record(step, snapshot) for step in found.plan.steps),
-        proven=found.plan.proven,
-        seconds=found.plan.seconds,
-        moved_by_engine=moved_by_engine(found.by_engine, snapshot),
-        staying=tuple(_staying_vm(one, snapshot) for one in found.staying),
-    )
+    plan = found.plan
+    others = {"moves": plan.steps, "proven": plan.proven, "seconds": plan.seconds}
+    return with_names(EvacuationRecord, found, snapshot, moved_by_engine=found.by_engine, **others)
 
 
-def _staying_vm(one: Staying, snapshot: Snapshot) -> StayingVm:
+def staying_vm(one: Staying, snapshot: Snapshot) -> StayingVm:
+    """Give it names, and say why it stays."""
     because = tuple(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
-    proven = bool(one.obstacles) and all(
-        obstacle.kind is not ObstacleKind.NOT_FOUND for obstacle in one.obstacles
-    )
-    return StayingVm(named_vm(one.vm, snapshot), named_host(one.host, snapshot), proven, because)
+    found = all(obstacle.kind is not ObstacleKind.NOT_FOUND for obstacle in one.obstacles)
+    return with_names(StayingVm, one, snapshot, proven=bool(one.obstacles) and found, because=because)
 
 
 def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
@@ -143,7 +119,7 @@ def _evacuation_summary(found: EvacuationRecord) -> str:
     count = sum(len(move.vms) for move in found.moves)
     fewest = fewest_text(found.proven, otherwise="fewer may do")
     cost = (
-        f"{migrations_text(count)} ({fewest}), about {duration_text(found.seconds)}"
+        f"{counted(count, 'migration')} ({fewest}), about {duration_text(found.seconds)}"
         if count
         else "no migrations"
     )
@@ -169,11 +145,11 @@ class MaintenanceRound(Record, frozen=True, omit_defaults=False):
     """Hosts that are out at the same time, and what happens before."""
 
     #: In the order in which they are deactivated.
-    hosts: tuple[Named, ...]
+    hosts: tuple[NamedHost, ...]
     #: The migrations that empty them, with those of this round that each waits for.
-    moves: tuple[ForeseenMove, ...]
+    moves: tuple[Annotated[ForeseenMove, move_record], ...]
     #: VMs that are stopped before, and started again on their hosts afterwards.
-    stopped: tuple[Named, ...]
+    stopped: tuple[NamedVm, ...]
     moved_by_engine: tuple[MovedByEngine, ...]
     #: How long the migrations are estimated to take, and then the maintenance.
     migrating_seconds: float
@@ -183,18 +159,18 @@ class MaintenanceRound(Record, frozen=True, omit_defaults=False):
 class HostWithoutRound(Record, frozen=True, omit_defaults=False):
     """A host that no round takes out."""
 
-    host: Named
+    host: NamedHost
     #: VMs that cannot leave it.
-    vms: tuple[Named, ...]
+    vms: tuple[NamedVm, ...]
     #: What stands in the way: the smallest set that was found.
-    obstacles: tuple[NamedObstacle, ...]
+    obstacles: Annotated[tuple[NamedObstacle, ...], named_obstacles]
 
 
 class RelaxedObstacle(Record, frozen=True, omit_defaults=False):
     """What stands in the way, and the hosts that get a round as well where it alone is relaxed."""
 
     obstacle: NamedObstacle
-    hosts: tuple[Named, ...]
+    hosts: tuple[NamedHost, ...]
     #: Whether its VMs are held back, perhaps for a while only: after a migration, say.
     held: bool
 
@@ -202,17 +178,17 @@ class RelaxedObstacle(Record, frozen=True, omit_defaults=False):
 class VmThatStays(Record, frozen=True, omit_defaults=False):
     """A VM that was to be brought back, and why it is not."""
 
-    vm: Named
-    because: str
+    vm: NamedVm
+    because: Annotated[str, kept_text]
 
 
 class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The maintenance of hosts of one cluster."""
 
-    cluster: Named
+    cluster: NamedCluster
     #: How many hosts may be out at once.
     at_once: int
-    rounds: tuple[MaintenanceRound, ...]
+    rounds: tuple[Annotated[MaintenanceRound, maintenance_round], ...]
     #: How many VMs are migrated before rounds; one that is migrated twice counts twice.
     migrations: int
     #: Rounds that any plan for these hosts has, and migrations that any plan has with this many rounds.
@@ -224,12 +200,12 @@ class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False)
     seconds: float
     without_round: tuple[HostWithoutRound, ...]
     #: Migrations after the last round that bring VMs back, and how long they are estimated to take.
-    back: tuple[ForeseenMove, ...]
+    back: tuple[Annotated[ForeseenMove, move_record], ...]
     back_seconds: float
     not_back: tuple[VmThatStays, ...]
     #: What relaxing each obstacle by itself comes to: a rule, the HA reservation, or by stopping VMs. As much
     #: as there was time to try.
-    relaxed: tuple[RelaxedObstacle, ...]
+    relaxed: tuple[Annotated[RelaxedObstacle, relaxed_obstacle], ...]
 
 
 class MaintenancePlans(Record, frozen=True, omit_defaults=False):
@@ -241,47 +217,19 @@ class MaintenancePlans(Record, frozen=True, omit_defaults=False):
 
 def maintenance_record(plan: MaintenancePlan, snapshot: Snapshot) -> ClusterMaintenance:
     """A plan with names."""
-    return ClusterMaintenance(
-        cluster=named_cluster(plan.cluster, snapshot),
-        at_once=plan.at_once,
-        rounds=tuple(_round(one, snapshot) for one in plan.rounds),
-        migrations=plan.migrations,
-        rounds_at_least=plan.rounds_at_least,
-        migrations_at_least=plan.migrations_at_least,
-        proven=plan.proven,
-        seconds=plan.seconds,
-        without_round=tuple(_without_round(one, snapshot) for one in plan.blocked),
-        back=tuple(move_record(step, snapshot) for step in plan.back),
-        back_seconds=plan.back_seconds,
-        not_back=tuple(
-            VmThatStays(named_vm(vm, snapshot), kept_text(why, snapshot)) for vm, why in plan.kept
-        ),
-        relaxed=tuple(_relaxed(one, snapshot) for one in plan.relaxations),
-    )
+    others = {"without_round": plan.blocked, "not_back": plan.kept, "relaxed": plan.relaxations}
+    return with_names(ClusterMaintenance, plan, snapshot, **others)
 
 
-def _round(one: Round, snapshot: Snapshot) -> MaintenanceRound:
-    return MaintenanceRound(
-        hosts=named_hosts(one.hosts, snapshot),
-        moves=tuple(move_record(step, snapshot) for step in one.steps),
-        stopped=named_vms(one.stopped, snapshot),
-        moved_by_engine=moved_by_engine(one.by_engine, snapshot),
-        migrating_seconds=one.migrating_seconds,
-        maintenance_seconds=one.maintenance_seconds,
-    )
+def maintenance_round(one: Round, snapshot: Snapshot) -> MaintenanceRound:
+    """A round with names."""
+    return with_names(MaintenanceRound, one, snapshot, moves=one.steps, moved_by_engine=one.by_engine)
 
 
-def _without_round(one: BlockedHost, snapshot: Snapshot) -> HostWithoutRound:
-    return HostWithoutRound(
-        host=named_host(one.host, snapshot),
-        vms=named_vms(one.vms, snapshot),
-        obstacles=named_obstacles(one.obstacles, snapshot),
-    )
-
-
-def _relaxed(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:
+def relaxed_obstacle(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:
+    """Give it names, and tell whether its VMs are held back."""
     (obstacle,) = named_obstacles((one.obstacle,), snapshot)
-    return RelaxedObstacle(obstacle, named_hosts(one.hosts, snapshot), held=bool(one.obstacle.words))
+    return with_names(RelaxedObstacle, one, snapshot, obstacle=obstacle, held=bool(one.obstacle.words))
 
 
 # -- A plan of rolling maintenance as an administrator reads it: made from nothing but the record.
@@ -309,7 +257,7 @@ def summary_text(found: ClusterMaintenance) -> str:
     rounds, count = len(found.rounds), found.migrations
     out = f"{counted(hosts, 'host')} in {counted(rounds, 'round')}"
     bound = "" if found.proven else f" (at least {found.rounds_at_least})"
-    cost = f"{migrations_text(count)} {fewest_rounds_text(found.proven, found.migrations_at_least)}"
+    cost = f"{counted(count, 'migration')} {fewest_rounds_text(found.proven, found.migrations_at_least)}"
     return f"{out}{bound}, {cost}, about {duration_text(found.seconds)}."
 
 
@@ -317,7 +265,7 @@ def _round_text(number: int, one: MaintenanceRound) -> Iterator[str]:
     empty = "nothing to migrate"
     if one.moves:
         count = sum(len(move.vms) for move in one.moves)
-        empty = f"{migrations_text(count)}, about {duration_text(one.migrating_seconds)}"
+        empty = f"{counted(count, 'migration')}, about {duration_text(one.migrating_seconds)}"
     out = f"then out for {duration_text(one.maintenance_seconds)}"
     yield f"Round {number}: {_names(one.hosts)} ({empty}; {out})"
     for place, move in enumerate(one.moves, 1):
@@ -331,7 +279,7 @@ def _round_text(number: int, one: MaintenanceRound) -> Iterator[str]:
 def _back_text(found: ClusterMaintenance) -> Iterator[str]:
     if found.back:
         count = sum(len(move.vms) for move in found.back)
-        yield f"Back: {migrations_text(count)}, about {duration_text(found.back_seconds)}"
+        yield f"Back: {counted(count, 'migration')}, about {duration_text(found.back_seconds)}"
     for place, move in enumerate(found.back, 1):
         yield f"  {place}. {move_text(move)}"
     for one in found.not_back:

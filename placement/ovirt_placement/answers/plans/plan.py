@@ -4,36 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import field
 
+from ovirt_placement.answers.naming import GroupOrRule, NamedCluster, NamedHost, NamedVm, with_names
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.names import (
     Named,
-    NamedGroup,
     group_name,
     host_name,
-    named_cluster,
-    named_groups,
     named_host,
-    named_hosts,
-    named_vm,
-    named_vms,
     vm_name,
 )
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
-from ovirt_placement.planning.plan import (
-    LostReservation,
-    Plan,
-    RefusedStep,
-    Remaining,
-    Reservation,
-    Step,
-    StepPurpose,
-)
+from ovirt_placement.planning.plan import Plan, RefusedStep, Remaining, Reservation, Step, StepPurpose
 from ovirt_placement.planning.verification import Misfit
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.verdict import Reason, sentence
@@ -97,11 +84,11 @@ class NamedObstacle(Record, frozen=True, omit_defaults=False):
     """One thing that stands in the way; which fields count depends on the kind."""
 
     kind: str
-    vms: tuple[Named, ...]
-    hosts: tuple[Named, ...]
-    groups: tuple[NamedGroup, ...]
+    vms: tuple[NamedVm, ...]
+    hosts: tuple[NamedHost, ...]
+    groups: tuple[GroupOrRule, ...]
     #: Highly available VMs that would not restart.
-    unplaced: tuple[Named, ...]
+    unplaced: tuple[NamedVm, ...]
     #: As a sentence.
     text: str
 
@@ -113,7 +100,9 @@ def named_obstacles(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[
         words = obstacle_text(replace(one, hosts=()) if one.kind in _BY_HOST else one, snapshot)
         known = found.get(words)
         found[words] = one if known is None else replace(one, hosts=(*known.hosts, *one.hosts))
-    return tuple(_named(one, snapshot) for one in found.values())
+    return tuple(
+        with_names(NamedObstacle, one, snapshot, text=obstacle_text(one, snapshot)) for one in found.values()
+    )
 
 
 _BY_HOST = {_KIND.REFUSED, _KIND.REFUSED_TOGETHER, _KIND.NO_MEMORY, _KIND.NO_MEMORY_TOGETHER}
@@ -145,17 +134,6 @@ def misfit_text(misfit: Misfit, snapshot: Snapshot) -> str:
 def reasons_text(reasons: Iterable[Reason], snapshot: Snapshot) -> str:
     """Reasons as sentences, each once."""
     return "; ".join(dict.fromkeys(sentence(reason, snapshot) for reason in reasons))
-
-
-def _named(obstacle: Obstacle, snapshot: Snapshot) -> NamedObstacle:
-    return NamedObstacle(
-        kind=obstacle.kind.value,
-        vms=named_vms(obstacle.vms, snapshot),
-        hosts=named_hosts(obstacle.hosts, snapshot),
-        groups=named_groups(obstacle.groups, snapshot),
-        unplaced=named_vms(obstacle.unplaced, snapshot),
-        text=obstacle_text(obstacle, snapshot),
-    )
 
 
 def _text(template: str, obstacle: Obstacle, snapshot: Snapshot) -> str:
@@ -241,22 +219,22 @@ class PlannedStep(Record, frozen=True, omit_defaults=False):
     #: Whether it is taken for the HA reservation.
     reserves: bool
     #: Violated affinity groups, or legacy labels, that the VMs belong to.
-    groups: tuple[NamedGroup, ...]
+    groups: tuple[GroupOrRule, ...]
     #: Those of them that are satisfied afterwards.
-    repairs: tuple[NamedGroup, ...]
+    repairs: tuple[GroupOrRule, ...]
 
 
 class RemainingRule(Record, frozen=True, omit_defaults=False):
     """A violated rule that the steps do not repair."""
 
     #: Affinity groups, or a legacy label; none of placement keys.
-    groups: tuple[NamedGroup, ...]
+    groups: tuple[GroupOrRule, ...]
     #: `vm_affinity`, `host_affinity` or `placement_keys`.
     family: str
     #: "together", "apart", "on its hosts" ...
     asks: str
     hard: bool
-    vms: tuple[Named, ...]
+    vms: tuple[NamedVm, ...]
     #: What stands in the way; nothing where its repair was not asked for.
     obstacles: tuple[NamedObstacle, ...]
     #: The same as sentences.
@@ -266,10 +244,10 @@ class RemainingRule(Record, frozen=True, omit_defaults=False):
 class LostFailure(Record, frozen=True, omit_defaults=False):
     """Hosts that must not fail together, and VMs that find no home then."""
 
-    hosts: tuple[Named, ...]
+    hosts: tuple[NamedHost, ...]
     #: The failure domains that fail, where domains do.
     domains: tuple[str, ...]
-    vms: tuple[Named, ...]
+    vms: tuple[NamedVm, ...]
 
 
 class PlannedReservation(Record, frozen=True, omit_defaults=False):
@@ -296,7 +274,7 @@ class ClusterPlan(Record, frozen=True, omit_defaults=False):
 
     #: A digest of the cluster and its steps: equal plans have equal ids.
     id: str
-    cluster: Named
+    cluster: NamedCluster
     strategy: str
     #: What the dice of the strategy `random` were cast with; null of the others.
     seed: int | None
@@ -308,14 +286,14 @@ class ClusterPlan(Record, frozen=True, omit_defaults=False):
     at_least: int
     #: How long it is estimated to take.
     seconds: float
-    steps: tuple[PlannedStep, ...]
+    steps: tuple[Annotated[PlannedStep, step_record], ...]
     #: Every rule that is not repaired, also one whose repair was not asked for.
-    remaining: tuple[RemainingRule, ...]
+    remaining: tuple[Annotated[RemainingRule, remaining_record], ...]
     #: Hosts whose headroom is given up, for a hard rule.
-    crowded: tuple[Named, ...]
+    crowded: tuple[NamedHost, ...]
     #: Null where it was not asked for, or there is none.
-    reservation: PlannedReservation | None
-    refused: tuple[DroppedStep, ...]
+    reservation: Annotated[PlannedReservation, reservation_record] | None
+    refused: tuple[Annotated[DroppedStep, dropped_record], ...]
     #: What holds its first steps back now, as a sentence: a mode, a pause, a window, an upgrade; null where
     #: nothing does, or where it is not known.
     not_now: str | None = None
@@ -347,72 +325,34 @@ def plans_record(
 def plan_record(plan: Plan, snapshot: Snapshot, not_now: str | None = None) -> ClusterPlan:
     """The plan of one cluster: ids with names next to them. Of what is not known yet nothing is proven."""
     why = doubt(snapshot, plan.cluster)
-    return ClusterPlan(
-        id=plan.id,
-        cluster=named_cluster(plan.cluster, snapshot),
-        strategy=plan.strategy,
-        seed=plan.seed,
-        migrations=plan.migrations,
-        proven=plan.proven and not why,
-        at_least=plan.at_least,
-        seconds=plan.seconds,
-        steps=tuple(step_record(step, snapshot) for step in plan.steps),
-        remaining=tuple(remaining_record(rule, snapshot) for rule in plan.remaining),
-        crowded=named_hosts(plan.crowded, snapshot),
-        reservation=None if plan.reservation is None else _reservation_record(plan.reservation, snapshot),
-        refused=tuple(dropped_record(one, snapshot) for one in plan.refused),
-        not_now=why or not_now,
-        costs=_failures(plan.costs, snapshot),
-    )
+    return with_names(ClusterPlan, plan, snapshot, proven=plan.proven and not why, not_now=why or not_now)
 
 
 def step_record(step: Step, snapshot: Snapshot) -> PlannedStep:
     """One step, with names and with what it is for."""
-    return PlannedStep(
-        vms=tuple(
-            MovedVm(vm, named_vm(vm, snapshot).name, named_host(source, snapshot))
-            for vm, source in zip(step.vms, step.sources, strict=True)
-        ),
+    moved = zip(step.vms, step.sources, strict=True)
+    return with_names(
+        PlannedStep,
+        step,
+        snapshot,
+        vms=tuple(MovedVm(vm, vm_name(vm, snapshot), named_host(source, snapshot)) for vm, source in moved),
         from_=named_host(step.sources[0], snapshot),
         to=named_host(step.target, snapshot),
         reason=reason(step, snapshot),
-        after=step.after,
-        seconds=step.seconds,
-        closure=step.closure,
-        reserves=step.reserves,
-        groups=named_groups(step.groups, snapshot),
-        repairs=named_groups(step.repairs, snapshot),
     )
 
 
 def remaining_record(rule: Remaining, snapshot: Snapshot) -> RemainingRule:
     """One rule that remains violated, with names."""
     obstacles = named_obstacles(rule.obstacles, snapshot)
-    return RemainingRule(
-        groups=named_groups(rule.groups, snapshot),
-        family=rule.family,
-        asks=rule.asks,
-        hard=rule.hard,
-        vms=named_vms(rule.vms, snapshot),
-        obstacles=obstacles,
-        because=tuple(one.text for one in obstacles),
-    )
+    because = tuple(one.text for one in obstacles)
+    return with_names(RemainingRule, rule, snapshot, obstacles=obstacles, because=because)
 
 
-def _reservation_record(reservation: Reservation, snapshot: Snapshot) -> PlannedReservation:
-    return PlannedReservation(
-        holds=not reservation.lost if reservation.known else None,
-        proven=reservation.proven,
-        lost=_failures(reservation.lost, snapshot),
-        waits=reservation.waits,
-    )
-
-
-def _failures(lost: Iterable[LostReservation], snapshot: Snapshot) -> tuple[LostFailure, ...]:
-    return tuple(
-        LostFailure(named_hosts(one.hosts, snapshot), one.domains, named_vms(one.vms, snapshot))
-        for one in lost
-    )
+def reservation_record(reservation: Reservation, snapshot: Snapshot) -> PlannedReservation:
+    """What becomes of the HA reservation, with names."""
+    holds = not reservation.lost if reservation.known else None
+    return with_names(PlannedReservation, reservation, snapshot, holds=holds)
 
 
 def dropped_record(dropped: RefusedStep, snapshot: Snapshot) -> DroppedStep:

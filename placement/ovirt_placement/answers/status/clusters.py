@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ovirt_placement.answers.document import safe_word, upgrade_text
 from ovirt_placement.answers.ha_check import LostVm, lost_vm
 from ovirt_placement.answers.setup.units import usual_units
-from ovirt_placement.forecast.surviving import survived_of
+from ovirt_placement.forecast.course import survived_of
 from ovirt_placement.lookups.index import once_per_snapshot
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.model.amounts import counted
@@ -118,7 +118,7 @@ def cluster_status(snapshot: Snapshot, cluster_id: str) -> ClusterStatus:
 
 
 def _survived(checked: HaCheck) -> int:
-    return 0 if checked.lost else survived_of(checked, checked.failures).failures
+    return 0 if checked.lost else survived_of(checked, checked.failures).count
 
 
 def _cpu_percent(hosts: Iterable[Host]) -> float | None:
