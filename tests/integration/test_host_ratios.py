@@ -15,7 +15,7 @@ from ovirt_placement.store.keys import KeyStore
 from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.placement.inventory.running import running
-from tests.placement.rules.placement_keys.parts import key, node_key
+from tests.placement.rules.placement_keys.nodes import key, node_key
 from tests.plugins.proxy_process import running_proxy
 from tests.stored import put_keys
 

@@ -16,7 +16,7 @@ from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.model import Snapshot, state_file
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, vm
-from tests.placement.rules.placement_keys.parts import keyed, node_key
+from tests.placement.rules.placement_keys.nodes import keyed, node_key
 
 from .second_reader import QUESTIONS, page_of
 

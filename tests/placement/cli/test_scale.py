@@ -11,7 +11,7 @@ from ovirt_placement.cli.main import main
 from ovirt_placement.model import state_file
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
 from tests.placement.cli.documents import plain
-from tests.placement.rules.placement_keys.parts import keyed
+from tests.placement.rules.placement_keys.nodes import keyed
 
 Ask = Callable[..., str]
 

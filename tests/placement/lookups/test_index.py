@@ -10,7 +10,7 @@ from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.host_table import host_table
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
 from tests.builders import TOGETHER, group, host, snapshot, vm
-from tests.placement.rules.placement_keys.parts import keyed, node_key
+from tests.placement.rules.placement_keys.nodes import keyed, node_key
 
 
 def test_look_ups_are_made_again_from_the_new_snapshot() -> None:

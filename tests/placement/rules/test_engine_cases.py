@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.groups import hard_positive_group_of
 from ovirt_placement.rules.built_in.affinity import filter_by_vm_groups, score_by_host_groups
@@ -21,7 +26,7 @@ from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.ranks import order_hosts
 from ovirt_placement.rules.rule import Filter
 from ovirt_placement.rules.verdict import BalanceMove, Request
-from tests.placement.rules.engine_cases import EngineCase, names, tiers
+from tests.paths import DATA
 
 Scores = Callable[[Snapshot, Request], dict[str, int]]
 
@@ -150,3 +155,49 @@ def test_ha_checks(name: str) -> None:
     (engines,) = case.answer
     found = by_engine(case.snapshot, case.asked["cluster"], 1)
     assert found.safe is (engines["safe"] or name == "ha-check-pending-twice")
+
+
+FOLDER = DATA / "engine-cases"
+#: What stands next to the state: the question, and who answered what.
+_ALONGSIDE = {"name", "engine_class", "request", "engine", "product", "simulator"}
+
+
+@dataclass(frozen=True)
+class EngineCase:
+    """One state of the folder."""
+
+    whole: dict[str, Any]
+
+    @classmethod
+    def named(cls, name: str) -> EngineCase:
+        return cls(json.loads((FOLDER / f"{name}.json").read_text()))
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        state = {key: value for key, value in self.whole.items() if key not in _ALONGSIDE}
+        return state_file.loads(json.dumps(state).encode())
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return dict(self.whole["request"])
+
+    @property
+    def request(self) -> Request:
+        vms = tuple(self.asked["vms"])
+        cluster = self.snapshot.cluster_by_id[self.snapshot.vm_by_id[vms[0]].cluster]
+        hosts = tuple(self.asked["candidate_hosts"])
+        return Request(vms, hosts, parameters=cluster.scheduling_properties)
+
+    @property
+    def answer(self) -> Any:
+        """What the engine's class said."""
+        return self.whole["engine"]
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in Path(FOLDER).glob("*.json"))
+
+
+def tiers(scores: dict[str, int]) -> list[list[str]]:
+    """Hosts by their weights, the best first; those that tie together."""
+    return [sorted(host for host in scores if scores[host] == score) for score in sorted({*scores.values()})]

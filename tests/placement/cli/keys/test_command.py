@@ -16,7 +16,7 @@ from ovirt_placement.model import DataCenter, Snapshot, state_file
 from tests.builders import cluster, host, vm
 from tests.paths import CHECKOUT
 from tests.placement.cli.documents import plain
-from tests.placement.rules.placement_keys.parts import key, keyed, node_key
+from tests.placement.rules.placement_keys.nodes import key, keyed, node_key
 
 PAGE = CHECKOUT / "docs" / "placement-keys.md"
 

@@ -12,7 +12,7 @@ from ovirt_placement.model import state_file
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import LiveEngine, Starting
-from tests.placement.rules.placement_keys.parts import keyed, node_key
+from tests.placement.rules.placement_keys.nodes import keyed, node_key
 
 #: 11000 of 12000 MiB are handed out on each: neither has room for another VM without contention.
 PARTS = (

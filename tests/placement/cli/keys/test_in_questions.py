@@ -11,7 +11,7 @@ from ovirt_placement.cli.main import main
 from ovirt_placement.model import SchedulingPolicy, Snapshot, state_file
 from tests.builders import cluster, host, vm
 from tests.placement.cli.documents import plain
-from tests.placement.rules.placement_keys.parts import key, keyed, node_key
+from tests.placement.rules.placement_keys.nodes import key, keyed, node_key
 
 BY_KEYS = SchedulingPolicy(
     filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 10, "SoftAffinityWeight": 1}

@@ -22,7 +22,7 @@ from ovirt_placement.rules.asks import asks, parts_of
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, cluster, group, host, rule, snapshot, vm
 from tests.examples import examples
-from tests.placement.rules.placement_keys.parts import key, node_key
+from tests.placement.rules.placement_keys.nodes import key, node_key
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import satisfied
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations, product
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.answers.groups.check import clashes_of
+from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.rules.affinity.blocks import bindings_of, block_of, gather
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
+from ovirt_placement.rules.affinity.feasibility import Feasibility, judge_groups
+from ovirt_placement.rules.affinity.groups import hard_positive_group_of
+from ovirt_placement.rules.assignment import NOTHING, Block
 from tests.builders import (
     APART,
     CLUSTER,
+    DISABLED,
     SOFT_APART,
     SOFT_TOGETHER,
     TOGETHER,
@@ -28,20 +35,20 @@ VMS = (vm("a"), vm("b"), vm("c"))
 HOSTS = (host("h1"), host("h2"), host("h3"))
 
 
-def of(*groups: Part) -> tuple[Conflict, ...]:
+def conflicts_of(*groups: Part) -> tuple[Conflict, ...]:
     return find_conflicts(snapshot(*HOSTS, *VMS, *groups), CLUSTER)
 
 
 def test_overlapping_host_groups_are_no_conflict_and_disjoint_hard_ones_block() -> None:
     near = group("g1", vms="a", hosts_rule=TOGETHER, hosts="h1 h2")
-    assert of(near, group("g2", vms="a", hosts_rule=TOGETHER, hosts="h2 h3")) == ()
+    assert conflicts_of(near, group("g2", vms="a", hosts_rule=TOGETHER, hosts="h2 h3")) == ()
     disjoint = group("g2", vms="a", hosts_rule=TOGETHER, hosts="h3")
     expected = Conflict(ConflictType.NO_COMMON_HOST, ("g1", "g2"), ("a",), ("h1", "h2", "h3"), savable=False)
-    assert of(near, disjoint) == (expected,)
+    assert conflicts_of(near, disjoint) == (expected,)
 
 
 def test_disjoint_host_groups_of_which_one_is_soft_are_a_warning() -> None:
-    (found,) = of(
+    (found,) = conflicts_of(
         group("g1", vms="a", hosts_rule=TOGETHER, hosts="h1"),
         group("g2", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2"),
     )
@@ -52,17 +59,17 @@ def test_vms_apart_with_a_common_host_conflict_only_if_they_cannot_differ() -> N
     apart = group("n", APART, "a b")
     roomy = group("g1", vms="a", hosts_rule=TOGETHER, hosts="h1 h2")
     narrow = group("g2", vms="b", hosts_rule=TOGETHER, hosts="h1")
-    assert of(apart, roomy, narrow) == ()
+    assert conflicts_of(apart, roomy, narrow) == ()
     crowded = group("g1", vms="a", hosts_rule=TOGETHER, hosts="h1")
     unrelated = group("g3", vms="c", hosts_rule=TOGETHER, hosts="h1")
-    assert of(apart, crowded, narrow, unrelated) == (
+    assert conflicts_of(apart, crowded, narrow, unrelated) == (
         Conflict(ConflictType.HOSTS_AGAINST_APART, ("g1", "g2", "n"), ("a", "b"), ("h1",)),
     )
 
 
 def test_one_host_group_that_holds_both_vms_apart_is_found_too() -> None:
     both = group("g1", vms="a b", hosts_rule=TOGETHER, hosts="h1")
-    assert of(group("n", APART, "a b"), both) == (
+    assert conflicts_of(group("n", APART, "a b"), both) == (
         Conflict(ConflictType.HOSTS_AGAINST_APART, ("g1", "n"), ("a", "b"), ("h1",)),
     )
 
@@ -74,7 +81,7 @@ def test_together_and_apart_blocks_only_between_hard_groups() -> None:
         (TOGETHER, SOFT_APART, True),
         (SOFT_TOGETHER, SOFT_APART, True),
     ):
-        (found,) = of(group("p", together, "a b c"), group("n", apart, "a c"))
+        (found,) = conflicts_of(group("p", together, "a b c"), group("n", apart, "a c"))
         assert found.type is ConflictType.TOGETHER_AGAINST_APART
         assert (found.groups, found.vms, found.negative_vms) == (("n",), ("a", "b", "c"), ("a", "c"))
         assert found.savable is savable
@@ -148,3 +155,195 @@ def test_thousands_of_vms_alike_make_one_conflict_of_each_kind() -> None:
         (ConflictType.HOSTS_AGAINST_APART, ("h", "n"), 2_000),
         (ConflictType.TOGETHER_AGAINST_APART, ("n", "p"), 2_000),
     ]
+
+
+def block_with(together: str, *parts: Part) -> Block:
+    named = {part.id for part in parts}
+    state = snapshot(*HOSTS, *(vm(name) for name in "abc" if name not in named), *parts)
+    return block_of(state, tuple(together.split()), bindings_of(state), NOTHING)
+
+
+def test_without_rules_any_host_will_do() -> None:
+    assert block_with("a b") == Block(("a", "b"))
+
+
+def test_soft_groups_ask_nothing() -> None:
+    soft = group("g", SOFT_APART, "a b", hosts_rule=SOFT_TOGETHER, hosts="h1")
+    assert block_with("a", soft) == Block(("a",))
+
+
+def test_all_that_binds_a_vm_of_the_block_binds_the_block() -> None:
+    found = block_with(
+        "a b",
+        group("wide", vms="a", hosts_rule=TOGETHER, hosts="h1 h2"),
+        group("wide too", vms="b", hosts_rule=TOGETHER, hosts="h2 h3"),
+        group("off", vms="b", hosts_rule=APART, hosts="h3"),
+        group("n", APART, "a c"),
+    )
+    assert (found.allowed, found.forbidden, found.apart) == ({"h2"}, {"h3"}, {"n"})
+
+
+def test_vms_that_must_share_a_host_and_must_not_are_allowed_nowhere() -> None:
+    assert block_with("a b", group("n", APART, "a b")).allowed == frozenset()
+    assert block_with("a b", group("n", APART, "a c"), group("m", APART, "b c")).allowed is None
+
+
+def test_only_a_vm_that_cannot_be_migrated_is_bound_to_the_hosts_it_is_pinned_to() -> None:
+    assert block_with("a b", vm("a", "h1", migratable=False, pinned_hosts=("h1", "h2"))).allowed == {
+        "h1",
+        "h2",
+    }
+    assert block_with("a b", vm("a", "h1", pinned_hosts=("h1", "h2"))).allowed is None
+    assert block_with("a b", vm("a", "h1", migratable=False)).allowed is None
+
+
+def test_host_rule_without_hosts_is_not_configured_and_a_legacy_label_without_hosts_shuts_out() -> None:
+    assert block_with("a", group("g", vms="a", hosts_rule=TOGETHER)).allowed is None
+    assert (
+        block_with("a", cluster(compatibility="4.3"), label("l", "a", implicit=True)).allowed == frozenset()
+    )
+
+
+def test_vms_are_gathered_as_positive_groups_tie_them_through_vms_that_nobody_asked_about() -> None:
+    state = snapshot(*HOSTS, *map(vm, "abcd"), group("p", TOGETHER, "a b"), group("q", TOGETHER, "b c"))
+    assert list(gather("cda", hard_positive_group_of(state))) == [("c", "a"), ("d",)]
+
+
+NAMES = ("a", "b", "c", "d")
+PLACES = ("h1", "h2", "h3")
+
+
+def judged(*parts: Part) -> Feasibility:
+    hosts = () if any(getattr(part, "id", "") == "h1" for part in parts) else map(host, PLACES)
+    vms = (vm(name) for name in NAMES if not any(getattr(part, "id", "") == name for part in parts))
+    return judge_groups(snapshot(*hosts, *vms, *parts), CLUSTER)
+
+
+def groups_of(found: Feasibility) -> list[tuple[str, ...]]:
+    return [one.groups for one in found.contradictions]
+
+
+def test_chain_of_positive_groups_against_a_negative_one_is_named_whole() -> None:
+    found = judged(
+        group("p1", TOGETHER, "a b"),
+        group("p2", TOGETHER, "b c"),
+        group("n", APART, "a c"),
+        group("other", APART, "c d"),
+    )
+    assert groups_of(found) == [("n", "p1", "p2")]
+    assert found.contradictions[0].smallest
+
+
+def test_soft_groups_never_contradict() -> None:
+    assert judged(group("p", SOFT_TOGETHER, "a b"), group("n", APART, "a b")).feasible is True
+
+
+def test_members_of_a_positive_set_without_a_common_host() -> None:
+    found = judged(
+        group("p", TOGETHER, "a b"),
+        group("ha", vms="a", hosts_rule=TOGETHER, hosts="h1"),
+        group("hb", vms="b", hosts_rule=TOGETHER, hosts="h2"),
+    )
+    assert groups_of(found) == [("ha", "hb", "p")]
+
+
+def test_more_vms_to_keep_apart_than_hosts() -> None:
+    assert groups_of(judged(group("n", APART, "a b c d"))) == [("n",)]
+
+
+def test_positive_set_too_large_for_any_host() -> None:
+    large = [vm(name, memory_mb=40_000, guaranteed_mb=40_000) for name in ("a", "b")]
+    assert groups_of(judged(*large, group("p", TOGETHER, "a b"))) == [("p",)]
+
+
+def test_pinning_counts() -> None:
+    pinned = vm("a", "h1", migratable=False, pinned_hosts=("h1",))
+    assert groups_of(judged(pinned, group("n", vms="a", hosts_rule=APART, hosts="h1"))) == [("n",)]
+
+
+def test_legacy_label_counts_below_4_4() -> None:
+    parts = (label("l", "a", "h1", implicit=True), group("n", vms="a", hosts_rule=APART, hosts="h1"))
+    assert groups_of(judged(cluster(compatibility="4.3"), *parts)) == [("l", "n")]
+    assert judged(cluster(compatibility="4.7"), *parts).feasible is True
+
+
+def test_each_part_of_the_cluster_is_judged_by_itself() -> None:
+    found = judged(
+        group("p1", TOGETHER, "a b"),
+        group("n1", APART, "a b"),
+        group("p2", TOGETHER, "c d"),
+        group("n2", APART, "c d"),
+    )
+    assert groups_of(found) == [("n1", "p1"), ("n2", "p2")]
+
+
+def test_ended_budget_is_unknown_and_never_guessed() -> None:
+    state = snapshot(
+        *map(host, PLACES),
+        *map(vm, NAMES),
+        group("p", TOGETHER, "a b"),
+        group("n", APART, "b c"),
+    )
+    found = judge_groups(state, CLUSTER, steps=1)
+    assert (found.feasible, found.unknown) == (None, (("p", "n"),))
+
+
+@st.composite
+def hard_clusters(draw: st.DrawFn) -> Snapshot:
+    return snapshot(
+        *map(host, PLACES),
+        *(
+            vm(name, migratable=False, pinned_hosts=("h1",)) if draw(st.integers(0, 5)) == 0 else vm(name)
+            for name in NAMES
+        ),
+        *(
+            group(
+                f"g{number}",
+                draw(st.sampled_from([TOGETHER, APART, APART, DISABLED])),
+                " ".join(sorted(draw(st.sets(st.sampled_from(NAMES), min_size=1, max_size=4)))),
+                hosts_rule=draw(st.sampled_from([TOGETHER, APART, DISABLED, DISABLED])),
+                hosts=" ".join(sorted(draw(st.sets(st.sampled_from(PLACES), max_size=2)))),
+            )
+            for number in range(draw(st.integers(0, 5)))
+        ),
+    )
+
+
+def can_hold(state: Snapshot, groups: Sequence[AffinityGroup]) -> bool:
+    """Try every placement of_of_feasibility all VMs."""
+    mentioned = sorted({name for one in groups for name in one.vms})
+    for chosen in product(PLACES, repeat=len(mentioned)):
+        at = dict(zip(mentioned, chosen, strict=True))
+        if all(holds(one, at) for one in groups) and all(
+            not one.pinned_hosts or at.get(one.id, "h1") in one.pinned_hosts for one in state.vms
+        ):
+            return True
+    return False
+
+
+def holds(one: AffinityGroup, at: dict[str, str]) -> bool:
+    used = [at[name] for name in one.vms]
+    if one.vms_rule.enabled and one.vms_rule.positive and len(set(used)) > 1:
+        return False
+    if one.vms_rule.enabled and not one.vms_rule.positive and len(set(used)) < len(used):
+        return False
+    if not one.hosts_rule.enabled or not one.hosts:
+        return True
+    return all((place in one.hosts) == one.hosts_rule.positive for place in used)
+
+
+@given(hard_clusters())
+def test_judgement_is_exact_and_names_the_smallest_contradiction(state: Snapshot) -> None:
+    found = judge_groups(state, CLUSTER)
+    assert found.feasible is can_hold(state, state.affinity_groups)
+    sizes = [
+        size
+        for size in range(1, len(state.affinity_groups) + 1)
+        if any(not can_hold(state, chosen) for chosen in combinations(state.affinity_groups, size))
+    ]
+    named = {one.id: one for one in state.affinity_groups}
+    for one in found.contradictions:
+        assert one.smallest
+        assert not can_hold(state, [named[name] for name in one.groups])
+    if sizes:
+        assert min(len(one.groups) for one in found.contradictions) == min(sizes)

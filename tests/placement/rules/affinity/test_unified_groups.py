@@ -4,18 +4,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from uuid import UUID
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from ovirt_placement.answers.placement import why
+from ovirt_placement.model import Cluster, SchedulingPolicy, Snapshot
+from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
+from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules.affinity.groups import (
     UnifiedGroup,
     as_the_engine_unifies,
     hard_positive_groups,
     unify,
 )
-from tests.builders import APART, DISABLED, SOFT_TOGETHER, TOGETHER, group, snapshot, vm
+from ovirt_placement.rules.affinity.vm_filter import UNIT_MISSING, missing_units
+from ovirt_placement.rules.verdict import Reason
+from tests.builders import (
+    APART,
+    CLUSTER,
+    DISABLED,
+    SOFT_TOGETHER,
+    TOGETHER,
+    cluster,
+    group,
+    host,
+    snapshot,
+    vm,
+)
+from tests.plugins.proxy_process import running_proxy
+from tests.plugins.published import Publisher
 
 VMS = "abcdefgh"
 STATE_VMS = tuple(vm(name) for name in VMS)
@@ -86,3 +108,91 @@ def test_the_engine_fills_a_new_hash_set_from_those_that_a_group_ties(groups: li
     for vms in chained:
         whole = in_a_hash_set(one for vm in vms for one in (whole if vm in whole else [vm]))
     assert list(as_the_engine_unifies(chained)) == whole
+
+
+BOTH = group("g", SOFT_TOGETHER, "a b", hosts_rule=SOFT_TOGETHER, hosts="h1")
+
+
+def missing(policy: Cluster, *groups: object) -> list[str | None]:
+    state = snapshot(policy, host("h1"), vm("a"), vm("b"), *groups)
+    return [reason.unit for reason in missing_units(state, "a")]
+
+
+def with_units(**weights: int) -> Cluster:
+    return cluster(scheduling_policy=SchedulingPolicy(weights=weights))
+
+
+def test_each_soft_half_asks_for_its_unit() -> None:
+    assert missing(with_units(), BOTH) == ["SoftAffinityWeight", "HostAffinityWeight"]
+    assert missing(with_units(SoftAffinityWeight=1), BOTH) == ["HostAffinityWeight"]
+    state = snapshot(with_units(), host("h1"), vm("a"), vm("b"), BOTH)
+    assert missing_units(state, "a")[0] == Reason(UNIT_MISSING, "g", "a", unit="SoftAffinityWeight")
+
+
+def test_factor_0_is_as_good_as_missing() -> None:
+    assert missing(with_units(SoftAffinityWeight=0, HostAffinityWeight=1), BOTH) == ["SoftAffinityWeight"]
+
+
+def test_engines_own_weights_do_as_well() -> None:
+    policy = cluster(scheduling_policy=SchedulingPolicy(), policy={"vm_affinity_weight": 1})
+    assert missing(policy, BOTH) == ["HostAffinityWeight"]
+
+
+def test_nothing_is_missing_where_the_policy_is_not_known_or_no_soft_rule_asks() -> None:
+    assert missing(cluster(), BOTH) == []
+    assert missing(with_units(), group("g", TOGETHER, "a b", hosts_rule=SOFT_TOGETHER)) == []
+    assert missing(with_units(), group("g", SOFT_TOGETHER, "a")) == []
+
+
+HOSTS = (host("h1"), host("h2"), host("h3"))
+
+
+def marked(state: Snapshot, *hosts: str) -> Snapshot:
+    return replace(state, draining_hosts=hosts)
+
+
+def test_why_says_so() -> None:
+    state = marked(snapshot(*HOSTS, vm("new")), "h2")
+    found = {one.host.id: one for one in why(state, state.vm_by_id["new"], state.hosts).hosts}
+    assert [host for host, one in found.items() if one.accepted] == ["h1", "h3"]
+    assert [reason.sentence for reason in found["h2"].reasons] == [
+        "the host is being emptied for maintenance"
+    ]
+
+
+@pytest.mark.parametrize("name", StrategyName)
+def test_no_plan_goes_there(name: StrategyName) -> None:
+    crowded = snapshot(*HOSTS, vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b"))
+    plan = make_plan(marked(crowded, "h2"), CLUSTER, strategy=strategy(name))
+    assert [step.target for step in plan.steps] == ["h3"]
+
+
+@pytest.mark.system
+def test_the_unit_refuses_it_and_gives_way_where_a_drain_would_never_end(tmp_path: Path) -> None:
+    publisher = Publisher(tmp_path)
+    state = snapshot(
+        host("h1", status="preparing_for_maintenance"),
+        host("h2"),
+        host("h3"),
+        host("h4"),
+        vm("a", "h1"),
+        vm("b", "h2"),
+        vm("c", "h3"),
+        vm("d", "h4"),
+        vm("new"),
+        group("apart", APART, "a b c d"),
+    )
+    with running_proxy(publisher.environment) as proxy:
+
+        def left(vm_id: str, *hosts: str) -> list[str]:
+            answer = proxy.runFilters(["AffinityFilter", "HostAffinityFilter"], list(hosts), vm_id, {})
+            assert answer["result_code"] == 0
+            found: list[str] = answer["result"]
+            return found
+
+        publisher.publish(marked(state, "h4"))
+        assert left("a", "h2", "h3") == ["h2", "h3"]
+        assert left("new", "h3", "h4") == ["h3"]
+        up = replace(state.hosts[0], status="up")
+        publisher.publish(marked(replace(state, hosts=(up, *state.hosts[1:])), "h4"))
+        assert left("a", "h2", "h3") == []

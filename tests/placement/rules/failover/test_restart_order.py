@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import permutations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -15,10 +17,11 @@ from ovirt_placement.rules.failover.outcomes import Loss, Survival
 from ovirt_placement.rules.failover.restart_order import RestartOrder
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.placement_rules.in_force import KINDS
-from tests.builders import CLUSTER, cluster, host, rule, snapshot, vm
+from tests.builders import CLUSTER, cluster, host, needed_mb, rule, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.failover import ordered
 from tests.placement.rules.placement_rules.drawn import placement_rules
+from tests.placement.rules.placement_rules.oracle import lets, running
 
 HOSTS = ("h1", "h2", "h3", "h4")
 VMS = ("a", "b", "c", "d", "e")
@@ -167,3 +170,150 @@ def test_what_a_priority_makes_impossible_is_a_loss_with_the_order_that_would_do
     assert check(alike, CLUSTER).safe
     after = rule("o", "restart_after", "c", other_vms="a b")
     assert not check(replace(alike, placement_rules=(*state.placement_rules, after)), CLUSTER).safe
+
+
+@st.composite
+def ruled_states(draw: st.DrawFn, kind: str) -> Snapshot:
+    """One host, the first, has up to three VMs that are to restart; room is tight now and then."""
+    hosts = [host(name, free_mb=draw(st.sampled_from([0, 1024, 2048, 8192]))) for name in HOSTS]
+    vms = [
+        vm(name, "h1" if number < 3 else draw(st.sampled_from([None, *HOSTS[1:]])), ha=number < 3)
+        for number, name in enumerate(VMS)
+    ]
+    rules = [draw(placement_rules("r0", VMS, HOSTS, (kind,), enforcing=True))]
+    if draw(st.booleans()):
+        rules.append(draw(placement_rules("r1", VMS, HOSTS, enforcing=True)))
+    return snapshot(cluster(ha_reservation=True), *hosts, *vms, *rules)
+
+
+def failed(state: Snapshot) -> Snapshot:
+    return replace(
+        state,
+        hosts=tuple(replace(one, status="down") if one.id == "h1" else one for one in state.hosts),
+        vms=tuple(
+            replace(one, host=None, status="down") if one.host == "h1" else one for one in state.vms
+        ),
+    )  # fmt: skip
+
+
+def survives(state: Snapshot) -> bool:
+    """Whether any order of starts gets each VM of the first host somewhere."""
+    after = failed(state)
+    lost = [one.id for one in state.vms if one.host == "h1" and one.ha]
+    return any(starts(after, running(after), order) for order in permutations(lost))
+
+
+def starts(state: Snapshot, at: dict[str, str], order: tuple[str, ...]) -> bool:
+    if not order:
+        return True
+    first, *others = order
+    open_hosts = [
+        name
+        for name in HOSTS[1:]
+        if fits(state, at, first, name)
+        and all(lets(each, state, at, first, name) for each in state.placement_rules)
+    ]
+    return any(starts(state, {**at, first: name}, tuple(others)) for name in open_hosts)
+
+
+def fits(state: Snapshot, at: dict[str, str], one: str, name: str) -> bool:
+    """Memory of those that have started since is taken; `free_mb` has that of the others off already."""
+    begun = [state.vm_by_id[each] for each, there in at.items() if there == name]
+    taken = sum(needed_mb(each) for each in begun if each.host is None)
+    return taken + needed_mb(state.vm_by_id[one]) <= state.host_by_id[name].free_mb
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=examples(40))
+@given(data=st.data())
+def test_a_failure_is_survived_if_there_is_an_order_of_starts(kind: str, data: st.DataObject) -> None:
+    state = data.draw(ruled_states(kind))
+    outcome = Starts(state, CLUSTER).judge(("h1",), Budget(1_000_000))
+    assert isinstance(outcome, Survival) is survives(state)
+    if isinstance(outcome, Survival):
+        after = failed(state)
+        at = running(after)
+        for one, home in outcome.homes.items():
+            assert fits(after, at, one, home)
+            assert all(lets(rule, after, at, one, home) for rule in state.placement_rules)
+            at[one] = home
+
+
+Sequence = tuple[tuple[str, str], ...]
+
+
+def failed_hosts(state: Snapshot, host: str) -> Snapshot:
+    return replace(
+        state,
+        hosts=tuple(replace(one, status="down") if one.id == host else one for one in state.hosts),
+        vms=tuple(replace(one, host=None, status="down") if one.host == host else one for one in state.vms),
+    )
+
+
+def members(state: Snapshot, words: tuple[str, ...]) -> set[str]:
+    return {vm.id for vm in state.vms for word in words if word == vm.id or word[len("tag:") :] in vm.tags}
+
+
+def asked(state: Snapshot) -> set[tuple[str, str]]:
+    """All pairs of which the first is to restart after the second, but those that go round."""
+    pairs = {
+        (later, earlier)
+        for rule in state.placement_rules
+        if rule.kind == "restart_after" and rule.enabled
+        for later in members(state, rule.vms)
+        for earlier in members(state, rule.other_vms)
+    }
+    whole = set(pairs)
+    for middle in [one_vm.id for one_vm in state.vms]:
+        whole |= {(one, other) for one, to in whole for of, other in whole if to == middle == of}
+    return {pair for pair in pairs if pair[::-1] not in whole}
+
+
+def in_order(state: Snapshot, sequence: tuple[str, ...]) -> bool:
+    """Whether no VM starts before one that must restart earlier."""
+    pairs, priority = asked(state), {vm.id: vm.ha_priority for vm in state.vms}
+    return not any(
+        priority[late] > priority[early] or (priority[late] == priority[early] and (early, late) in pairs)
+        for number, early in enumerate(sequence)
+        for late in sequence[number + 1 :]
+    )
+
+
+def sequences(state: Snapshot, host: str) -> Iterator[Sequence]:
+    """Every way to start all highly available VMs of a failed_hosts host, each start let through."""
+    after = failed_hosts(state, host)
+    lost = [vm.id for vm in state.vms if vm.host == host and vm.ha]
+    for order in permutations(lost):
+        yield from _started(after, running(after), order, ())
+
+
+def _started(
+    state: Snapshot, at: dict[str, str], order: tuple[str, ...], done: Sequence
+) -> Iterator[Sequence]:
+    if not order:
+        yield done
+        return
+    first, *others = order
+    for name in takers(state, at, first):
+        yield from _started(state, {**at, first: name}, tuple(others), (*done, (first, name)))
+
+
+def takers(state: Snapshot, at: dict[str, str], vm: str) -> list[str]:
+    """The hosts that let a VM start, with VMs where they are."""
+    rules = [rule for rule in state.placement_rules if rule.kind != "restart_after"]
+    return [
+        host.id
+        for host in state.hosts
+        if host.status == "up"
+        and _fits(state, at, vm, host.id)
+        and all(lets(rule, state, at, vm, host.id) for rule in rules)
+    ]
+
+
+def _fits(state: Snapshot, at: dict[str, str], vm: str, host: str) -> bool:
+    """Memory of those that have started since is taken; `free_mb` has that of the others off already."""
+    known = state.vm_by_id[vm]
+    begun = [state.vm_by_id[one] for one, there in at.items() if there == host]
+    taken = sum(needed_mb(one) for one in begun if one.host is None)
+    bound = known.migratable or not known.pinned_hosts or host in known.pinned_hosts
+    return bound and taken + needed_mb(known) <= state.host_by_id[host].free_mb

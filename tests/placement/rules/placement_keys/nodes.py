@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.model import (
@@ -26,9 +28,11 @@ from ovirt_placement.model.placement_keys import STICKY
 from ovirt_placement.rules.placement_keys.host_keys import NodeKeys
 from ovirt_placement.rules.placement_keys.host_table import keys_of_host
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision
-from ovirt_placement.rules.placement_keys.placing import decide_vm
+from ovirt_placement.rules.placement_keys.placing import decide_vm, filter_hosts, rank_hosts
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
+from ovirt_placement.rules.verdict import Request
 from tests import builders as build
+from tests.builders import host
 
 #: The VM that is placed; all that its keys can be set on has the same id.
 NEW = "new"
@@ -146,3 +150,55 @@ def place(nodes: Sequence[Node], keys: Iterable[PlacementKey], memory_mb: int = 
 
 def keys_there(one: Node, settings: KeySettings = DEFAULTS) -> NodeKeys:
     return keys_of_host(world([one]), one.host, settings)
+
+
+TWO_HOSTS = (host("h1"), host("h2"))
+
+
+def asked(*hosts: str, vms: str = "new") -> Request:
+    return Request(tuple(vms.split()), hosts or ("h1", "h2"))
+
+
+def ranks(state: Snapshot, *hosts: str, **options: Any) -> dict[str, int]:
+    return {weight.host: weight.rank for weight in rank_hosts(state, asked(*hosts), **options)}
+
+
+def accepted(state: Snapshot, *hosts: str, settings: KeySettings = DEFAULTS) -> list[str]:
+    return [verdict.host for verdict in filter_hosts(state, asked(*hosts), settings) if verdict.accepted]
+
+
+def key(
+    name: str,
+    value: float | str = 1.0,
+    weight: float | None = 100.0,
+    level: str = "server",
+    key_class: str = "system",
+    **fields: Any,
+) -> PlacementKey:
+    """A key of a resource; the VM "new" itself, unless a test says otherwise."""
+    defaults: dict[str, Any] = {"resource": "new", "sticky": False}
+    return PlacementKey(
+        level=level, key_class=key_class, name=name, value=value, weight=weight, **{**defaults, **fields}
+    )
+
+
+def node_key(host: str, name: str, value: float | str = 1.0, **fields: Any) -> PlacementKey:
+    return key(name, value, fields.pop("weight", None), "node", resource=host, **fields)
+
+
+def keyed(
+    *parts: build.Part,
+    keys: tuple[PlacementKey, ...] = (),
+    frozen: dict[str, dict[str, float]] | None = None,
+    copies: tuple[StickyCopy, ...] = (),
+    **fields: Any,
+) -> Snapshot:
+    """A snapshot with keys; `frozen` shows the recorded keys of running VMs."""
+    records = tuple(FrozenKeys(vm=vm, keys=tuple(one.items())) for vm, one in (frozen or {}).items())
+    return msgspec.structs.replace(
+        build.snapshot(*parts), placement_keys=keys, frozen_keys=records, sticky_copies=copies, **fields
+    )
+
+
+#: Keeps the VM away from those that bring the same.
+REPEL = key("Repel1", weight=-100.0, key_class="customer")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ovirt_placement.model import (
     DataCenter,
@@ -16,11 +18,12 @@ from ovirt_placement.model import (
     StickyCopy,
     VnicProfile,
 )
+from ovirt_placement.rules.placement_keys.hierarchy import compile_keys
 from ovirt_placement.rules.placement_keys.host_keys import copies_after_start
 from ovirt_placement.rules.placement_keys.placing import compiled_keys
 from tests.builders import cluster, vm
-from tests.placement.rules.placement_keys.answers import TWO_HOSTS, accepted
-from tests.placement.rules.placement_keys.parts import key, keyed, node_key
+from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, key, keyed, node_key
+from tests.placement.rules.placement_keys.reference_keys import LADDER
 
 #: What stands on each level for the VM below.
 STANDING = {
@@ -131,3 +134,45 @@ def test_start_copies_the_sticky_keys_and_replaces_older_copies() -> None:
         StickyCopy(vm="new", name="SAN", value=1, weight=60),
         StickyCopy(vm="new", name="OLD", value=1, weight=5),
     )
+
+
+KEYS = st.builds(
+    key,
+    st.sampled_from(["K", "L"]),
+    st.sampled_from([0.0, 0.5, 1.0, 2.5, "3", "gold"]),
+    st.sampled_from([None, 0.0, 10.0, -7.5, 100.0]),
+    st.sampled_from((*LADDER, "node", "elsewhere")),
+    st.sampled_from(["system", "be", "customer"]),
+)
+
+
+@given(st.lists(KEYS, max_size=8))
+def test_every_key_on_the_ladder_is_reported_once(keys: list[PlacementKey]) -> None:
+    compiled = compile_keys(keys)
+    reported = [one.key for one in compiled.ignored]
+    for winner in (*compiled.system.values(), *compiled.customer.values()):
+        reported += [winner.source, *winner.hidden]
+    assert sorted(map(repr, reported)) == sorted(repr(one) for one in keys if one.level in LADDER)
+
+
+def test_full_ladder() -> None:
+    keys = [key("K", float(number), 1.0 + number, level) for number, level in enumerate(LADDER)]
+    for strongest in range(len(LADDER)):
+        winner = compile_keys(reversed(keys[: strongest + 1])).system["K"]
+        assert (winner.value, winner.weight) == (strongest, 1 + strongest)
+        assert winner.source.level == LADDER[strongest]
+        assert [hidden.level for hidden in winner.hidden] == list(LADDER[:strongest])
+
+
+def test_ignored_key_says_why() -> None:
+    (ignored,) = compile_keys([key("K", key_class="customer", level="vdc"), node_key("h1", "K")]).ignored
+    assert ignored.codes == ("customer-key-not-allowed-here",)
+
+
+def test_wrong_sticky_flag_hides_no_key() -> None:
+    assert compile_keys([key("K", sticky=True)]).system["K"].value == 1
+
+
+def test_on_one_resource_the_customer_beats_the_billing_entity_in_any_order() -> None:
+    keys = [key("K", 1.0, key_class="customer"), key("K", 2.0, key_class="be")]
+    assert [compile_keys(order).customer["K"].value for order in (keys, keys[::-1])] == [1, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.lookups.index import prepare
-from ovirt_placement.model import FrozenKeys, Nic, Snapshot, VnicProfile
+from ovirt_placement.model import FrozenKeys, Nic, PlacementKey, Snapshot, VnicProfile
+from ovirt_placement.rules.placement_keys.capacity import contention_of_hosts
+from ovirt_placement.rules.placement_keys.host_keys import Values
 from ovirt_placement.rules.placement_keys.host_table import (
     HostTable,
     Occupancy,
@@ -19,12 +22,13 @@ from ovirt_placement.rules.placement_keys.host_table import (
     keys_of_host,
     occupancy,
 )
-from ovirt_placement.rules.placement_keys.placing import rank_hosts
-from ovirt_placement.rules.placement_keys.settings import DEFAULTS
+from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
+from ovirt_placement.rules.placement_keys.placing import filter_hosts, rank_hosts
+from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
 from ovirt_placement.rules.verdict import Request
 from tests.builders import cluster, host, pending, vm
 from tests.examples import examples
-from tests.placement.rules.placement_keys.parts import key, keyed
+from tests.placement.rules.placement_keys.nodes import key, keyed, keys_there, node, node_key
 from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, OTHERS, worlds
 
 REQUEST = Request((NEW,), HOSTS)
@@ -147,3 +151,136 @@ def test_present_keys_of_unrecorded_vms_follow_what_they_depend_on(
     after = replace(before, **change)
     prepare(after, like=before)
     assert occupancy(after).keys == {}
+
+
+HOSTS = ("h1", "h2")
+POLICY = KeySettings(memory_ratio=Fraction(3), cpu_ratio=Fraction(5))
+
+
+def world(*keys: PlacementKey, memory_percent: int = 100, cpu_percent: int = 200) -> Snapshot:
+    """Two hosts of 10000 MiB, on each of which 9000 are handed out, and a VM of 3000."""
+    return keyed(
+        cluster(memory_overcommit_percent=memory_percent, cpu_overcommit_percent=cpu_percent),
+        *(host(name, memory_mb=10_000, memory_free_mb=50_000) for name in HOSTS),
+        *(vm(f"on-{name}", name, memory_mb=9000) for name in HOSTS),
+        vm("new", memory_mb=3000),
+        keys=keys,
+    )
+
+
+def ratios(snapshot: Snapshot, settings: KeySettings = DEFAULTS) -> list[tuple[float, str, float, str]]:
+    return [
+        (float(one.memory), one.memory_source, float(one.cpu), one.cpu_source)
+        for one in contention_of_hosts(snapshot, settings)
+    ]
+
+
+def test_the_host_comes_before_the_policy_and_the_policy_before_the_cluster() -> None:
+    own = (node_key("h1", "#RAM_RATIO", 1.5), node_key("h2", "#CPU_RATIO", "4"))
+    assert ratios(world()) == [(1, "cluster", 2, "cluster")] * 2
+    assert ratios(world(), POLICY) == [(3, "policy", 5, "policy")] * 2
+    assert ratios(world(*own)) == [(1.5, "host", 2, "cluster"), (1, "cluster", 4, "host")]
+    assert ratios(world(*own), POLICY) == [(1.5, "host", 5, "policy"), (3, "policy", 4, "host")]
+
+
+def test_room_is_where_the_host_hands_out_more() -> None:
+    def accepted(*keys: PlacementKey, settings: KeySettings = DEFAULTS) -> list[str]:
+        verdicts = filter_hosts(world(*keys), Request(("new",), HOSTS), settings)
+        return [verdict.host for verdict in verdicts if verdict.accepted]
+
+    assert accepted() == []
+    assert accepted(node_key("h2", "#RAM_RATIO", 1.5)) == ["h2"]
+    # 9000 and 3000 and the overhead: exactly enough is not enough.
+    assert accepted(node_key("h2", "#RAM_RATIO", 1.3024)) == []
+    assert accepted(node_key("h2", "#RAM_RATIO", 1.3025)) == ["h2"]
+    assert accepted(node_key("h2", "#RAM_RATIO", 0.5), settings=POLICY) == ["h1"]
+
+
+@pytest.mark.parametrize(
+    ("value", "key_class"), [(0, "system"), (-1, "system"), (1000, "system"), ("x", "system"), (2, "be")]
+)
+def test_what_cannot_be_is_ignored_and_reported(value: float | str, key_class: str) -> None:
+    wrong = node_key("h1", "#RAM_RATIO", value, key_class=key_class)
+    assert ratios(world(wrong)) == [(1, "cluster", 2, "cluster")] * 2
+    assert len(find_mistakes(world(wrong))) == 1
+
+
+def test_no_other_host_need_have_one() -> None:
+    assert find_mistakes(world(node_key("h1", "#RAM_RATIO", 1.5))) == ()
+
+
+#: As the letter of the original says.
+LITERAL = KeySettings(reserved_from_vms=True)
+
+
+def plain_node(values: Values) -> dict[str, list[tuple[float, int]]]:
+    return {
+        name: sorted((number / whole, count) for (number, whole), count in found)
+        for name, found in values.items()
+    }
+
+
+def test_vms_bring_customer_keys_with_their_duplicates_and_reserved_keys_are_the_hosts_own() -> None:
+    own = [node_key("h1", "GEN", 0.5), node_key("h1", "_GREEN", 1.0)]
+    frozen = [(("A", 1.0), ("_GREEN", 0.0)), (("A", 1.0), ("B", 2.0)), (("A", 3.0),)]
+    there = node("h1", own, frozen)
+    keys = keys_there(there)
+    assert plain_node(keys.system) == {
+        "GEN": [(0.5, 1)],
+        "#RAM": [(0, 1)],
+        "#CPU": [(0, 1)],
+        "#LOAD": [(0, 1)],
+    }
+    assert plain_node(keys.customer) == {"A": [(1, 2), (3, 1)], "B": [(2, 1)], "_GREEN": [(1, 1)]}
+    literal = keys_there(there, LITERAL)
+    assert plain_node(literal.customer)["_GREEN"] == [(0, 1), (1, 1)]
+
+
+def test_keys_with_mistakes_are_left_out_but_a_wrong_sticky_flag_is_only_ignored() -> None:
+    own = [
+        node_key("h1", "WORD", "fast"),
+        node_key("h1", "#RAM", 1.0),
+        node_key("h1", "THEIRS", key_class="customer"),
+        node_key("h1", "PRIV", 1.0, sticky=True),
+        node_key("h1", "_SAN", 1.0, sticky=True, weight=60.0),
+        node_key("h1", "SAN", 2.0, sticky=True, weight=60.0),
+    ]
+    keys = keys_there(node("h1", own))
+    assert plain_node(keys.system) == {
+        "PRIV": [(1, 1)],
+        "SAN": [(2, 1)],
+        "#RAM": [(0, 1)],
+        "#CPU": [(0, 1)],
+        "#LOAD": [(0, 1)],
+    }
+    assert plain_node(keys.customer) == {"_SAN": [(1, 1)]}
+    assert [key.name for key in keys.sticky] == ["SAN"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "value"),
+    [
+        ({"allocated_mb": 16384}, "#RAM", Fraction(1, 4)),
+        ({"allocated_mb": 16384, "memory_ratio": Fraction(3, 2)}, "#RAM", Fraction(1, 6)),
+        ({"allocated_mb": 99999}, "#RAM", 1),
+        ({"memory_mb": 0}, "#RAM", 1),
+        ({"allocated_vcpus": 8}, "#CPU", Fraction(1, 2)),
+        ({"allocated_vcpus": 8, "cpu_ratio": Fraction(4)}, "#CPU", Fraction(1, 8)),
+        ({"allocated_vcpus": 17}, "#CPU", 1),
+        ({"load": Fraction(3, 10)}, "#LOAD", Fraction(3, 10)),
+        ({"load": Fraction(11, 10)}, "#LOAD", 1),
+        ({"load": Fraction(-1)}, "#LOAD", 0),
+    ],
+)
+def test_special_keys_are_shares_between_0_and_1(fields: dict[str, Any], name: str, value: Fraction) -> None:
+    assert keys_there(node("h1", **fields)).system[name] == ((value.as_integer_ratio(), 1),)
+
+
+def test_host_without_statistics_has_no_load() -> None:
+    assert "#LOAD" not in keys_there(node("h1", load=None)).system
+
+
+@pytest.mark.parametrize("settings", [KeySettings(), LITERAL])
+def test_special_names_that_customers_made_up_draw_nobody(settings: KeySettings) -> None:
+    keys = keys_there(node("h1", brought=[(("#RAM", 0.0), ("A", 1.0))]), settings)
+    assert set(keys.customer) == {"A"}

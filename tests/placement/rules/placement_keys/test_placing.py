@@ -18,8 +18,7 @@ from ovirt_placement.rules.placement_keys.placing import (
 from ovirt_placement.rules.placement_keys.settings import KeySettings
 from ovirt_placement.rules.verdict import Reason, ReasonKind
 from tests.builders import cluster, host, vm
-from tests.placement.rules.placement_keys.answers import TWO_HOSTS, accepted, asked, ranks
-from tests.placement.rules.placement_keys.parts import key, keyed, node_key
+from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, asked, key, keyed, node_key, ranks
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from ovirt_placement.rules.placement_keys.placing import decide_vm
 from ovirt_placement.rules.placement_keys.presence import present_set
 from ovirt_placement.rules.placement_keys.settings import KeySettings
 from tests.builders import cluster, host, pending, vm
-from tests.placement.rules.placement_keys.answers import REPEL, TWO_HOSTS, ranks
-from tests.placement.rules.placement_keys.parts import key, keyed
+from tests.placement.rules.placement_keys.nodes import REPEL, TWO_HOSTS, key, keyed, ranks
 
 
 def test_recorded_keys_count_and_present_ones_where_nothing_is_recorded() -> None:

@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.placement_keys.judgement import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.settings import KeySettings
+from ovirt_placement.rules.placement_keys.units import rank_hosts
+from ovirt_placement.rules.verdict import Request
+from tests.builders import TOGETHER, group, host, vm
+from tests.placement.rules.placement_keys.nodes import decide, key, keyed, node, node_key, place, world
 
 NUMBERS = st.fractions(min_value=-300, max_value=300, max_denominator=12)
 
@@ -73,3 +78,77 @@ def test_settings_that_cannot_be_are_refused(wrong: dict[str, Fraction], what: s
 def test_settings_report_when_keyless_vms_would_be_refused() -> None:
     assert not KeySettings().refuses_keyless_vms
     assert KeySettings(final=Fraction(0)).refuses_keyless_vms
+
+
+def test_three_tenths_of_100_is_not_above_30() -> None:
+    decision = place([node("h1", [node_key("h1", "A", 0.7)])], [key("A", 0.0)])
+    assert decision.round == 7
+    (one,) = decision.hosts
+    assert one.system is not None
+    (match,) = one.system.matches
+    assert (match.proximity, match.points) == (Fraction(3, 10), 30)
+
+
+@pytest.mark.parametrize(("allocated_mb", "found"), [(7281, 1), (7282, 2), (7283, 2), (7282 + 910, 2)])
+def test_special_keys_meet_a_threshold_exactly(allocated_mb: int, found: int) -> None:
+    """A ninth of the memory leaves eight ninths of 90: that is 80, and not above it."""
+    hosts = [
+        node("h1", memory_mb=9 * 7282, allocated_mb=allocated_mb),
+        node("h2", [node_key("h2", "A", 0.3)]),
+    ]
+    decision = place(hosts, [key("#RAM", 0.0, 90.0), key("A", 1.0, 0.1)], memory_mb=1024)
+    one, other = decision.hosts
+    assert one.system is not None
+    assert one.system.total == 90 * (1 - Fraction(allocated_mb, 9 * 7282))
+    assert (one.round, other.round) == (found, 1)
+
+
+def test_local_storage_leaves_the_host_that_the_engine_offers_whatever_keys_say() -> None:
+    hosts = [node("h1", [node_key("h1", "A", 1.0)]), node("h2", [node_key("h2", "A", 0.0)], up=False)]
+    local = world(hosts, [key("A")], local_storage=True)
+    for offered in (["h2"], ["h1"], []):
+        decision = decide(local, offered)
+        assert (decision.choice, decision.candidates) == (tuple(offered), tuple(offered))
+        assert decision.local_storage
+        assert decision.hosts == ()
+
+
+HOSTS = ("h1", "h2", "h3", "h4")
+LOTS = st.permutations(HOSTS).map(tuple)
+NODE_KEYS = tuple(node_key(name, "GEN", number % 2) for number, name in enumerate(HOSTS))
+
+
+def ranks(state: Snapshot, lots: tuple[str, ...], **parameters: str) -> dict[str, int]:
+    found = rank_hosts(state, Request(("new",), HOSTS, drawn=lots, parameters=parameters))
+    return {weight.host: weight.rank for weight in found}
+
+
+@given(LOTS)
+def test_no_lot_is_drawn_for_a_vm_without_keys(lots: tuple[str, ...]) -> None:
+    state = keyed(*(host(name) for name in HOSTS), vm("new"), keys=NODE_KEYS)
+    assert len(set(ranks(state, lots).values())) == 1
+
+
+@given(LOTS)
+def test_a_lot_decides_between_hosts_that_are_equal_to_a_vm_with_keys(lots: tuple[str, ...]) -> None:
+    state = keyed(*(host(name) for name in HOSTS), vm("new"), keys=(*NODE_KEYS, key("GEN")))
+    found = ranks(state, lots)
+    assert sorted(found, key=found.__getitem__) == sorted(
+        HOSTS, key=lambda one: (HOSTS.index(one) % 2 == 0, lots.index(one))
+    )
+    assert len(set(ranks(state, lots, placement_tie="engine").values())) == 2
+
+
+@given(LOTS, st.sampled_from(HOSTS))
+def test_hosts_that_tear_a_chain_of_hard_groups_come_last(lots: tuple[str, ...], peers_host: str) -> None:
+    state = keyed(
+        *(host(name) for name in HOSTS),
+        vm("new"),
+        vm("link"),
+        vm("peer", peers_host),
+        group("one", TOGETHER, "new link"),
+        group("other", TOGETHER, "link peer"),
+        keys=(*NODE_KEYS, key("GEN", weight=-200.0)),
+    )
+    found = ranks(state, lots)
+    assert [name for name in HOSTS if found[name] == 0] == [peers_host]

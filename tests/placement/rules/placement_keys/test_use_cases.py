@@ -10,7 +10,7 @@ import pytest
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision
 from tests.placement.rules.placement_keys import nodes
-from tests.placement.rules.placement_keys.parts import key, node_key
+from tests.placement.rules.placement_keys.nodes import key, node_key
 
 
 def node(

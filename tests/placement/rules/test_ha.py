@@ -1,22 +1,161 @@
-"""The weight of HA reservation: what counts of a host, and the order that follows."""
+"""HA reservation: the weight and the balance."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.ha import HA_RESOURCES_HERE, HA_VMS_HERE, rank_hosts
-from ovirt_placement.rules.verdict import Reason, Request
-from tests.builders import CLUSTER, cluster, host, needed_mb, pending, snapshot, vm
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.ha import HA_RESOURCES_HERE, HA_VMS_HERE, Measure, balance_ha_vms, rank_hosts
+from ovirt_placement.rules.verdict import BalanceMove, Reason, Request
+from tests.builders import APART, CLUSTER, cluster, group, host, needed_mb, pending, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 
 RESERVING = cluster(ha_reservation=True)
 THREE_HOSTS = (host("h1"), host("h2"), host("h3"))
+
+
+def of(
+    state: Snapshot, over: int = 100, hosts: str = "h1 h2 h3", measure: Measure = Measure.RESOURCES
+) -> BalanceMove | None:
+    return balance_ha_vms(state, CLUSTER, tuple(hosts.split()), over, measure)
+
+
+def test_what_vms_use_counts_and_not_how_many_they_are() -> None:
+    large = (vm(f"large{number}", "h1", ha=True, memory_mb=20_000) for number in range(2))
+    small = (vm(f"small{number}", "h2", ha=True, memory_mb=500) for number in range(5))
+    state = snapshot(RESERVING, host("h1"), host("h2"), *large, *small)
+    assert of(state, hosts="h1 h2") == BalanceMove("large0", ("h2",))
+    assert of(state, hosts="h1 h2", measure=Measure.VMS) == BalanceMove("small0", ("h1",))
+
+
+def test_the_largest_vm_goes_whose_move_makes_the_cluster_more_even() -> None:
+    vms = vm("all", "h1", ha=True, memory_mb=40_000), vm("some", "h1", ha=True, memory_mb=9000)
+    alongside = vm("other", "h2", ha=True, memory_mb=10_000)
+    state = snapshot(RESERVING, host("h1"), host("h2"), *vms, alongside)
+    assert of(state, hosts="h1 h2") == BalanceMove("some", ("h2",))
+
+
+def test_a_host_twice_as_large_bears_twice_as_much() -> None:
+    hosts = host("h1", memory_mb=131_072, cores=32), host("h2")
+    vms = [vm(f"v{number}", "h1", ha=True) for number in range(4)]
+    even = snapshot(RESERVING, *hosts, *vms, *(vm(f"w{number}", "h2", ha=True) for number in range(2)))
+    assert of(even, hosts="h1 h2") is None
+    assert of(even, hosts="h1 h2", measure=Measure.VMS) == BalanceMove("v0", ("h2",))
+    uneven = snapshot(RESERVING, *hosts, *vms, vm("v4", "h1", ha=True), vm("w", "h2", ha=True))
+    assert of(uneven, hosts="h1 h2") == BalanceMove("v0", ("h2",))
+
+
+def test_fullest_host_gives_to_hosts_below_the_share_the_emptiest_first() -> None:
+    at_h1 = (vm(f"v{number}", "h1", ha=True) for number in range(4))
+    state = snapshot(RESERVING, *THREE_HOSTS, *at_h1, vm("w", "h2", ha=True))
+    assert of(state) == BalanceMove("v0", ("h3", "h2"))
+
+
+def test_even_cluster_is_left_alone() -> None:
+    state = snapshot(RESERVING, *THREE_HOSTS, *(vm(f"v{one}", f"h{one}", ha=True) for one in (1, 2, 3)))
+    assert of(state) is None
+
+
+def test_move_that_would_only_swap_the_roles_of_two_hosts_is_not_made() -> None:
+    state = snapshot(RESERVING, *THREE_HOSTS, *(vm(f"v{one}", f"h{one}", ha=True) for one in (1, 2)))
+    assert of(state) is None
+
+
+def test_host_with_only_fixed_vms_is_passed_over() -> None:
+    fixed = (vm(f"p{number}", "h1", ha=True, migratable=False) for number in range(4))
+    movable = (vm(f"q{number}", "h2", ha=True) for number in range(3))
+    assert of(snapshot(RESERVING, *THREE_HOSTS, *fixed, *movable)) == BalanceMove("q0", ("h3",))
+
+
+def test_hosted_engine_and_migrating_vms_stay() -> None:
+    state = snapshot(
+        RESERVING,
+        *THREE_HOSTS,
+        vm("engine", "h1", ha=True, hosted_engine=True),
+        vm("moving", "h1", ha=True, status="migrating"),
+        vm("v", "h1", ha=True),
+    )
+    assert of(state) == BalanceMove("v", ("h2", "h3"))
+
+
+def test_target_that_a_hard_rule_refuses_is_left_out() -> None:
+    state = snapshot(
+        RESERVING,
+        *THREE_HOSTS,
+        vm("a", "h1", ha=True),
+        vm("b", "h1", ha=True),
+        vm("foe", "h2"),
+        group("g", APART, "a foe"),
+    )
+    assert of(state) == BalanceMove("a", ("h3",))
+
+
+def test_failover_host_is_no_target() -> None:
+    state = snapshot(
+        RESERVING,
+        host("h1"),
+        host("h2"),
+        host("h3", failover=True),
+        vm("a", "h1", ha=True),
+        vm("b", "h1", ha=True),
+    )
+    assert of(state) == BalanceMove("a", ("h2",))
+
+
+@st.composite
+def sized(draw: st.DrawFn) -> Snapshot:
+    """Hosts and VMs of a few sizes, so that some are equally full."""
+    drawn = draw(snapshots())
+    hosts = (replace(one, memory_mb=mb, cores=n) for one in drawn.hosts for mb, n in [draw(CAPACITIES)])
+    vms = (replace(one, memory_mb=mb, vcpus=n) for one in drawn.vms for mb, n in [draw(SIZES)])
+    return replace(drawn, hosts=tuple(hosts), vms=tuple(vms))
+
+
+@given(sized(), st.sampled_from([1, 50, 100, 150, 200, 300]), st.sampled_from(Measure))
+def test_every_move_leaves_the_cluster_more_even(state: Snapshot, over: int, measure: Measure) -> None:
+    move = balance_ha_vms(state, CLUSTER, HOSTS, over, measure)
+    if move is None:
+        return
+    moved = next(one for one in state.vms if one.id == move.vm)
+    assert state.clusters[0].ha_reservation
+    assert moved.ha
+    assert moved.migratable
+    assert not moved.hosted_engine
+    assert moved.host not in move.hosts
+    hosts = {one.id: one for one in state.hosts}
+
+    def takes(one: Vm, place: str) -> Fraction:
+        if measure is Measure.VMS:
+            return Fraction(1)
+        return Fraction(needed_mb(one), 2 * hosts[place].memory_mb) + Fraction(
+            one.vcpus, 2 * hosts[place].cores
+        )
+
+    used = dict.fromkeys(HOSTS, Fraction(0))
+    for one in state.vms:
+        targets = {entry.host for entry in state.pending if entry.vm == one.id} or {one.host}
+        for place in targets & set(HOSTS):
+            used[place] += takes(one, place) if one.ha and one.cluster == CLUSTER else 0
+    for target in move.hosts:
+        before = used[moved.host]
+        assert max(before - takes(moved, moved.host), used[target] + takes(moved, target)) < before
+
+
+@pytest.mark.parametrize(("over", "is_moved"), [(151, True), (200, True), (201, False), (250, False)])
+def test_a_host_at_the_threshold_holds_too_many(over: int, is_moved: bool) -> None:
+    """Four of the even share of two are 200 percent of it; thresholds are whole VMs."""
+    vms = [vm(f"v{number}", "h1", ha=True) for number in range(4)]
+    state = snapshot(RESERVING, host("h1"), host("h2"), *vms)
+    found = of(state, over, "h1 h2", Measure.VMS)
+    assert (found is not None) == is_moved
+
+
 BY_VMS = {"ha_measure": "vms"}
 
 
@@ -115,15 +254,6 @@ def test_vm_without_high_availability_ties_but_still_spares_the_failover_host() 
 
 SIZES = st.tuples(st.sampled_from([512, 512, 2048, 60_000]), st.sampled_from([1, 1, 2, 8]))
 CAPACITIES = st.tuples(st.sampled_from([32_768, 65_536, 65_536]), st.sampled_from([8, 16, 16]))
-
-
-@st.composite
-def sized(draw: st.DrawFn) -> Snapshot:
-    """Hosts and VMs of a few sizes, so that some are equally full."""
-    drawn = draw(snapshots())
-    hosts = (replace(one, memory_mb=mb, cores=n) for one in drawn.hosts for mb, n in [draw(CAPACITIES)])
-    vms = (replace(one, memory_mb=mb, vcpus=n) for one in drawn.vms for mb, n in [draw(SIZES)])
-    return replace(drawn, hosts=tuple(hosts), vms=tuple(vms))
 
 
 @given(sized(), st.sampled_from(VMS), st.sampled_from(["1", "3", "100"]))

@@ -1,1 +1,0 @@
-"""Java's numbers, ids and tables."""

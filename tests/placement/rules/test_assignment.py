@@ -1,0 +1,260 @@
+"""Assigning blocks to hosts: whatever way it is tried, the answer is that of trying everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_placement.rules.affinity.feasibility import can_be_coloured
+from ovirt_placement.rules.assignment import (
+    Block,
+    Budget,
+    BudgetSpentError,
+    Resources,
+    can_all_differ,
+    first_fit,
+    most_served,
+    proves_impossible,
+    search,
+)
+
+HOSTS = ("h1", "h2", "h3")
+SIZES = st.builds(Resources, st.integers(0, 6), st.integers(0, 6))
+BLOCKS = st.lists(
+    st.builds(
+        Block,
+        vms=st.just(("v",)),
+        need=SIZES,
+        allowed=st.none() | st.frozensets(st.sampled_from(HOSTS)),
+        forbidden=st.frozensets(st.sampled_from(HOSTS), max_size=1),
+        apart=st.frozensets(st.sampled_from(["x", "y"]), max_size=1),
+    ),
+    max_size=5,
+)
+ROOMS = st.fixed_dictionaries(
+    {host: st.builds(Resources, st.integers(0, 12), st.integers(0, 12)) for host in HOSTS}
+)
+
+
+def plain(memory: int) -> Block:
+    return Block(("v",), Resources(memory))
+
+
+def is_legal(blocks: list[Block], rooms: dict[str, Resources], homes: tuple[str, ...]) -> bool:
+    for host, room in rooms.items():
+        here = [block for block, home in zip(blocks, homes, strict=True) if home == host]
+        tags = [tag for block in here for tag in block.apart]
+        if (
+            sum(block.need.memory for block in here) > room.memory
+            or sum(block.need.cpu for block in here) > room.cpu
+            or len(tags) > len(set(tags))
+            or any(host in block.forbidden for block in here)
+            or any(block.allowed is not None and host not in block.allowed for block in here)
+        ):
+            return False
+    return True
+
+
+def can_be_assigned(blocks: list[Block], rooms: dict[str, Resources]) -> bool:
+    return any(is_legal(blocks, rooms, homes) for homes in product(rooms, repeat=len(blocks)))
+
+
+@given(BLOCKS, ROOMS)
+def test_search_finds_homes_exactly_if_there_are_any(
+    blocks: list[Block], rooms: dict[str, Resources]
+) -> None:
+    homes = search(blocks, rooms, Budget(100_000))
+    assert (homes is not None) == can_be_assigned(blocks, rooms)
+    assert homes is None or is_legal(blocks, rooms, homes)
+
+
+@given(BLOCKS, ROOMS)
+def test_counting_and_first_fit_never_err(blocks: list[Block], rooms: dict[str, Resources]) -> None:
+    if proves_impossible(blocks, rooms):
+        assert not can_be_assigned(blocks, rooms)
+    homes, unplaced = first_fit(blocks, rooms, HOSTS)
+    assert (homes is None) == bool(unplaced)
+    assert homes is None or is_legal(blocks, rooms, homes)
+
+
+def test_counting_sees_that_few_large_hosts_cannot_hold_many_blocks_of_half_their_size() -> None:
+    rooms = {host: Resources(7, 0) for host in HOSTS}
+    assert proves_impossible([plain(4)] * 4, rooms)
+    assert not proves_impossible([plain(4)] * 3, rooms)
+
+
+def test_hosts_of_one_size_are_not_alike_where_a_load_is_restricted() -> None:
+    """Only h1 for the first, although h3 looks the same to it: the others need that one."""
+    allowed = ("h1 h3", "h2 h3", "h2 h3")
+    blocks = [Block(("v",), Resources(1), allowed=frozenset(hosts.split())) for hosts in allowed]
+    homes = search(blocks, {host: Resources(1, 0) for host in HOSTS}, Budget(1000))
+    assert homes is not None
+    assert homes[0] == "h1"
+
+
+def test_search_stops_when_its_budget_ends() -> None:
+    with pytest.raises(BudgetSpentError):
+        search([plain(4)] * 4, {host: Resources(7, 0) for host in HOSTS}, Budget(3))
+
+
+CHOICES = st.lists(st.frozensets(st.sampled_from("abcde")), max_size=6)
+THOUSAND = 1000
+
+
+def all_differ(choices: Sequence[frozenset[str]]) -> bool:
+    return any(len(set(chosen)) == len(chosen) for chosen in product(*choices))
+
+
+@given(CHOICES)
+def test_all_can_differ_exactly_if_some_way_to_choose_shows_it(choices: list[frozenset[str]]) -> None:
+    assert can_all_differ(choices) == all_differ(choices)
+
+
+@given(CHOICES)
+def test_most_served_is_the_size_of_the_largest_set_that_can_differ(choices: list[frozenset[str]]) -> None:
+    largest = max(
+        size
+        for size in range(len(choices) + 1)
+        if any(all_differ(chosen) for chosen in combinations(choices, size))
+    )
+    assert most_served(choices) == largest
+
+
+class CountedPlace(str):
+    """A place that counts how often places are looked up."""
+
+    __slots__ = ()
+    lookups = 0
+
+    def __hash__(self) -> int:
+        CountedPlace.lookups += 1
+        return int(self)
+
+
+PLACES = [CountedPlace(number) for number in range(THOUSAND + 1)]
+
+
+def everywhere() -> list[frozenset[str]]:
+    return [frozenset(PLACES[:THOUSAND])] * THOUSAND
+
+
+def half_of_them() -> list[frozenset[str]]:
+    return [frozenset(PLACES[: THOUSAND // 2])] * THOUSAND
+
+
+def more_and_more() -> list[frozenset[str]]:
+    return [frozenset(PLACES[: number + 1]) for number in range(THOUSAND)]
+
+
+def one_chain() -> list[AbstractSet[str]]:
+    """Each takes the first of two places, and the last gets one only if all others take their second."""
+    starts = [*range(THOUSAND), 0]
+    return [dict.fromkeys(PLACES[start : start + 2]).keys() for start in starts]
+
+
+@pytest.mark.parametrize(
+    ("draw", "served"),
+    [
+        (everywhere, THOUSAND),
+        (half_of_them, THOUSAND // 2),
+        (more_and_more, THOUSAND),
+        (one_chain, THOUSAND + 1),
+    ],
+)
+def test_a_thousand_look_at_each_choice_a_few_times_at_most(
+    draw: Callable[[], Sequence[AbstractSet[str]]], served: int
+) -> None:
+    choices = draw()
+    CountedPlace.lookups = 0
+    assert most_served(choices) == served
+    assert CountedPlace.lookups <= 4 * sum(map(len, choices))
+
+
+def left_of(budget: Budget) -> int:
+    """How many steps it still gives."""
+    steps = 0
+    while True:
+        try:
+            budget.spend()
+        except BudgetSpentError:
+            return steps
+        steps += 1
+
+
+def test_all_steps_can_be_taken_and_no_more() -> None:
+    assert left_of(Budget(3)) == 3
+
+
+def test_what_a_share_leaves_comes_back() -> None:
+    budget = Budget(10)
+    with budget.share(4) as share:
+        share.spend(3)
+    assert left_of(budget) == 7
+
+
+def test_ended_share_leaves_the_rest_to_others() -> None:
+    budget = Budget(10)
+    with pytest.raises(BudgetSpentError), budget.share(4) as share:
+        share.spend(5)
+    assert left_of(budget) == 6
+
+
+def test_share_is_never_more_than_what_is_left() -> None:
+    budget = Budget(3)
+    with budget.share(100) as share:
+        assert left_of(share) == 3
+    assert left_of(budget) == 0
+
+
+COLOURED_HOSTS = {"h1": Resources(4, 4), "h2": Resources(4, 1), "h3": Resources(2, 4)}
+COLOURED_BLOCKS = st.lists(
+    st.builds(
+        Block,
+        vms=st.just(("v",)),
+        need=st.builds(Resources, st.integers(0, 4), st.integers(0, 4)),
+        allowed=st.none() | st.frozensets(st.sampled_from([*COLOURED_HOSTS, "elsewhere"]), min_size=1),
+        forbidden=st.frozensets(st.sampled_from([*COLOURED_HOSTS, "elsewhere"]), max_size=1),
+        apart=st.frozensets(st.sampled_from(["x", "y", "z"]), max_size=2),
+    ),
+    max_size=6,
+)
+
+
+def suits(block: Block, host: str) -> bool:
+    listed = block.allowed is None or host in block.allowed
+    room = COLOURED_HOSTS[host]
+    fits = block.need.memory <= room.memory and block.need.cpu <= room.cpu
+    return listed and host not in block.forbidden and fits
+
+
+def is_right(blocks: list[Block], chosen: tuple[str, ...]) -> bool:
+    pairs = combinations(zip(blocks, chosen, strict=True), 2)
+    return all(map(suits, blocks, chosen)) and not any(
+        here == there and one.apart & other.apart for (one, here), (other, there) in pairs
+    )
+
+
+@given(COLOURED_BLOCKS)
+def test_blocks_can_be_coloured_exactly_if_some_choice_is_right(blocks: list[Block]) -> None:
+    exists = any(is_right(blocks, chosen) for chosen in product(COLOURED_HOSTS, repeat=len(blocks)))
+    assert can_be_coloured(blocks, COLOURED_HOSTS, Budget(100_000)) == exists
+
+
+def apart(number: int) -> list[Block]:
+    return [Block((f"v{one}",), apart=frozenset({"n"})) for one in range(number)]
+
+
+@pytest.mark.parametrize(("vms", "possible"), [(1000, True), (1001, False)])
+def test_a_large_group_is_judged_without_a_search(vms: int, possible: bool) -> None:
+    hosts = {f"h{number}": Resources() for number in range(1000)}
+    assert can_be_coloured(apart(vms), hosts, Budget(1 + vms)) is possible
+
+
+def test_colouring_stops_when_its_budget_ends() -> None:
+    with pytest.raises(BudgetSpentError):
+        can_be_coloured(apart(4), COLOURED_HOSTS, Budget(3))
