@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ovirt_placement import config, inventory
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.setup.answer import (
     SetupOutcome,
-    after_requests,
     policy_state,
     setup,
     setup_lines,
@@ -26,6 +25,7 @@ from ovirt_placement.answers.setup.previous import (
     changed,
     origin_of,
     read_overview,
+    read_policy,
     read_seen,
     targets,
     upgrading,
@@ -47,7 +47,7 @@ from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.reading.policies import Policy
 from ovirt_placement.engine.writing import policies
-from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest, PolicyUser, read_content
+from ovirt_placement.engine.writing.policies import PolicyRequest, PolicyUser
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.store.default_keys import DefaultKeyChange, DefaultKeys, DefaultKeyStore
 from ovirt_placement.store.user_actions import UserActionKind
@@ -163,14 +163,7 @@ def _setting_up(
     def look() -> SetupPlan:
         overview = read_overview(connection)
         users = [user for user in overview.users if user.id in clusters]
-        seen = read_seen(connection, overview, target.policy, users, target.origin)
-        planned = plan(seen, choice)
-        using = (
-            ()
-            if seen.target is None
-            else (user.id for user in overview.users if user.policy == seen.target.head.id)
-        )
-        return replace(planned, clusters=tuple(dict.fromkeys((*planned.clusters, *using))))
+        return plan(read_seen(connection, overview, target.policy, users, target.origin), choice)
 
     return look
 
@@ -199,8 +192,8 @@ def _undoings(
 def _undoing(connection: EngineConnection, name: str, going: frozenset[str]) -> Callable[[], SetupPlan]:
     def look() -> SetupPlan:
         overview = read_overview(connection)
-        head = overview.named(name)
-        return SetupPlan((), ()) if head is None else undo(overview, read_content(connection, head), going)
+        policy = read_policy(connection, overview, name)
+        return SetupPlan((), ()) if policy is None else undo(overview, policy, going)
 
     return look
 
@@ -248,20 +241,15 @@ def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Name
     keys = planned_keys(args, task.policy, task.users, plan)
     if not plan.requests and keys.is_empty:
         return SetupOutcome(task.policy, plan, keys.clusters, keys.notes)
-    overview, content = _read_policy(connection, task.policy)
-    before = policy_state(overview, content)
+    overview = read_overview(connection)
+    before = policy_state(overview, read_policy(connection, overview, task.policy))
     if args.dry_run:
-        after = after_requests(overview, content, plan.requests)
+        after = policy_state(overview, plan.after, plan.users)
     else:
         _send_and_write(connection, task, args, plan, keys)
-        after = policy_state(*_read_policy(connection, task.policy))
+        overview = read_overview(connection)
+        after = policy_state(overview, read_policy(connection, overview, task.policy))
     return SetupOutcome(task.policy, plan, keys.clusters, keys.notes, before=before, after=after)
-
-
-def _read_policy(connection: EngineConnection, policy: str) -> tuple[Overview, PolicyContent | None]:
-    overview = read_overview(connection)
-    head = overview.named(policy)
-    return overview, None if head is None else policies.read_content(connection, head)
 
 
 def _send_and_write(

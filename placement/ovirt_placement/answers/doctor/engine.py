@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from ovirt_placement.answers.doctor.finding import FoundProblem, Hint, problem
 from ovirt_placement.answers.document import utc_text
@@ -115,68 +114,24 @@ def _permissions(connection: EngineConnection, root: Root) -> tuple[Permission, 
 
 
 _SKEW_SECONDS = 10.0
-#: A clock this many times as fast as ours belongs to a simulated engine; no other is wrong by so much.
-_FAST = 1.5
-#: Two readings show how fast a clock runs if so much time is between them.
-_APART_SECONDS = 1.0
 
 
-class ClockReading(NamedTuple):
-    """Both clocks at one moment, in seconds since the epoch."""
-
-    engine: float
-    here: float
-    #: Before or after `here`: as long as half of the request took.
-    unsure: float = 0.0
-
-    @property
-    def ahead(self) -> float:
-        return self.engine - self.here
-
-    @property
-    def differs(self) -> bool:
-        return abs(self.ahead) > _SKEW_SECONDS
-
-
-def read_clocks(ask: Callable[[], Root]) -> tuple[Root, ClockReading]:
-    """Ask for the engine's root, and compare; an engine that reports no time has ours."""
+def read_root(connection: EngineConnection) -> tuple[Root, float]:
+    """The engine's root, and by how many seconds its clock is ahead; one that reports no time has ours."""
     began = time.time()
-    root = ask()
-    ended = time.time()
-    here = (began + ended) / 2
-    engine = datetime.fromisoformat(root.time).timestamp() if root.time else here
-    return root, ClockReading(engine, here, (ended - began) / 2)
+    root = parsing.root(connection.get(""))
+    here = (began + time.time()) / 2
+    return root, datetime.fromisoformat(root.time).timestamp() - here if root.time else 0.0
 
 
-def examine_clock(ask: Callable[[], Root], first: ClockReading) -> Iterator[FoundProblem | Hint]:
-    """Compare once more where they differ, late enough to see how fast the engine's runs."""
-    if not first.differs:
-        return
-    time.sleep(max(0.0, first.here + _APART_SECONDS - time.time()))
-    _, second = read_clocks(ask)
-    ahead = first.ahead
-    if is_simulated(first, second):
-        yield Hint(
-            f"the engine's clock runs {clock_speed(first, second):.0f} times as fast as this one, as only a"
-            f" simulated engine's does; that it is {ahead:.0f} s ahead is no fault"
-        )
-    else:
+def examine_clock(ahead: float) -> Iterator[FoundProblem]:
+    if abs(ahead) > _SKEW_SECONDS:
         yield problem(
             "clocks_differ",
             f"the engine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this one:"
             " events are taken for older or younger than they are",
             "let both machines keep their time by NTP (chronyc tracking)",
         )
-
-
-def clock_speed(first: ClockReading, second: ClockReading) -> float:
-    """How many times as fast as ours the engine's clock runs, at least; 0 where nothing is known."""
-    longest = second.here - first.here + first.unsure + second.unsure
-    return (second.engine - first.engine) / longest if longest > 0 else 0.0
-
-
-def is_simulated(first: ClockReading, second: ClockReading) -> bool:
-    return clock_speed(first, second) > _FAST
 
 
 # -- What can be wrong between engine and proxy: units that one does not know as the other does.

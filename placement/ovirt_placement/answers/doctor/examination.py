@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,7 +18,6 @@ from ovirt_placement.answers.status.enforcement import EnforcementRecord, enforc
 from ovirt_placement.answers.status.proxy import configuration_of, discovery_answered_at, url_of
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
-from ovirt_placement.engine.parsing import users
 from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.engine.parsing.users import Root
 from ovirt_placement.engine.reading import events as engine_events
@@ -43,7 +43,8 @@ class Seen:
     connection: EngineConnection
     configuration: Config
     root: Root
-    clocks: engine.ClockReading
+    #: By how many seconds the engine's clock is ahead of ours.
+    ahead: float
     snapshot: Snapshot
     units: Mapping[str, PolicyUnit]
     events: Sequence[EngineEvent]
@@ -56,6 +57,11 @@ class Seen:
     default_keys: DefaultKeys | None
     #: Policies by cluster, as far as they could be read.
     policies: dict[str, InUse] = field(default_factory=dict)
+
+    @property
+    def now(self) -> float:
+        """By the engine's clock."""
+        return time.time() + self.ahead
 
     @property
     def enforcing(self) -> bool:
@@ -106,8 +112,7 @@ def _policies(seen: Seen) -> Iterator[FoundProblem]:
 
 #: What only root may look at, then what the services' user may, each with what is looked at.
 _AS_CALLER: tuple[tuple[str, Callable[[Config], Iterable[Result]]], ...] = (
-    ("the system", lambda config: platform.examine_platform(config, platform.ROOT)),
-    ("hardening", lambda config: platform.examine_hardening(config, platform.ROOT)),
+    ("the system", lambda config: platform.examine_system(config, platform.ROOT)),
     ("the services' users", platform.examine_services),
 )
 _HERE: tuple[tuple[str, Callable[[Config], Iterable[Result]]], ...] = (
@@ -116,7 +121,7 @@ _HERE: tuple[tuple[str, Callable[[Config], Iterable[Result]]], ...] = (
 )
 _CHECKS: tuple[tuple[str, Callable[[Seen], Iterable[Result]]], ...] = (
     ("policy units", lambda seen: engine.examine_units(seen.units, seen.events, _discovered(seen))),
-    ("the proxy's connection", lambda seen: engine.examine_connection(seen.events, seen.clocks.engine)),
+    ("the proxy's connection", lambda seen: engine.examine_connection(seen.events, seen.now)),
     ("the proxy", _proxy),
     ("the proxy's record of decisions", _record),
     ("scheduling policies", _policies),
@@ -134,7 +139,7 @@ _CHECKS: tuple[tuple[str, Callable[[Seen], Iterable[Result]]], ...] = (
     ("placement rules", lambda seen: machine.examine_rules(seen.connection, seen.snapshot)),
     (
         "the engine's enforcement",
-        lambda seen: engine.examine_enforcement(seen.enforcing, seen.events, seen.clocks.engine),
+        lambda seen: engine.examine_enforcement(seen.enforcing, seen.events, seen.now),
     ),
     ("permissions", _permissions),
 )
@@ -166,13 +171,9 @@ class _Examination:
 def _examine_engine(
     connection: EngineConnection, configuration: Config, named: str | None, examination: _Examination
 ) -> Root:
-    def read_root() -> Root:
-        return users.root(connection.get(""))
-
-    root, clocks = engine.read_clocks(read_root)
-    examination.found.extend(engine.examine_version(root))
-    examination.check("the engine's clock", lambda: engine.examine_clock(read_root, clocks))
-    snapshot = machine.with_stored_keys(topology.read_snapshot(connection), configuration)
+    root, ahead = engine.read_root(connection)
+    examination.found += (*engine.examine_version(root), *engine.examine_clock(ahead))
+    snapshot, given = machine.with_stored_keys(topology.read_snapshot(connection), configuration)
     name = configuration.engine.name
     error = f"there is no {configuration_of(name)} here; name it with --proxy URL"
     try:
@@ -183,7 +184,7 @@ def _examine_engine(
         connection=connection,
         configuration=configuration,
         root=root,
-        clocks=clocks,
+        ahead=ahead,
         snapshot=snapshot,
         units=engine_policies.read_units(connection),
         events=engine_events.read_events(connection, at_most=_NEWEST_EVENTS),
@@ -191,7 +192,7 @@ def _examine_engine(
         proxy=proxy,
         proxy_named=named is not None,
         proxy_error=error,
-        default_keys=machine.default_keys(configuration),
+        default_keys=given,
     )
     for what, look in _CHECKS:
         examination.check(what, partial(look, seen))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -118,7 +117,7 @@ def _store(config: Config) -> Iterator[FoundProblem]:
             )
     except StoreUnmade:
         path = sqlite_path(url)
-        if path is not None and not _can_be_made(path):
+        if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
             yield problem(
                 "no_store",
                 f"the store {path} does not exist and cannot be made there by this user",
@@ -130,27 +129,18 @@ def _store(config: Config) -> Iterator[FoundProblem]:
         yield problem("no_store", str(error), _REACH)
 
 
-def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
-    """Add the placement keys and rules of the store; a store that does not answer is a finding already."""
-    read, nothing = KeyStore.records, KeyRecords(0)
+def with_stored_keys(snapshot: Snapshot, config: Config) -> tuple[Snapshot, DefaultKeys | None]:
+    """With the placement keys and rules of the store, and the special keys that setup gave.
+
+    None where the store does not answer, which is a finding already.
+    """
+    seconds = _PATIENCE_SECONDS
     try:
-        records = stored(KeyStore, config, read, nothing, patience_seconds=_PATIENCE_SECONDS)
+        records = stored(KeyStore, config, KeyStore.records, KeyRecords(0), patience_seconds=seconds)
+        given = stored(DefaultKeyStore, config, DefaultKeyStore.read, DefaultKeys(), patience_seconds=seconds)
     except UserError:
-        return snapshot
-    return replace(snapshot, placement_keys=records.keys, placement_rules=records.rules)
-
-
-def default_keys(config: Config) -> DefaultKeys | None:
-    """The special keys that setup gave, and all that stand; None where the store does not answer."""
-    read, nothing = DefaultKeyStore.read, DefaultKeys()
-    try:
-        return stored(DefaultKeyStore, config, read, nothing, patience_seconds=_PATIENCE_SECONDS)
-    except UserError:
-        return None
-
-
-def _can_be_made(path: Path) -> bool:
-    return path.parent.is_dir() and os.access(path.parent, os.W_OK)
+        return snapshot, None
+    return replace(snapshot, placement_keys=records.keys, placement_rules=records.rules), given
 
 
 # -- Examines names that match nothing in the engine; those of placement rules are mistakes of these.

@@ -1,4 +1,4 @@
-"""What can be wrong with the system: old parts, hardening, files that services cannot read."""
+"""What can be wrong with the system: a socket, hardening, files that services cannot read."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import grp
 import os
 import pwd
 import re
-import sqlite3
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,51 +19,13 @@ from ovirt_placement.config_file import DEFAULT_PATH
 from ovirt_placement.engine.connection.log_ins import refusal
 from ovirt_service.errors import UserError
 
-# -- What can be wrong with the system: an old SQLite, a Python without updates, a socket not enabled.
+# -- What can be wrong with the system: the socket of the proxy is not enabled.
 
 
 #: Where the files of the system are.
 ROOT = Path("/")
-_Version = tuple[int, ...]
-#: The store asks SQLite for nothing that came later.
-_OLDEST_SQLITE = (3, 26, 0)
-#: The first day without updates for EL's Pythons, and what to take then (docs/platforms.md).
-_ENDED: dict[tuple[str, _Version], tuple[date, str]] = {
-    ("el8", (3, 11)): (date(2026, 6, 1), "Python 3.12"),
-    ("el9", (3, 11)): (date(2026, 6, 1), "Python 3.12"),
-    ("el9", (3, 12)): (date(2027, 5, 1), "Python 3.14, which comes with 9.8"),
-    ("el8", (3, 12)): (date(2029, 6, 1), "EL 9 or 10"),
-}
 #: Links that `systemctl enable` makes.
 _ENABLED = Path("etc/systemd/system")
-
-
-def examine_platform(config: Config, root: Path) -> Iterator[FoundProblem]:
-    """Look at what we run on, and at the units that are enabled below `root`."""
-    yield from examine_sqlite(config.store.url, sqlite3.sqlite_version_info)
-    yield from examine_python(root, sys.version_info[:2], Path(sys.base_prefix), datetime.now(UTC).date())
-    yield from examine_socket(root)
-
-
-def examine_sqlite(url: str, version: _Version) -> Iterator[FoundProblem]:
-    """Look whether the store's SQLite is one that it is tested with."""
-    if url.startswith("sqlite") and version < _OLDEST_SQLITE:
-        yield problem(
-            "old_sqlite",
-            f"SQLite is {_dotted(version)}, older than {_dotted(_OLDEST_SQLITE)}: the store may fail",
-            "run with the Python of EL 8.10 or later, or let [store] url name a PostgreSQL",
-        )
-
-
-def examine_python(root: Path, version: _Version, base: Path, today: date) -> Iterator[FoundProblem]:
-    """Look whether EL still updates its Python, if that runs us; of another nothing is known."""
-    ended, instead = _ENDED.get((_platform(root), version), (date.max, ""))
-    if base == Path("/usr") and today >= ended:
-        yield problem(
-            "python_ended",
-            f"this system's Python {_dotted(version)} has had no security updates since {ended}",
-            f"install this release again, with {instead}",
-        )
 
 
 def examine_socket(root: Path) -> Iterator[FoundProblem]:
@@ -84,20 +44,6 @@ def examine_socket(root: Path) -> Iterator[FoundProblem]:
         )
 
 
-def _platform(root: Path) -> str:
-    """EL and its number, as os-release has it of all that are built from it: el9."""
-    try:
-        text = (root / "etc/os-release").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    found = re.search(r'^PLATFORM_ID="?platform:(\w+)', text, re.MULTILINE)
-    return found[1] if found else ""
-
-
-def _dotted(version: _Version) -> str:
-    return ".".join(map(str, version))
-
-
 # -- What a hardened host refuses, or does not reach: plugins under fapolicyd, wheels in FIPS mode.
 
 
@@ -109,8 +55,9 @@ _ALLOWED = re.compile(r"^allow\S* .*:.*\bdir=(/\S*)", re.MULTILINE)
 _BROUGHT = "psycopg_binary.libs"
 
 
-def examine_hardening(config: Config, root: Path) -> Iterator[FoundProblem]:
+def examine_system(config: Config, root: Path) -> Iterator[FoundProblem]:
     """Look at the system whose files are below `root`. Raises `UserError` if we may not look at a file."""
+    yield from examine_socket(root)
     yield from examine_fips(config, root, map(Path, sys.path))
     yield from examine_fapolicyd(config.engine.name, root)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ovirt_placement.answers.doctor.finding import FoundProblem, Hint, NotInUse, problem
 from ovirt_placement.answers.setup import units
 from ovirt_placement.answers.setup.default_keys import DEFAULT_WEIGHTS, weighing
-from ovirt_placement.answers.setup.units import ADMISSION_UNITS, MANDATORY, twins
+from ovirt_placement.answers.setup.units import ADMISSION_UNITS, known_properties, twins, unit_name
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.engine.parsing.clusters import option_values
@@ -26,9 +26,6 @@ from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.store.default_keys import DefaultKeys
 
 # -- What can be wrong with scheduling policies: rules that no unit looks at, and traps of the engine.
-
-
-_SETUP = "run ovirt-placement setup --policy {policy}"
 
 
 @dataclass(frozen=True)
@@ -68,15 +65,12 @@ def in_use(content: PolicyContent, units: Mapping[str, PolicyUnit]) -> InUse:
         our_filters=frozenset(named(content.filters, False)),
         internal_weights=named(content.weights, True),
         our_weights=named(content.weights, False),
-        balances=tuple(_name(entry.unit, units) for entry in content.balances),
-        attached=frozenset(_name(u, units) for u in content.units if u in units and not units[u].internal),
-        properties=frozenset(
-            key
-            for unit in units
-            if unit in content.units or units[unit].name in MANDATORY
-            for key in units[unit].properties
+        balances=tuple(unit_name(units, entry.unit) for entry in content.balances),
+        attached=frozenset(
+            unit_name(units, u) for u in content.units if u in units and not units[u].internal
         ),
-        repeated=tuple(_name(unit, units) for unit, times in Counter(content.units).items() if times > 1),
+        properties=frozenset(known_properties(units, content.units)),
+        repeated=tuple(unit_name(units, unit) for unit, times in Counter(content.units).items() if times > 1),
     )
 
 
@@ -139,16 +133,15 @@ def examine_properties(user: PolicyUser, policy: InUse) -> Iterator[FoundProblem
 def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]:
     """Look for rules of a cluster that have no effect: its policy lacks the unit, or has it with factor 0."""
     for rule in UNITS.values():
-        asking = _asking(rule, snapshot, cluster)
-        if asking is None or _takes_effect(rule, policy):
-            continue
-        yield problem(
-            "rule_means_nothing",
-            f"cluster {cluster.name}: {asking} when VMs are placed: {_lack(policy, rule)}",
-            remedy(policy, cluster),
-            cluster=cluster,
-            rule=True,
-        )
+        asking = rule.asked_by(snapshot, cluster)
+        if asking and not _takes_effect(rule, policy):
+            yield problem(
+                "rule_means_nothing",
+                f"cluster {cluster.name}: {asking} nothing when VMs are placed: {_lack(policy, rule)}",
+                remedy(policy, cluster),
+                cluster=cluster,
+                rule=True,
+            )
 
 
 def examine_admission(cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]:
@@ -162,12 +155,6 @@ def examine_admission(cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]
             "enable HA reservation for the cluster, or take the unit out of the policy",
             cluster=cluster,
         )
-
-
-def _asking(rule: Rule, snapshot: Snapshot, cluster: Cluster) -> str | None:
-    """What of a cluster asks for a rule, and that it means nothing."""
-    asking = rule.asked_by(snapshot, cluster)
-    return f"{asking} nothing" if asking else None
 
 
 def _takes_effect(rule: Rule, policy: InUse) -> bool:
@@ -193,11 +180,7 @@ def remedy(policy: InUse, cluster: Cluster | None = None) -> str:
     """Setup repairs it; the engine's own policies are locked, so it would take another for the cluster."""
     if policy.locked:
         return f"run ovirt-placement setup --cluster {cluster.name if cluster else 'CLUSTER'}"
-    return _SETUP.format(policy=policy.name)
-
-
-def _name(unit: str, units: Mapping[str, PolicyUnit]) -> str:
-    return units[unit].name if unit in units else unit
+    return f"run ovirt-placement setup --policy {policy.name}"
 
 
 # -- What can be wrong with placement keys: units, parameters and factors that defeat them, a VM property.
@@ -211,9 +194,7 @@ def examine_keys(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterato
     filters = units.KEY_FILTER in policy.our_filters
     weighs = policy.our_weights.get(units.KEY_WEIGHT, 0) > 0
     if not (filters and weighs) and _has_keys(snapshot, cluster):
-        lacking = [
-            unit for unit, enabled in ((units.KEY_FILTER, filters), (units.KEY_WEIGHT, weighs)) if not enabled
-        ]
+        lacking = [u for u, on in ((units.KEY_FILTER, filters), (units.KEY_WEIGHT, weighs)) if not on]
         yield problem(
             "keys_do_not_count",
             f"cluster {cluster.name}: not all of its placement keys count when VMs are placed: its"
@@ -233,8 +214,7 @@ def examine_mistakes(snapshot: Snapshot) -> Iterator[FoundProblem]:
     if mistakes := find_mistakes(snapshot):
         yield problem(
             "mistaken_keys",
-            f"{len(mistakes)} {'mistake' if len(mistakes) == 1 else 'mistakes'} in placement keys, which"
-            " are ignored where they are wrong",
+            f"{counted(len(mistakes), 'mistake')} in placement keys, which are ignored where they are wrong",
             "ovirt-placement keys check lists them",
         )
 
@@ -356,16 +336,13 @@ def unused_units(snapshot: Snapshot, policy_of: Mapping[str, InUse]) -> Iterator
         for cluster in snapshot.clusters
         if cluster.id not in policy_of or not policy_of[cluster.id].attached
     ]
-    if without and len(without) == len(snapshot.clusters):
-        yield NotInUse(
+    if without:
+        what = (
             "no cluster's scheduling policy has our units: VMs start by the engine's rules alone"
-            " (ovirt-placement setup --cluster CLUSTER)"
+            if len(without) == len(snapshot.clusters)
+            else f"the scheduling policies of these clusters have none of our units: {', '.join(without)}"
         )
-    elif without:
-        yield NotInUse(
-            f"the scheduling policies of these clusters have none of our units: {', '.join(without)}"
-            " (ovirt-placement setup --cluster CLUSTER)"
-        )
+        yield NotInUse(f"{what} (ovirt-placement setup --cluster CLUSTER)")
 
 
 def idle_enforcer(found: EnforcementRecord, unit: str) -> Iterator[NotInUse]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.setup.default_keys import ClusterKeys
 from ovirt_placement.answers.setup.plan import SetupPlan
 from ovirt_placement.answers.setup.previous import Overview
-from ovirt_placement.answers.setup.requests import PlannedRequest
-from ovirt_placement.answers.setup.units import MANDATORY
-from ovirt_placement.engine.parsing.policies import Entry, PolicyHead, PolicyUnit
-from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyUser
+from ovirt_placement.answers.setup.units import MANDATORY, unit_name
+from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
 from ovirt_placement.model.amounts import counted
 from ovirt_placement.model.record import Record
 
 
-# -- A scheduling policy with the clusters that use it, as it is, and as requests would leave it.
+# -- A scheduling policy with the clusters that use it.
 class PolicyCluster(Record, frozen=True, omit_defaults=False):
     """A cluster that uses a policy."""
 
@@ -40,57 +38,23 @@ class PolicyState(Record, frozen=True, omit_defaults=False, kw_only=True):
     clusters: tuple[PolicyCluster, ...]
 
 
-def policy_state(overview: Overview, content: PolicyContent | None) -> PolicyState | None:
-    """A policy as it is; none where the engine has none of the name."""
+def policy_state(
+    overview: Overview, content: PolicyContent | None, users: Iterable[PolicyUser] = ()
+) -> PolicyState | None:
+    """A policy, none where the engine has none of the name; `users` are clusters that are otherwise then."""
     if content is None:
         return None
     units, head = overview.units, content.head
+    clusters = {user.id: user for user in (*overview.users, *users)}.values()
     return PolicyState(
         policy=head.name,
         description=head.description,
-        filters=tuple(sorted({_unit_name(entry, units) for entry in content.filters} - MANDATORY)),
-        weights=dict(sorted((_unit_name(e, units), e.number) for e in content.weights)),
-        balance=_unit_name(content.balances[0], units) if content.balances else None,
+        filters=tuple(sorted({unit_name(units, one.unit) for one in content.filters} - MANDATORY)),
+        weights=dict(sorted((unit_name(units, one.unit), one.number) for one in content.weights)),
+        balance=unit_name(units, content.balances[0].unit) if content.balances else None,
         properties=head.properties,
-        clusters=tuple(
-            PolicyCluster(user.name, user.properties) for user in overview.users if user.policy == head.id
-        ),
+        clusters=tuple(PolicyCluster(one.name, one.properties) for one in clusters if one.policy == head.id),
     )
-
-
-#: What a policy is made of that is not there yet.
-_NONE = PolicyContent(PolicyHead(id=NEW, name="", description="", locked=False, properties={}), (), (), ())
-
-
-def after_requests(
-    overview: Overview, content: PolicyContent | None, requests: Iterable[PlannedRequest]
-) -> PolicyState | None:
-    """The same as these requests would leave it, which are not sent."""
-    users = {user.id: user for user in overview.users}
-    assigned = set()
-    for request in requests:
-        if request.cluster is not None:
-            users[request.cluster.id] = request.cluster
-            assigned.add(request.cluster.id)
-        else:
-            content = request.change(content or _NONE)
-    if content is not None:
-        users |= {one: _merged(users[one], content, overview.units) for one in assigned}
-    return policy_state(replace(overview, users=tuple(users.values())), content)
-
-
-def _merged(user: PolicyUser, content: PolicyContent, units: Mapping[str, PolicyUnit]) -> PolicyUser:
-    """The engine gives a cluster what its policy has, and drops what no unit of the policy knows."""
-    if user.policy != content.head.id:
-        return user
-    there = {*content.units, *(unit for unit, one in units.items() if one.name in MANDATORY)}
-    known = {name for unit in there if unit in units for name in units[unit].properties}
-    merged = {**content.head.properties, **user.properties}
-    return replace(user, properties={name: value for name, value in merged.items() if name in known})
-
-
-def _unit_name(entry: Entry, units: Mapping[str, PolicyUnit]) -> str:
-    return units[entry.unit].name if entry.unit in units else entry.unit
 
 
 # -- What setup did about scheduling policies, or would do.

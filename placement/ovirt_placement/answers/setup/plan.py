@@ -1,195 +1,323 @@
-"""The requests that lead from what a policy holds to what it is to hold; none if it holds that already."""
+"""What a policy is to hold, what the engine would refuse of it, and the requests that lead there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from msgspec.structs import replace
-
-from ovirt_placement.answers.setup.desired import (
-    ClusterProperties,
-    DesiredUnits,
-    check_unlocked,
-    check_unspoilt,
-    cluster_properties,
-    desired_properties,
-    desired_units,
-    is_own,
-    known_properties,
-)
 from ovirt_placement.answers.setup.previous import (
     Former,
     FormerCluster,
     FormerUnits,
     Seen,
     UnitChoice,
-    policy_at_first,
+    origin_of,
     remembered,
     with_all_back,
     with_former,
     with_returned,
 )
 from ovirt_placement.answers.setup.requests import (
-    Goal,
-    PlannedRequest,
-    Words,
     assign,
     create,
     describe,
+    entries,
     lead_to,
     numbers,
     parameters_away,
+    with_properties,
 )
-from ovirt_placement.answers.setup.units import BALANCE, attached, twins, unit_id, weight_twins
+from ovirt_placement.answers.setup.units import (
+    ADMISSION_UNITS,
+    BALANCE,
+    KEY_FILTER,
+    KEY_WEIGHT,
+    MANDATORY,
+    Units,
+    attached,
+    known_properties,
+    twins,
+    unit_id,
+    unit_name,
+    weight_twins,
+)
+from ovirt_placement.engine.parsing.policies import Entry
 from ovirt_placement.engine.reading.policies import Policy, policy_of
-from ovirt_placement.engine.writing.policies import PolicyContent
-from ovirt_placement.rules.rule import UnitKind
-
-
-def description_to_be(
-    seen: Seen,
-    policy: PolicyContent,
-    wanted: DesiredUnits,
-    properties: Mapping[str, str],
-    clusters: Sequence[ClusterProperties],
-    away: Mapping[str, str],
-) -> str:
-    """The policy's description, with what was before. What it remembers stands, whatever is interrupted."""
-    before = remembered(policy.head.description)
-    units = before.units
-    if units is None and not is_own(policy):
-        units = _units(seen, policy, wanted, properties)
-    if units is not None:
-        factors = {**_factors(seen, policy, wanted, units), **units.factors}
-        units = replace(units, factors=factors)
-    found = Former(units, _clusters(seen, policy, before, clusters), {**before.away, **away})
-    return with_former(policy.head.description, found)
-
-
-def _units(
-    seen: Seen, policy: PolicyContent, wanted: DesiredUnits, properties: Mapping[str, str]
-) -> FormerUnits | None:
-    """None if it has units of ours, and nothing of it goes: which of the engine's it had is not known."""
-    fresh = not attached(seen.units, policy.units)
-    balances = [entry.unit for entry in policy.balances if entry.unit != wanted.balance]
-    found = FormerUnits(
-        filters_lacked=_lacked(seen, policy, UnitKind.FILTER) if fresh else (),
-        weights_lacked=_lacked(seen, policy, UnitKind.WEIGHT) if fresh else (),
-        balance=seen.name(balances[0]) if balances else None,
-        properties={n: value for n, value in policy.head.properties.items() if n not in properties},
-    )
-    return found if fresh or found != FormerUnits() else None
-
-
-def _lacked(seen: Seen, policy: PolicyContent, kind: UnitKind) -> tuple[str, ...]:
-    return tuple(
-        name
-        for name in twins(kind).values()
-        if unit_id(seen.units, kind, name, internal=True) not in policy.units
-    )
-
-
-def _factors(seen: Seen, policy: PolicyContent, wanted: DesiredUnits, former: FormerUnits) -> dict[str, int]:
-    """The factors of the engine's weights that change."""
-    present = numbers(policy.weights)
-    before = {
-        twin: present.get(twin, wanted.weights[twin])
-        for twin in weight_twins(seen.units).values()
-        if seen.name(twin) not in former.weights_lacked
-    }
-    return {seen.name(unit): factor for unit, factor in before.items() if factor != wanted.weights[unit]}
-
-
-def _clusters(
-    seen: Seen, policy: PolicyContent, before: Former, clusters: Sequence[ClusterProperties]
-) -> dict[str, FormerCluster]:
-    found = dict(before.clusters)
-    for each in clusters:
-        cluster = each.cluster
-        if cluster.policy == policy.head.id:
-            continue
-        if is_own(policy) and cluster.policy == seen.base.head.id and not each.lost:
-            found.pop(cluster.id, None)
-        else:
-            found[cluster.id] = FormerCluster(cluster.policy, dict(each.lost))
-    return found
-
-
-def resulting_policy(seen: Seen, policy: PolicyContent, wanted: DesiredUnits) -> Policy:
-    """What is there and what comes in, as it will be read from the engine."""
-    filters = (*numbers(policy.filters), *wanted.filters)
-    weights = {**numbers(policy.weights), **wanted.weights}
-    return policy_of(
-        seen.units,
-        dict.fromkeys(unit for unit in filters if unit not in wanted.replaced),
-        {unit: factor for unit, factor in weights.items() if unit not in wanted.replaced},
-        wanted.balance,
-    )
+from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyRequest, PolicyUser
+from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_service.decoding import nearest
+from ovirt_service.errors import UserError
 
 
 @dataclass(frozen=True)
 class SetupPlan:
-    requests: tuple[PlannedRequest, ...]
+    requests: tuple[PolicyRequest, ...]
     #: What the administrator should know besides them.
     notes: tuple[str, ...]
-    #: What clusters have afterwards, and the clusters; None where units only go.
+    #: The policy as they leave it; None if there is none then.
+    after: PolicyContent | None = None
+    #: Clusters as they leave them, of those that they change and that have the policy afterwards.
+    users: tuple[PolicyUser, ...] = ()
+    #: What the clusters have in force that use it, and the ids of these; None where units only go.
     policy: Policy | None = None
     clusters: tuple[str, ...] = ()
 
 
-_WORDS = Words("add the weight {name} x {factor}", "set the balance {name}")
-
-
 def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
     """Plan the requests, in order. Raises `UserError` for what the engine lacks or would refuse."""
-    policy = policy_at_first(seen, choice)
-    check_unlocked(policy)
-    check_unspoilt(seen.units, policy)
-    wanted = desired_units(seen, policy, choice)
-    known = known_properties(seen, policy, wanted)
-    away = parameters_away(seen.units, policy, wanted.weights)
+    policy, units = seen.policy, seen.overview.units
+    if policy.head.locked:
+        raise UserError(
+            f"the policy {policy.head.name} is the engine's own and locked: choose another name by --policy"
+        )
+    check_unspoilt(units, policy)
     whole = with_returned(policy)
-    properties = desired_properties(seen, whole, choice, known)
-    clusters = [cluster_properties(cluster, properties, choice, known) for cluster in seen.clusters]
-    description = description_to_be(seen, whole, wanted, properties, clusters, away)
-    goal = Goal(wanted.filters, wanted.weights, wanted.balance, properties, wanted.replaced, _WORDS)
+    after = _complete(seen, whole, choice)
+    changes = [_use(seen, cluster, after, choice) for cluster in seen.clusters]
+    away = parameters_away(units, policy, after)
+    description = _description(seen, whole, after, changes, away)
     # What was before is remembered before anything else.
     first = (
         [create(policy.head.name, description)]
-        if seen.target is None
+        if policy.head.id == NEW
         else describe(policy, description, "remember in the policy's description what was before")
     )
     back = "forget in the policy's description the properties that are back"
+    all_back = with_all_back(description)
     requests = (
         *first,
-        *lead_to(seen.units, policy, goal),
-        *describe(policy, with_all_back(description), back, description),
-        *_assignments(policy, choice, clusters),
+        *lead_to(units, policy, after),
+        *describe(policy, all_back, back, description),
+        *(
+            assign(
+                one.before,
+                policy.head.id,
+                choice.properties,
+                f"let the cluster {one.after.name} use the policy",
+            )
+            for one in changes
+            if one.before != one.after
+        ),
     )
-    notes = (*_kept_balance(seen, wanted), *_lost_properties(clusters))
-    users = tuple(each.cluster.id for each in clusters)
-    return SetupPlan(requests, notes, resulting_policy(seen, policy, wanted), users)
+    using = (user.id for user in seen.overview.users if user.policy == policy.head.id)
+    filters, weights, (balance,) = numbers(after.filters), numbers(after.weights), numbers(after.balances)
+    return SetupPlan(
+        requests,
+        tuple(_notes(units, balance, changes)),
+        after=replace(after, head=replace(after.head, description=all_back)),
+        users=tuple(one.after for one in changes),
+        policy=policy_of(units, filters, weights, balance),
+        clusters=tuple(dict.fromkeys((*(one.after.id for one in changes), *using))),
+    )
 
 
-def _assignments(
-    policy: PolicyContent, choice: UnitChoice, clusters: list[ClusterProperties]
-) -> Iterator[PlannedRequest]:
-    for each in clusters:
-        cluster = each.cluster
-        if cluster.policy != policy.head.id or each.kept != cluster.properties:
-            what = f"let the cluster {cluster.name} use the policy"
-            yield assign(cluster, policy.head.id, choice.properties, what)
-
-
-def _kept_balance(seen: Seen, wanted: DesiredUnits) -> Iterator[str]:
-    name = BALANCE.name
-    if wanted.balance != unit_id(seen.units, UnitKind.BALANCE, name):
-        yield f"the policy keeps its balance {seen.name(wanted.balance)}; {name} would have to take its place"
-
-
-def _lost_properties(clusters: list[ClusterProperties]) -> Iterator[str]:
-    for each in clusters:
-        for name, value in each.lost.items():
+def _notes(units: Units, balance: str, changes: list[ClusterChange]) -> Iterator[str]:
+    if balance != unit_id(units, UnitKind.BALANCE, BALANCE.name):
+        kept = unit_name(units, balance)
+        yield f"the policy keeps its balance {kept}; {BALANCE.name} would have to take its place"
+    for one in changes:
+        for name, value in one.lost.items():
             lost = f"its property {name}={value}"
-            yield f"cluster {each.cluster.name} loses {lost}: no unit of the policy knows it"
+            yield f"cluster {one.after.name} loses {lost}: no unit of the policy knows it"
+
+
+def is_own(policy: PolicyContent) -> bool:
+    """Whether we made the policy, or will."""
+    return origin_of(policy.head.description) is not None
+
+
+# -- What the engine lacks or would refuse, said before anything is sent.
+def check_unspoilt(units: Units, policy: PolicyContent) -> None:
+    for unit, times in Counter(policy.units).items():
+        if times > 1:
+            raise UserError(
+                f"the engine has {unit_name(units, unit)} twice in the policy {policy.head.name}"
+                " and refuses every change of it: restart ovirt-engine, which forgets the second"
+            )
+
+
+def _usable(units: Units, kind: UnitKind, name: str, *, internal: bool = False) -> str:
+    """Find the id of a unit that the policy must have."""
+    found = unit_id(units, kind, name, internal=internal)
+    if found is None:
+        raise UserError(
+            f"the engine has no {kind.replace('_', ' ')} unit {name}: it asks the proxy for its units"
+            " only when it starts; `ovirt-placement doctor` says what to do"
+        )
+    if not units[found].enabled:
+        raise UserError(
+            f"the engine has disabled {name}: the proxy did not offer it when the engine started;"
+            " `ovirt-placement doctor` says what to do"
+        )
+    return found
+
+
+def _check_value(name: str, value: str, regex: str, where: str) -> None:
+    try:
+        fits = re.fullmatch(regex, value) is not None
+    except re.error:
+        return  # an expression of Java's that is none of Python's: the engine will judge
+    if not fits:
+        raise UserError(
+            f"{where}: {name}={value} does not match {regex}: give a value by --property {name}=..."
+        )
+
+
+# -- What the finished policy is to hold.
+def _complete(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> PolicyContent:
+    """The policy with our units and those of the engine next to them; one of ours has all of its origin's."""
+    units = seen.overview.units
+    filters, weights = _filters(seen, policy, choice), _weights(seen, policy, choice)
+    gone = _replaced(units, policy, choice) - filters.keys() - weights.keys()
+    balance = _balance(seen, policy)
+    after = PolicyContent(
+        policy.head,
+        entries({**filters, **numbers(policy.filters)}, gone),
+        entries({**weights, **numbers(policy.weights), **weights}, gone),
+        (Entry(balance, 1),),
+    )
+    known = known_properties(units, after.units)
+    merged = {**(seen.base.head.properties if is_own(policy) else {}), **policy.head.properties}
+    for name, value in choice.properties.items():
+        if name not in known:
+            raise UserError(f"--property {name}: no unit of the policy knows it{nearest(name, known)}")
+        _check_value(name, value, known[name], "--property")
+    kept = {name: value for name, value in merged.items() if name in known}
+    return with_properties(after, {**kept, **choice.properties})
+
+
+def _filters(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str, int]:
+    """Positions by unit: ours, the engine's next to them, and in our own all of the one that it is like."""
+    units = seen.overview.units
+    wanted: dict[str, int] = {}
+    for entry in seen.base.filters if is_own(policy) else ():
+        if unit_name(units, entry.unit) not in MANDATORY:
+            wanted[entry.unit] = entry.number
+    for rule in _chosen(UnitKind.FILTER, choice):
+        for twin in rule.twins:
+            wanted.setdefault(_usable(units, UnitKind.FILTER, twin, internal=True), 0)
+        wanted[_usable(units, UnitKind.FILTER, rule.name)] = 0
+    return wanted
+
+
+def _weights(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str, int]:
+    """Factors by unit: one that is there keeps its own, unless another is asked for.
+
+    Ours comes in with the factor of the engine's weight next to it.
+    """
+    units = seen.overview.units
+    of_base, alongside = numbers(seen.base.weights), weight_twins(units)
+    asked = _asked_factors(units, choice, alongside)
+    settled = {**numbers(policy.weights), **asked}
+    wanted = dict(of_base) if is_own(policy) else {}
+    for rule in _chosen(UnitKind.WEIGHT, choice):
+        own = _usable(units, UnitKind.WEIGHT, rule.name)
+        usual = 1
+        if twin := alongside.get(own):
+            usual = settled.get(twin, of_base.get(twin, 1))
+            wanted[twin] = usual
+        wanted[own] = usual if rule.usual_factor is None else rule.usual_factor
+    return {**{unit: settled.get(unit, factor) for unit, factor in wanted.items()}, **asked}
+
+
+def _chosen(kind: UnitKind, choice: UnitChoice) -> Iterator[Rule]:
+    """Our units of a kind that the policy is to have: the usual ones, and those that are asked for."""
+    asked = {KEY_FILTER, KEY_WEIGHT} if choice.placement_keys else set()
+    if choice.ha_admission is not None:
+        asked.add(ADMISSION_UNITS[choice.ha_admission])
+    return (
+        rule for rule in UNITS.values() if rule.kind is kind and (not rule.on_request or rule.name in asked)
+    )
+
+
+def _replaced(units: Units, policy: PolicyContent, choice: UnitChoice) -> set[str]:
+    """The units of admission control that are not the one asked for."""
+    if choice.ha_admission is None:
+        return set()
+    others = {*ADMISSION_UNITS.values()} - {ADMISSION_UNITS[choice.ha_admission]}
+    return {unit for unit in attached(units, policy.units) if units[unit].name in others}
+
+
+def _asked_factors(units: Units, choice: UnitChoice, alongside: Mapping[str, str]) -> dict[str, int]:
+    """Factors by unit; one that the policy lacks comes in, as after a change that was interrupted.
+
+    What is asked for a weight of ours is meant for the engine's next to it, too, if nothing is asked for
+    that.
+    """
+    by_name = {unit.name: i for i, unit in units.items() if unit.type == UnitKind.WEIGHT and unit.enabled}
+    for name in choice.factors:
+        if name not in by_name:
+            raise UserError(f"--factor {name}: no weight that the policy can have{nearest(name, by_name)}")
+    asked = {by_name[name]: factor for name, factor in choice.factors.items()}
+    return {**{alongside[unit]: factor for unit, factor in asked.items() if unit in alongside}, **asked}
+
+
+def _balance(seen: Seen, policy: PolicyContent) -> str:
+    """Ours, unless the policy, or the one that ours is like, balances by other ends: it holds one only."""
+    own = _usable(seen.overview.units, UnitKind.BALANCE, BALANCE.name)
+    held = numbers(seen.base.balances if is_own(policy) else policy.balances)
+    others = (unit for unit in held if unit_name(seen.overview.units, unit) not in BALANCE.twins)
+    return next(others, own)
+
+
+# -- What becomes of the clusters that are to use the policy.
+@dataclass(frozen=True)
+class ClusterChange:
+    before: PolicyUser
+    after: PolicyUser
+    #: Properties that no unit of the policy knows; the engine drops them.
+    lost: Mapping[str, str]
+
+
+def _use(seen: Seen, cluster: PolicyUser, policy: PolicyContent, choice: UnitChoice) -> ClusterChange:
+    """Merge the policy's properties with its own. Raises `UserError` for a value that its unit refuses."""
+    known = known_properties(seen.overview.units, policy.units)
+    merged = {**policy.head.properties, **cluster.properties, **choice.properties}
+    kept = {name: value for name, value in merged.items() if name in known}
+    for name, value in kept.items():
+        _check_value(name, value, known[name], f"cluster {cluster.name}")
+    lost = {name: merged[name] for name in sorted(merged.keys() - kept.keys())}
+    return ClusterChange(cluster, replace(cluster, policy=policy.head.id, properties=kept), lost)
+
+
+# -- What is remembered of all that was before. It stands, whatever is interrupted.
+def _description(
+    seen: Seen,
+    policy: PolicyContent,
+    after: PolicyContent,
+    changes: list[ClusterChange],
+    away: Mapping[str, str],
+) -> str:
+    before = remembered(policy.head.description)
+    units = before.units
+    if units is None and not is_own(policy):
+        units = _former_units(seen.overview.units, policy, after)
+    clusters = dict(before.clusters)
+    for one in changes:
+        cluster = one.before
+        if cluster.policy == policy.head.id:
+            continue
+        if is_own(policy) and cluster.policy == seen.base.head.id and not one.lost:
+            clusters.pop(cluster.id, None)
+        else:
+            clusters[cluster.id] = FormerCluster(cluster.policy, dict(one.lost))
+    return with_former(policy.head.description, Former(units, clusters, {**before.away, **away}))
+
+
+def _former_units(units: Units, policy: PolicyContent, after: PolicyContent) -> FormerUnits | None:
+    """None if it has units of ours, and nothing of it goes: which of the engine's it had is not known."""
+    balances = [unit for unit in numbers(policy.balances) if unit not in after.units]
+    lost = {n: value for n, value in policy.head.properties.items() if n not in after.head.properties}
+    if attached(units, policy.units) and not balances and not lost:
+        return None
+    filters = {unit_name(units, unit) for unit in numbers(policy.filters)}
+    weights = {unit_name(units, unit): factor for unit, factor in numbers(policy.weights).items()}
+    return FormerUnits(
+        filters=tuple(sorted(filters & {*twins(UnitKind.FILTER).values()})),
+        weights={name: weights[name] for name in twins(UnitKind.WEIGHT).values() if name in weights},
+        balance=unit_name(units, balances[0]) if balances else None,
+        properties=lost,
+    )

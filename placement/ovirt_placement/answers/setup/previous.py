@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import msgspec
 
-from ovirt_placement.answers.setup import units
-from ovirt_placement.answers.setup.requests import PlannedRequest, assign, with_properties
-from ovirt_placement.answers.setup.units import Admission
+from ovirt_placement.answers.setup.requests import assign, with_properties
+from ovirt_placement.answers.setup.units import Admission, Units, attached
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.parsing.policies import PolicyHead, PolicyUnit
+from ovirt_placement.engine.parsing.policies import PolicyHead
 from ovirt_placement.engine.writing import policies
-from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyUser
+from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyRequest, PolicyUser
 from ovirt_placement.model.amounts import counted
 from ovirt_service.errors import UserError
 
@@ -32,15 +31,13 @@ _LONGEST = 4000
 
 
 class FormerUnits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What of another's policy was otherwise than after setup."""
+    """What of another's policy may be otherwise after setup."""
 
-    #: The engine's units that it did not have, by name.
-    filters_lacked: tuple[str, ...] = ()
-    weights_lacked: tuple[str, ...] = ()
+    #: Of the engine's units that ours stand next to, those that it had, by name; weights with their factors.
+    filters: tuple[str, ...] = ()
+    weights: dict[str, int] = {}
     #: The name of the balance that ours took the place of.
     balance: str | None = None
-    #: Factors of the engine's weights that setup has changed since, by name.
-    factors: dict[str, int] = {}
     #: Those that no unit of it knows any more.
     properties: dict[str, str] = {}
 
@@ -122,6 +119,17 @@ def with_returned(policy: PolicyContent) -> PolicyContent:
 
 
 # -- What the administrator asks for of a policy, and what the engine has.
+
+
+#: The engine's policy that ours is made like if it is made like no other.
+BASE = "none"
+_BASE_ID = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
+#: The policy that setup makes if it is asked for no other. A copy of another than `none` adds its name.
+DEFAULT = "ovirt-placement"
+#: A cluster has one of these while it is upgraded, and gets back what it had before: not ours to change.
+_UPGRADING = frozenset({"7677771e-5eab-422e-83fa-dc04080d21b7", "8d5d7bec-68de-4a67-b53e-0ac54686d586"})
+
+
 @dataclass(frozen=True)
 class UnitChoice:
     """What the administrator asks for."""
@@ -134,88 +142,89 @@ class UnitChoice:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the engine has."""
-
-    units: Mapping[str, PolicyUnit]
-    #: The engine's own policy that ours is made like: usually `none`.
-    base: PolicyContent
-    #: The policy of the name asked for, if there is one.
-    target: PolicyContent | None
-    #: The clusters that are to use it.
-    clusters: tuple[PolicyUser, ...]
-
-    def name(self, unit: str) -> str:
-        return self.units[unit].name if unit in self.units else unit
-
-
-def policy_at_first(seen: Seen, choice: UnitChoice) -> PolicyContent:
-    """Return the policy before any unit is added: as it is, or as we make it."""
-    description = made_like(seen.base.head.name)
-    made = PolicyHead(id=NEW, name=choice.policy, description=description, locked=False, properties={})
-    return seen.target or PolicyContent(made, filters=(), weights=(), balances=())
-
-
-# -- Which policy each cluster had before setup gave it another, and the requests that give it back.
-
-
-#: The engine's policy that ours is made like if it is made like no other.
-BASE = "none"
-
-_UNREMEMBERED = FormerCluster()
-
-
-@dataclass(frozen=True)
 class Overview:
     """All policies of the engine without their units, the clusters that use them, and all units."""
 
-    units: Mapping[str, PolicyUnit]
+    units: Units
     heads: tuple[PolicyHead, ...]
     users: tuple[PolicyUser, ...]
-
-    @cached_property
-    def head_by_id(self) -> Mapping[str, PolicyHead]:
-        return {head.id: head for head in self.heads}
 
     def named(self, name: str) -> PolicyHead | None:
         return next((head for head in self.heads if head.name == name), None)
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What setup begins with."""
+
+    overview: Overview
+    #: The engine's own policy that ours is made like: usually `none`.
+    base: PolicyContent
+    #: The policy before any unit is added: as it is, or as it is to be made.
+    policy: PolicyContent
+    #: The clusters that are to use it.
+    clusters: tuple[PolicyUser, ...]
+
+
+def read_overview(connection: EngineConnection) -> Overview:
+    """Read all policies and who uses them. Raises what `EngineConnection.get` raises, as all here do."""
+    return Overview(
+        policies.read_units(connection), policies.read_heads(connection), policies.read_users(connection)
+    )
+
+
+def read_policy(connection: EngineConnection, overview: Overview, name: str) -> PolicyContent | None:
+    """Read a policy with its units; None if the engine has none of the name."""
+    head = overview.named(name)
+    return None if head is None else policies.read_content(connection, head)
+
+
+def read_seen(
+    connection: EngineConnection,
+    overview: Overview,
+    policy: str,
+    clusters: Iterable[PolicyUser],
+    origin: str = BASE,
+) -> Seen:
+    """Read a policy that is to have our units, and the one that it is like: `origin`, if it must be made."""
+    found = read_policy(connection, overview, policy)
+    name = origin if found is None else origin_of(found.head.description) or BASE
+    by_id = (head for head in overview.heads if name == BASE and head.id == _BASE_ID)
+    base = next(by_id, None) or overview.named(name)
+    if base is None:
+        raise UserError(
+            f"the engine has no policy {name} to begin with: is it an oVirt engine of 4.0 or later?"
+        )
+    made = PolicyHead(id=NEW, name=policy, description=made_like(name), locked=False, properties={})
+    return Seen(
+        overview,
+        base=policies.read_content(connection, base),
+        policy=found or PolicyContent(made, filters=(), weights=(), balances=()),
+        clusters=tuple(clusters),
+    )
+
+
+# -- Which policy each cluster had before setup gave it another, and the requests that give it back.
 def restore_policies(
     overview: Overview, head: PolicyHead, going: frozenset[str], *, all_users: bool
-) -> Iterator[PlannedRequest]:
+) -> Iterator[PolicyRequest]:
     """Give the clusters that use a policy what they had: all of them, or those that it remembers."""
     former = remembered(head.description).clusters
     for user in overview.users:
-        if user.policy != head.id or not (all_users or user.id in former):
-            continue
-        before = _before(overview, head, user.id, going)
-        properties = former.get(user.id, _UNREMEMBERED).properties
-        what = f"let the cluster {user.name} use the policy {before.name} again"
-        yield assign(user, before.id, properties, what)
-
-
-def in_removal_order(heads: tuple[PolicyHead, ...]) -> Iterator[PolicyHead]:
-    """So that none is removed while another still says that its clusters came from there."""
-    left = list(heads)
-    while left:
-        chosen = next((one for one in left if not any(_mentions(other, one) for other in left)), left[0])
-        left.remove(chosen)
-        yield chosen
-
-
-def _mentions(head: PolicyHead, other: PolicyHead) -> bool:
-    return any(one.policy == other.id for one in remembered(head.description).clusters.values())
+        if user.policy == head.id and (all_users or user.id in former):
+            before = _before(overview, head, user.id, going)
+            what = f"let the cluster {user.name} use the policy {before.name} again"
+            yield assign(user, before.id, former.get(user.id, FormerCluster()).properties, what)
 
 
 def _before(overview: Overview, head: PolicyHead, cluster: str, going: frozenset[str]) -> PolicyHead:
     """The policy that a cluster had before this one; of those that go, what it had before them."""
-    passed = set()
-    found = head
+    heads = {one.id: one for one in overview.heads}
+    passed, found = set[str](), head
     while found.id not in passed and (found is head or found.id in going):
         passed.add(found.id)
-        entry = remembered(found.description).clusters.get(cluster, _UNREMEMBERED)
-        found = overview.head_by_id.get(entry.policy or "") or _origin(overview, found)
+        entry = remembered(found.description).clusters.get(cluster, FormerCluster())
+        found = heads.get(entry.policy or "") or _origin(overview, found)
     return _origin(overview, found) if found.id in passed else found
 
 
@@ -228,59 +237,7 @@ def _origin(overview: Overview, head: PolicyHead) -> PolicyHead:
     return found
 
 
-# -- Reads from the engine what setup and its undoing begin with.
-
-
-_BASE_ID = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
-
-
-def read_overview(connection: EngineConnection) -> Overview:
-    """Read all policies and who uses them. Raises what `EngineConnection.get` raises, as all here do."""
-    return Overview(
-        units=policies.read_units(connection),
-        heads=policies.read_heads(connection),
-        users=policies.read_users(connection),
-    )
-
-
-def read_seen(
-    connection: EngineConnection,
-    overview: Overview,
-    policy: str,
-    clusters: Iterable[PolicyUser],
-    origin: str = BASE,
-) -> Seen:
-    """Read a policy that is to have our units, and the one that it is like: `origin`, if it must be made."""
-    head = overview.named(policy)
-    base = _base(overview, origin if head is None else origin_of(head.description) or BASE)
-    return Seen(
-        units=overview.units,
-        base=policies.read_content(connection, base),
-        target=None if head is None else policies.read_content(connection, head),
-        clusters=tuple(clusters),
-    )
-
-
-def _base(overview: Overview, name: str) -> PolicyHead:
-    by_id = overview.head_by_id.get(_BASE_ID) if name == BASE else None
-    found = by_id or overview.named(name)
-    if found is None:
-        raise UserError(
-            f"the engine has no policy {name} to begin with: is it an oVirt engine of 4.0 or later?"
-        )
-    return found
-
-
 # -- Which policies setup works on when it is asked for all: those that clusters use, or that it has changed.
-
-
-#: The policy that setup makes if it is asked for no other. A copy of another than `none` adds its name.
-DEFAULT = "ovirt-placement"
-
-#: A cluster has one of these while it is upgraded, and gets back what it had before: not ours to change.
-_UPGRADING = frozenset({"7677771e-5eab-422e-83fa-dc04080d21b7", "8d5d7bec-68de-4a67-b53e-0ac54686d586"})
-
-
 @dataclass(frozen=True)
 class Target:
     """A policy that is to have our units, and the clusters that are to use it from now on."""
@@ -297,9 +254,12 @@ def targets(overview: Overview, *, for_users: bool) -> tuple[Target, ...]:
     With `for_users`, clusters are named that use theirs already: they are to have its parameters. Raises
     `UserError` if the name of a copy is taken.
     """
-    users = _users(overview)
+    users: defaultdict[str, list[PolicyUser]] = defaultdict(list)
+    for user in overview.users:
+        if user.policy is not None and user.policy not in _UPGRADING:
+            users[user.policy].append(user)
     named = {
-        head.name: Target(head.name, users[head.id] if for_users else ())
+        head.name: Target(head.name, tuple(users[head.id]) if for_users else ())
         for head in overview.heads
         if head.id in users and not head.locked
     }
@@ -317,23 +277,18 @@ def upgrading(overview: Overview) -> tuple[str, ...]:
 
 
 def changed(connection: EngineConnection, overview: Overview) -> Iterator[PolicyHead]:
-    """The policies in which setup has left a trace, those first that refer to others."""
-    for head in in_removal_order(tuple(head for head in overview.heads if not head.locked)):
+    """The policies in which setup has left a trace, each after those that remember it of their clusters."""
+    left = [head for head in overview.heads if not head.locked]
+    while left:
+        before = {one.policy for head in left for one in remembered(head.description).clusters.values()}
+        head = next((one for one in left if one.id not in before), left[0])
+        left.remove(head)
         if (
             origin_of(head.description) is not None
             or remembered(head.description) != NOTHING
-            or units.attached(overview.units, policies.read_content(connection, head).units)
+            or attached(overview.units, policies.read_content(connection, head).units)
         ):
             yield head
-
-
-def _users(overview: Overview) -> dict[str, tuple[PolicyUser, ...]]:
-    """Clusters by the id of the policy that they use."""
-    found: dict[str, tuple[PolicyUser, ...]] = {}
-    for user in overview.users:
-        if user.policy is not None and user.policy not in _UPGRADING:
-            found[user.policy] = (*found.get(user.policy, ()), user)
-    return found
 
 
 def _copy(overview: Overview, head: PolicyHead) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 
-from msgspec.structs import replace
+import msgspec
 
-from ovirt_placement.answers.setup.desired import check_unspoilt
-from ovirt_placement.answers.setup.plan import SetupPlan
+from ovirt_placement.answers.setup.plan import SetupPlan, check_unspoilt
 from ovirt_placement.answers.setup.previous import (
     NOTHING,
     FormerUnits,
@@ -20,19 +20,25 @@ from ovirt_placement.answers.setup.previous import (
     with_returned,
 )
 from ovirt_placement.answers.setup.requests import (
-    Goal,
-    PlannedRequest,
-    Words,
     assign,
     describe,
+    entries,
     lead_to,
     numbers,
     parameters_away,
     remove,
+    with_properties,
 )
-from ovirt_placement.answers.setup.units import MANDATORY, attached, unit_id, weight_twins
-from ovirt_placement.engine.parsing.policies import PolicyUnit
-from ovirt_placement.engine.writing.policies import PolicyContent
+from ovirt_placement.answers.setup.units import (
+    Units,
+    attached,
+    known_properties,
+    twins,
+    unit_id,
+    weight_twins,
+)
+from ovirt_placement.engine.parsing.policies import Entry
+from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
 from ovirt_placement.rules.rule import UnitKind
 
 #: The engine's balance that does nothing. A policy without any stops the load balancing of all clusters.
@@ -42,9 +48,6 @@ _UNKNOWN = (
     "it is not recorded which of the engine's units the policy had before ours: those next to ours stay,"
     " and the balance is None"
 )
-
-
-_WORDS = Words("put the engine's weight {name} x {factor} back", "set the balance {name} again")
 _REMEMBERING = "remember in the policy's description the properties that go meanwhile"
 _FORGETTING = "forget in the policy's description what was before"
 
@@ -55,83 +58,86 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     `going` are ids of policies that are removed in the same run. Raises `UserError` for what the engine would
     refuse.
     """
-    head = policy.head
+    head, units = policy.head, overview.units
     if origin_of(head.description) is not None:
         returned = restore_policies(overview, head, going | {head.id}, all_users=True)
         return SetupPlan((*returned, remove(policy)), ())
     former = remembered(head.description)
-    own = attached(overview.units, policy.units)
+    own = attached(units, policy.units)
     if not own and former == NOTHING:
-        return SetupPlan((), ())
-    check_unspoilt(overview.units, policy)
-    goal, unknown = _left(overview.units, with_returned(policy), own, former.units or FormerUnits())
-    away = parameters_away(overview.units, policy, goal.weights)
+        return SetupPlan((), (), policy)
+    check_unspoilt(units, policy)
+    after = _without_ours(units, with_returned(policy), own, former.units)
+    away = parameters_away(units, policy, after)
     meanwhile = head.description
     if away:
-        meanwhile = with_former(meanwhile, replace(former, away={**former.away, **away}))
+        meanwhile = with_former(meanwhile, msgspec.structs.replace(former, away={**former.away, **away}))
+    dropping = tuple(_dropping(overview, policy, after))
+    description = forgotten(head.description)
     requests = (
         *restore_policies(overview, head, going, all_users=False),
         *describe(policy, meanwhile, _REMEMBERING),
-        *lead_to(overview.units, policy, goal),
-        *_dropped_parameters(overview, policy, unknown),
+        *lead_to(units, policy, after),
+        *(
+            assign(user, head.id, {}, f"let the cluster {user.name} drop the parameters {', '.join(names)}")
+            for user, names in dropping
+        ),
         # At last: until then an interrupted run must know what to do.
-        *describe(policy, forgotten(head.description), _FORGETTING, meanwhile),
+        *describe(policy, description, _FORGETTING, meanwhile),
     )
-    return SetupPlan(requests, (_UNKNOWN,) if own and former.units is None else ())
+    return SetupPlan(
+        requests,
+        (_UNKNOWN,) if own and former.units is None else (),
+        after=replace(after, head=replace(after.head, description=description)),
+        users=tuple(
+            replace(user, properties={n: v for n, v in user.properties.items() if n not in names})
+            for user, names in dropping
+        ),
+    )
 
 
-def _left(
-    units: Mapping[str, PolicyUnit], policy: PolicyContent, own: set[str], former: FormerUnits
-) -> tuple[Goal, frozenset[str]]:
-    """What is left of a policy without our units, and parameters that only those know which go."""
-    came = {
-        unit_id(units, kind, name, internal=True)
-        for kind, names in (
-            (UnitKind.FILTER, former.filters_lacked),
-            (UnitKind.WEIGHT, former.weights_lacked),
-        )
-        for name in names
-    }
-    weights = dict(_former_weights(units, policy, former))
-    balance = _former_balance(units, former) if own & set(numbers(policy.balances)) else None
-    gone = tuple(unit for unit in policy.units if unit in own or unit in came)
-    staying = {*policy.units, *weights, *([balance] if balance else [])} - set(gone)
-    staying |= {i for i, unit in units.items() if unit.name in MANDATORY}
-    known = {name for unit in staying if unit in units for name in units[unit].properties}
-    every = {**former.properties, **policy.head.properties}
-    properties = {name: value for name, value in every.items() if name in known}
-    unknown = frozenset(name for unit in gone for name in units[unit].properties if name not in known)
-    return Goal({}, weights, balance, properties, gone, _WORDS), unknown
+def _without_ours(
+    units: Units, policy: PolicyContent, own: set[str], former: FormerUnits | None
+) -> PolicyContent:
+    """The policy with what it had; where that is not known, the engine's units next to ours stay."""
+    gone, back = set(own), dict[str, int]()
+    if former is not None:
+        for name in {*twins(UnitKind.FILTER).values()}.difference(former.filters):
+            gone.add(unit_id(units, UnitKind.FILTER, name, internal=True) or "")
+        for unit in weight_twins(units).values():
+            if units[unit].name in former.weights:
+                back[unit] = former.weights[units[unit].name]
+            else:
+                gone.add(unit)
+    before = former or FormerUnits()
+    balances = policy.balances
+    if own & set(numbers(balances)):
+        known = (before.balance or _NO_BALANCE, _NO_BALANCE)
+        found = (unit_id(units, UnitKind.BALANCE, name, internal=True) for name in known)
+        balances = tuple(Entry(unit, 1) for unit in found if unit is not None)[:1] or balances
+    after = PolicyContent(
+        policy.head,
+        entries(numbers(policy.filters), gone),
+        entries({**back, **numbers(policy.weights), **back}, gone),
+        balances,
+    )
+    properties = {**before.properties, **policy.head.properties}
+    known_now = known_properties(units, after.units)
+    return with_properties(after, {name: value for name, value in properties.items() if name in known_now})
 
 
-def _former_weights(
-    units: Mapping[str, PolicyUnit], policy: PolicyContent, former: FormerUnits
-) -> Iterator[tuple[str, int]]:
-    """The engine's weights that the policy had, with their factors."""
-    present = numbers(policy.weights)
-    for twin in weight_twins(units).values():
-        name = units[twin].name
-        factor = former.factors.get(name, present.get(twin))
-        if factor is not None and name not in former.weights_lacked:
-            yield twin, factor
-
-
-def _former_balance(units: Mapping[str, PolicyUnit], former: FormerUnits) -> str | None:
-    found = unit_id(units, UnitKind.BALANCE, former.balance or _NO_BALANCE, internal=True)
-    return found or unit_id(units, UnitKind.BALANCE, _NO_BALANCE, internal=True)
-
-
-def _dropped_parameters(
-    overview: Overview, policy: PolicyContent, unknown: frozenset[str]
-) -> Iterator[PlannedRequest]:
+def _dropping(
+    overview: Overview, policy: PolicyContent, after: PolicyContent
+) -> Iterator[tuple[PolicyUser, list[str]]]:
     """The engine drops parameters that no unit knows when a cluster is changed, whatever is changed.
 
     Clusters that get another policy are changed by that.
     """
     others = remembered(policy.head.description).clusters
+    unknown = known_properties(overview.units, policy.units).keys() - known_properties(
+        overview.units, after.units
+    )
     for user in overview.users:
-        if user.id in others or user.policy != policy.head.id:
-            continue
-        if names := sorted(unknown & user.properties.keys()):
-            what = f"let the cluster {user.name} drop the parameters {', '.join(names)}"
-            yield assign(user, policy.head.id, {}, what)
+        names = sorted(unknown & user.properties.keys())
+        if names and user.policy == policy.head.id and user.id not in others:
+            yield user, names

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
-from typing import Protocol
 
+from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.rules.admission import units as admission
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.placement_keys import units as placement_keys
 from ovirt_placement.rules.rule import Rule, UnitKind
+
+#: The engine's policy units by id.
+Units = Mapping[str, PolicyUnit]
 
 #: Our balance; a policy has only one. It also does for the engine's that are its twins.
 (BALANCE,) = (rule for rule in UNITS.values() if rule.kind is UnitKind.BALANCE)
@@ -43,30 +46,9 @@ MANDATORY = frozenset(
 )
 
 
-class NamedUnit(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def internal(self) -> bool: ...
-
-
 def usual_units() -> tuple[Rule, ...]:
     """Our units that every policy of ours has."""
     return tuple(rule for rule in UNITS.values() if not rule.on_request)
-
-
-def chosen_units(
-    kind: UnitKind, *, placement_keys: bool, ha_admission: Admission | None = None
-) -> tuple[Rule, ...]:
-    """Our units of a kind that a policy is to have: the usual ones, and those that are asked for."""
-    asked = {ADMISSION_UNITS[ha_admission]} if ha_admission is not None else set()
-    if placement_keys:
-        asked |= {KEY_FILTER, KEY_WEIGHT}
-    return tuple(
-        rule for rule in UNITS.values() if rule.kind is kind and (not rule.on_request or rule.name in asked)
-    )
 
 
 def twins(kind: UnitKind) -> dict[str, str]:
@@ -74,7 +56,7 @@ def twins(kind: UnitKind) -> dict[str, str]:
     return {rule.name: rule.twins[0] for rule in UNITS.values() if rule.kind is kind and rule.twins}
 
 
-def weight_twins(units: Mapping[str, NamedUnit]) -> dict[str, str]:
+def weight_twins(units: Units) -> dict[str, str]:
     """The same of weights by id, as far as the engine knows both."""
     found = {
         unit_id(units, UnitKind.WEIGHT, own): unit_id(units, UnitKind.WEIGHT, twin, internal=True)
@@ -83,14 +65,27 @@ def weight_twins(units: Mapping[str, NamedUnit]) -> dict[str, str]:
     return {own: twin for own, twin in found.items() if own is not None and twin is not None}
 
 
-def attached(units: Mapping[str, NamedUnit], among: Iterable[str]) -> set[str]:
+def attached(units: Units, among: Iterable[str]) -> set[str]:
     """Those of these ids that are units of ours."""
     return {i for i in among if i in units and not units[i].internal and units[i].name in UNITS}
 
 
-def unit_id(
-    units: Mapping[str, NamedUnit], kind: UnitKind, name: str, *, internal: bool = False
-) -> str | None:
+def unit_id(units: Units, kind: UnitKind, name: str, *, internal: bool = False) -> str | None:
     """Find a unit's id by type and name: an external one has another id in each engine."""
     wanted = (kind, name, internal)
     return next((i for i, unit in units.items() if (unit.type, unit.name, unit.internal) == wanted), None)
+
+
+def unit_name(units: Units, unit: str) -> str:
+    """One that the engine does not list has its id for a name."""
+    return units[unit].name if unit in units else unit
+
+
+def known_properties(units: Units, held: Collection[str]) -> dict[str, str]:
+    """The properties that a policy with these units knows, each with its regular expression."""
+    return {
+        name: regex
+        for i, unit in units.items()
+        if i in held or unit.name in MANDATORY
+        for name, regex in unit.properties.items()
+    }

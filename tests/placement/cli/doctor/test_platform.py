@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,7 @@ from ovirt_placement.answers.doctor.finding import FoundProblem
 from ovirt_placement.answers.doctor.platform import (
     examine_fapolicyd,
     examine_fips,
-    examine_python,
     examine_socket,
-    examine_sqlite,
 )
 from ovirt_placement.answers.status import proxy
 from ovirt_placement.config import Config
@@ -27,7 +24,6 @@ from tests.placement.cli.doctor.examining import EMPTY
 from tests.placement.cli.live_engine import Starting
 
 PAGE = CHECKOUT / "docs" / "hardened-hosts.md"
-USR = Path("/usr")
 #: The folder of the page's rule, and a folder next to it.
 FOLDER, OTHER = "/usr/share/ovirt-scheduler-proxy/plugins", "/opt/plugins"
 
@@ -49,51 +45,6 @@ def write(tmp_path: Path) -> Write:
 
 def kinds(found: Iterable[FoundProblem]) -> list[str]:
     return [each.kind for each in found]
-
-
-# -- SQLite and Python
-
-
-@pytest.mark.parametrize(
-    ("url", "version", "found"),
-    [
-        ("sqlite:////a.db", (3, 25, 3), ["old_sqlite"]),
-        ("sqlite:////a.db", (3, 26, 0), []),
-        ("postgresql://h/d", (3, 25, 3), []),
-    ],
-)
-def test_a_sqlite_that_the_store_is_not_tested_with(
-    url: str, version: tuple[int, ...], found: list[str]
-) -> None:
-    assert kinds(examine_sqlite(url, version)) == found
-
-
-@pytest.mark.parametrize(
-    ("system", "version", "base", "today", "found"),
-    [
-        ('NAME="AlmaLinux"\nPLATFORM_ID="platform:el9"\n', (3, 12), USR, date(2027, 4, 30), []),
-        ('NAME="AlmaLinux"\nPLATFORM_ID="platform:el9"\n', (3, 12), USR, date(2027, 5, 1), ["python_ended"]),
-        ('PLATFORM_ID="platform:el9"\n', (3, 12), Path("/opt/python"), date(2027, 5, 1), []),
-        ('ID="ol"\nPLATFORM_ID="platform:el8"\n', (3, 11), USR, date(2026, 6, 1), ["python_ended"]),
-        ('PLATFORM_ID="platform:el10"\n', (3, 12), USR, date(2030, 1, 1), []),
-        ("ID=debian\n", (3, 11), USR, date(2030, 1, 1), []),
-    ],
-)
-def test_a_python_of_the_system_without_updates(
-    write: Write,
-    tmp_path: Path,
-    system: str,
-    version: tuple[int, int],
-    base: Path,
-    today: date,
-    found: list[str],
-) -> None:
-    write("etc/os-release", system)
-    assert kinds(examine_python(tmp_path, version, base, today)) == found
-
-
-def test_a_system_that_does_not_name_itself(tmp_path: Path) -> None:
-    assert kinds(examine_python(tmp_path, (3, 11), USR, date(2030, 1, 1))) == []
 
 
 # -- the socket

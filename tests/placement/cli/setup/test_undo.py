@@ -66,7 +66,7 @@ def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
         out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
         assert live.changes == [f"{one['method']} {one['path']}" for one in shown["requests"]]
         assert "take out the weight VmAffinityGroups" in out.splitlines()
-        assert "set the balance OptimalForEvenDistribution again" in out.splitlines()
+        assert "set the balance OptimalForEvenDistribution" in out.splitlines()
         policy = policy_named(live.engine, "theirs")
         assert set(filters(live.engine, policy)) == {"Memory"}
         assert weights(live.engine, policy) == {"OptimalForHaReservation": 30}
