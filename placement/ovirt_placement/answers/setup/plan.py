@@ -76,7 +76,8 @@ def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
     check_unspoilt(units, policy)
     whole = with_returned(policy)
     after = _complete(seen, whole, choice)
-    changes = [_use(seen, cluster, after, choice) for cluster in seen.clusters]
+    known = known_properties(units, after.units)
+    changes = [_use(cluster, after, choice, known) for cluster in seen.clusters]
     away = parameters_away(units, policy, after)
     description = _description(seen, whole, after, changes, away)
     # What was before is remembered before anything else.
@@ -272,9 +273,10 @@ class ClusterChange:
     lost: Mapping[str, str]
 
 
-def _use(seen: Seen, cluster: PolicyUser, policy: PolicyContent, choice: UnitChoice) -> ClusterChange:
+def _use(
+    cluster: PolicyUser, policy: PolicyContent, choice: UnitChoice, known: Mapping[str, str]
+) -> ClusterChange:
     """Merge the policy's properties with its own. Raises `UserError` for a value that its unit refuses."""
-    known = known_properties(seen.overview.units, policy.units)
     merged = {**policy.head.properties, **cluster.properties, **choice.properties}
     kept = {name: value for name, value in merged.items() if name in known}
     for name, value in kept.items():
