@@ -77,7 +77,7 @@ def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
     whole = with_returned(policy)
     after = _complete(seen, whole, choice)
     known = known_properties(units, after.units)
-    changes = [_use(cluster, after, choice, known) for cluster in seen.clusters]
+    changes = [_let_use(cluster, after, choice, known) for cluster in seen.clusters]
     away = parameters_away(units, policy, after)
     description = _description(seen, whole, after, changes, away)
     # What was before is remembered before anything else.
@@ -273,7 +273,7 @@ class ClusterChange:
     lost: Mapping[str, str]
 
 
-def _use(
+def _let_use(
     cluster: PolicyUser, policy: PolicyContent, choice: UnitChoice, known: Mapping[str, str]
 ) -> ClusterChange:
     """Merge the policy's properties with its own. Raises `UserError` for a value that its unit refuses."""
