@@ -16,14 +16,11 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     CursorResult,
-    Delete,
     Executable,
     Float,
-    Insert,
     Label,
     Select,
     Table,
-    Update,
     case,
     delete,
     insert,
@@ -71,14 +68,34 @@ class EngineRows:
         """Select these columns, or all but the engine's name."""
         return select(*(columns or without_engine(table))).where(table.c.engine == self.engine)
 
-    def insert(self, table: Table) -> Insert:
-        return insert(table).values(engine=self.engine)
+    def add(self, table: Table, values: Mapping[str, Any]) -> Any:
+        """Insert a row; return its primary key."""
+        return self.execute(insert(table).values(engine=self.engine, **values)).inserted_primary_key
 
-    def update(self, table: Table) -> Update:
-        return update(table).where(table.c.engine == self.engine)
+    def add_all(self, table: Table, several: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows, if there are any."""
+        if several:
+            self.execute(insert(table).values(engine=self.engine), several)
 
-    def delete(self, table: Table) -> Delete:
-        return delete(table).where(table.c.engine == self.engine)
+    def change(self, table: Table, *conditions: ColumnElement[bool], **values: Any) -> int:
+        """Let rows that meet the conditions have these values; return how many they are."""
+        here = table.c.engine == self.engine
+        return self.execute(update(table).where(here, *conditions).values(values)).rowcount
+
+    def remove(self, table: Table, *conditions: ColumnElement[bool]) -> int:
+        """Delete the rows that meet the conditions; return how many they were."""
+        return self.execute(delete(table).where(table.c.engine == self.engine, *conditions)).rowcount
+
+    def remove_all(
+        self, column: Column[str], values: Sequence[str], *conditions: ColumnElement[bool]
+    ) -> None:
+        """Delete the rows that have one of these values in a column, however many they are."""
+        for start in range(0, len(values), _AT_ONCE):
+            self.remove(column.table, column.in_(values[start : start + _AT_ONCE]), *conditions)
+
+    def put(self, table: Table, key: Mapping[str, Any], values: Mapping[str, Any], **otherwise: Any) -> None:
+        """Insert a row, or let the one that has this key have these values, and others otherwise."""
+        self.execute(self.insert_or_update(table, {**key, **values}, {**values, **otherwise}))
 
     def insert_or_update(
         self,
@@ -91,10 +108,9 @@ class EngineRows:
         statement = _insert(self._connection, table).values(engine=self.engine, **values)
         return statement.on_conflict_do_update(index_elements=table.primary_key, set_=changes, where=where)
 
-    def delete_of_vms(self, table: Table, vms: Sequence[str]) -> None:
-        """Delete the rows of these VMs, however many they are."""
-        for start in range(0, len(vms), _AT_ONCE):
-            self.execute(self.delete(table).where(table.c.vm.in_(vms[start : start + _AT_ONCE])))
+    def now(self) -> float:
+        """The moment by the database's clock."""
+        return float(self.execute(select(now())).scalar_one())
 
     def execute(
         self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
@@ -205,7 +221,7 @@ def settle(rows: EngineRows) -> None:
     for table, moment, other in _MOMENTS:
         written: Column[float] = table.c[moment]
         moved = {moment: now()} if other is None else {moment: now(), other: table.c[other] - written + now()}
-        rows.execute(rows.update(table).where(written > now() + _SECONDS).values(moved))
+        rows.change(table, written > now() + _SECONDS, **moved)
 
 
 # -- Writes under an epoch of the lease, or not at all: what a process that lost the lease would still write.
@@ -220,8 +236,7 @@ def fence(rows: EngineRows, epoch: int) -> None:
 
     It must be the first statement. It locks the lease, so no other takes it before what follows is written.
     """
-    locked = rows.execute(rows.update(leases).where(*lasts(epoch)).values(epoch=epoch))
-    if locked.rowcount != 1:
+    if rows.change(leases, *lasts(epoch), epoch=epoch) != 1:
         raise LeaseLost(f"epoch {epoch} of the lease of engine {rows.engine} is over: another may lead now")
 
 
@@ -230,7 +245,7 @@ def hold_back_writers(rows: EngineRows) -> None:
 
     It must be the first statement. Without a lease nothing is written under one.
     """
-    rows.execute(rows.update(leases).values(epoch=leases.c.epoch))
+    rows.change(leases, epoch=leases.c.epoch)
 
 
 def lasts(epoch: int) -> tuple[ColumnElement[bool], ...]:

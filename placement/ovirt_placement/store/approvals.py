@@ -67,13 +67,13 @@ class ApprovalStore(StoreAccess):
         """
         with self._leading() as rows:
             if _is_refused(rows, plan, refusal_seconds):
-                rows.execute(rows.delete(waiting_plans).where(waiting_plans.c.cluster == cluster))
+                rows.remove(waiting_plans, waiting_plans.c.cluster == cluster)
                 return False
             present = rows.select(waiting_plans, waiting_plans.c.plan)
             if rows.execute(present.where(waiting_plans.c.cluster == cluster)).scalar() == plan:
                 return False
             values = {"plan": plan, "moves": moves, "text": text, "since": now()}
-            rows.execute(rows.insert_or_update(waiting_plans, {"cluster": cluster, **values}, values))
+            rows.put(waiting_plans, {"cluster": cluster}, values)
         return True
 
     def withdraw(self, cluster: str) -> None:
@@ -83,7 +83,7 @@ class ApprovalStore(StoreAccess):
             if rows.execute(rows.select(waiting_plans).where(here)).one_or_none() is None:
                 return
         with self._leading() as rows:
-            rows.execute(rows.delete(waiting_plans).where(here))
+            rows.remove(waiting_plans, here)
 
     def waiting(self) -> tuple[WaitingPlan, ...]:
         """List the plans that wait, the longest first."""
@@ -136,14 +136,13 @@ class ApprovalStore(StoreAccess):
 
 def _approve(rows: EngineRows, cluster: str, plan: str, moves: tuple[ApprovedMove, ...], set_by: str) -> None:
     values = {"plan": plan, "moves": moves, "set_by": set_by, "set_at": now()}
-    rows.execute(rows.insert_or_update(approvals, {"cluster": cluster, **values}, values))
+    rows.put(approvals, {"cluster": cluster}, values)
 
 
 def _taken(rows: EngineRows, plan: str) -> WaitingPlan | None:
     """Have a plan wait no more; None if another was quicker, or it waits no more anyway."""
     found = rows.records(WaitingPlan, rows.select(waiting_plans).where(waiting_plans.c.plan == plan))
-    taken = rows.delete(waiting_plans).where(waiting_plans.c.plan == plan)
-    return found[0] if found and rows.execute(taken).rowcount == 1 else None
+    return found[0] if found and rows.remove(waiting_plans, waiting_plans.c.plan == plan) == 1 else None
 
 
 def _is_refused(rows: EngineRows, plan: str, within_seconds: float) -> bool:
@@ -167,16 +166,5 @@ def _record(
 ) -> None:
     """Record what a user decided on a plan; the plan has the name of its cluster."""
     document = rows.execute(rows.select(plans, plans.c.document).where(plans.c.id == plan)).scalar() or {}
-    name = document.get("cluster", {}).get("name", cluster)
-    record(
-        rows,
-        Act(
-            kind=kind,
-            login=login,
-            cluster=cluster,
-            cluster_name=name,
-            plan=plan,
-            subject=subject,
-            details=details,
-        ),
-    )
+    where = {"cluster": cluster, "cluster_name": document.get("cluster", {}).get("name", cluster)}
+    record(rows, Act(kind=kind, login=login, plan=plan, subject=subject, details=details, **where))

@@ -6,7 +6,6 @@ import contextlib
 import getpass
 import grp
 import os
-import stat
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -333,36 +332,32 @@ def of_file_system(path: Path) -> Fault | None:
 
 def _closed(path: Path) -> Fault | None:
     """Whether owner or mode keep this user from the file or its folder."""
-    if not os.access(path.parent, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
-        return Fault(f"user {getpass.getuser()} may not write in {path.parent}", _let_in(path.parent))
-    closed = [file for file in files_of(path) if not os.access(file, os.R_OK | os.W_OK, effective_ids=True)]
+    folder, user = path.parent, getpass.getuser()
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
+        try:
+            group = grp.getgrgid(folder.stat().st_gid).gr_name
+        except KeyError:
+            group = "ovirt-placement"
+        remedy = f"usermod -aG {group} {user}, and log in again; or run this as root"
+        return Fault(f"user {user} may not write in {folder}", remedy)
+    files = (file for file in (*lying_at(path), marker_of(path)) if file.is_file() and not file.is_symlink())
+    closed = [file for file in files if not os.access(file, os.R_OK | os.W_OK, effective_ids=True)]
     if not closed:
         return None
     names = " ".join(map(str, closed))
     if all(file.lstat().st_uid == os.geteuid() for file in closed):
         return Fault("its file may not be written", f"chmod u+rw {names}")
-    return Fault("its file belongs to another user than its folder", give_back(closed))
+    # What a link leads to is left alone.
+    remedy = f"chown -h --reference={folder} {names}"
+    return Fault("its file belongs to another user than its folder", remedy)
 
 
-def files_of(path: Path) -> Iterator[Path]:
-    """The files of the store that are there, and no link."""
-    for ending in ("", "-wal", "-shm", "-journal", ".made"):
-        file = path.with_name(path.name + ending)
-        try:
-            if stat.S_ISREG(file.lstat().st_mode):
-                yield file
-        except OSError:
-            continue
+def marker_of(path: Path) -> Path:
+    """The marker of the SQLite store that stands here."""
+    return path.with_name(f"{path.name}.made")
 
 
-def give_back(files: list[Path]) -> str:
-    """How root lets the owner of their folder have files; what a link leads to is left alone."""
-    return f"chown -h --reference={files[0].parent} {' '.join(map(str, files))}"
-
-
-def _let_in(folder: Path) -> str:
-    try:
-        group = grp.getgrgid(folder.stat().st_gid).gr_name
-    except (OSError, KeyError):
-        group = "ovirt-placement"
-    return f"usermod -aG {group} {getpass.getuser()}, and log in again; or run this as root"
+def lying_at(path: Path) -> Iterator[Path]:
+    """What lies in the place of an SQLite store and belongs to it, the store itself at last."""
+    files = (path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal", ""))
+    return (file for file in files if os.path.lexists(file))

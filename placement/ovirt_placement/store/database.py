@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from sqlalchemy import Connection, Engine, NullPool, create_engine, exc, text
+from sqlalchemy import Connection, Engine, NullPool, create_engine, exc
 
 from ovirt_placement.store.connections import (
     BRING_BACK,
@@ -23,6 +23,7 @@ from ovirt_placement.store.connections import (
     is_damage,
     lacks_table,
     let_readers_and_a_writer_coexist,
+    lying_at,
     make_engine,
     obstacle,
     of_server,
@@ -102,7 +103,7 @@ class Database:
         self._create = create
         self._url = parse_url(url)
         self._engine = make_engine(self._url, patience_seconds)
-        #: The file of an SQLite store.
+        #: The file of an SQLite store; None of any other.
         self._path = sqlite_path(url)
         self._marker = Marker(self._url)
         self._checked = False
@@ -225,12 +226,12 @@ class Database:
         aside = path.with_name(f"{path.name}.{datetime.now(UTC):%Y-%m-%dT%H-%M-%S.%fZ}")
         engine = create_engine(self._url.set(database=str(new)), poolclass=NullPool)
         try:
-            for file in _files(new):
+            for file in lying_at(new):
                 file.unlink()  # what was killed has left it
             make_as_folder(new)
             found = self._made(engine, fill)
             self._engine.dispose()
-            for file in _files(path):
+            for file in list(lying_at(path)):
                 file.rename(f"{aside}{file.name.removeprefix(path.name)}")
             new.rename(path)
         except OSError as error:
@@ -246,12 +247,12 @@ class Database:
     def _complaint(self, error: exc.DBAPIError | exc.TimeoutError) -> UserError:
         """What is wrong, in one sentence, with what helps."""
         reason = reason_of(error)
-        if self._path is not None and is_damage(reason):
-            return self._damaged(reason)
-        if self._path is not None:
-            fault = obstacle(self._path, reason)
-        else:
+        if self._path is None:
             fault = of_server(self._url, code_of(error), reason)
+        elif is_damage(reason):
+            return self._damaged(reason)
+        else:
+            fault = obstacle(self._path, reason)
         if fault is not None:
             return StoreAway(f"store {self.name}: {reason}: {fault.what}", fault.remedy)
         passes = isinstance(error, exc.OperationalError | exc.TimeoutError) or error.connection_invalidated
@@ -264,7 +265,7 @@ class Database:
 
     def check_writable(self) -> None:
         """Raise `UserError` where SQLite cannot write for a reason that does not pass by itself."""
-        if self._url.get_backend_name() != "sqlite":
+        if self._path is None:
             return
         try:
             with self.transaction() as connection:
@@ -291,45 +292,45 @@ class Database:
 
     def _present_file(self) -> StoreFile:
         """Identify the file that SQLite would open now; None if there is none."""
-        if self._url.get_backend_name() != "sqlite":
+        path = self._path
+        if path is None:
             return None
-        path = Path(self._url.database or "")
         if identity.is_others(path.parent):
             raise UserError(f"store {self.name}: root opens none in a folder that others may write")
         found = None
-        for file in _places(path):
-            try:
+        try:
+            for file in lying_at(path):
                 present = file.lstat()
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise self._closed(path, error) from None
-            if not stat.S_ISREG(present.st_mode):  # SQLite would wait for who writes to a FIFO
-                raise StoreAway(f"store {self.name}: {file} is no regular file", f"rm -r {file} removes it")
-            if file == path:
-                found = present.st_dev, present.st_ino
+                if not stat.S_ISREG(present.st_mode):  # SQLite would wait for who writes to a FIFO
+                    what = f"store {self.name}: {file} is no regular file"
+                    raise StoreAway(what, f"rm -r {file} removes it")
+                if file == path:
+                    found = present.st_dev, present.st_ino
+        except FileNotFoundError:
+            return None  # it has just gone
+        except OSError as error:
+            raise self._closed(path, error) from None
         return found
 
     def _check_place(self, present: StoreFile) -> None:
         """SQLite creates the file that is opened: not for a reader, and not where it cannot stand."""
-        if self._url.get_backend_name() != "sqlite":
+        path = self._path
+        if path is None or present is not None:
             return
-        path = Path(self._url.database or "")
-        if present is None and self._marker.is_set:
+        if self._marker.is_set:
             raise self._lost()
-        if not self._create and present is None:
+        if not self._create:
             raise StoreUnmade(f"store {self.name}: no such file yet; the enforcer makes it when it runs")
         if not path.parent.is_dir():
             raise UserError(
                 f"store {self.name}: no directory {path.parent}; make it, or set [store] url to another"
             )
-        if present is None:
-            try:
-                make_as_folder(path)
-            except FileExistsError:
-                pass  # another process has been faster
-            except OSError as error:
-                raise self._closed(path, error) from None
+        try:
+            make_as_folder(path)
+        except FileExistsError:
+            pass  # another process has been faster
+        except OSError as error:
+            raise self._closed(path, error) from None
 
     def _check_version(self) -> None:
         """Make the tables this release's; a reader, who may not write, leaves that to the first who does."""
@@ -368,21 +369,11 @@ class Database:
     @contextmanager
     def _alone(self, engine: Engine) -> Iterator[Connection]:
         """Begin a transaction to make tables in, while no other process does: the loser finds them made."""
-        sqlite = self._path is not None
-        if sqlite:
+        if self._path is not None:
             let_readers_and_a_writer_coexist(engine)
+            first = "BEGIN IMMEDIATE"
+        else:
+            first = f"SELECT pg_advisory_xact_lock({_POSTGRESQL_LOCK})"
         with self._begun(engine) as connection:
-            if sqlite:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-            else:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _POSTGRESQL_LOCK})
+            connection.exec_driver_sql(first)
             yield connection
-
-
-def _files(path: Path) -> list[Path]:
-    """What stands in the place of an SQLite store, and belongs to it."""
-    return [file for file in _places(path) if os.path.lexists(file)]
-
-
-def _places(path: Path) -> Iterator[Path]:
-    return (path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal", ""))

@@ -76,9 +76,8 @@ class DefaultKeyStore(StoreAccess):
             change_keys(rows, KeyChange(put=put, remove=tuple(one.key for one in change.take)), set_by)
             for gone in (*change.renew, *change.take, *change.leave):
                 here = default_keys.c.cluster == gone.cluster, default_keys.c.name == gone.name
-                rows.execute(rows.delete(default_keys).where(*here))
-            for one in (*change.give, *change.renew):
-                rows.execute(rows.insert(default_keys).values(**msgspec.structs.asdict(one)))
+                rows.remove(default_keys, *here)
+            rows.add_all(default_keys, [msgspec.structs.asdict(one) for one in (*change.give, *change.renew)])
         return change
 
 

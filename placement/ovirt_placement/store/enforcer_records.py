@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 from sqlalchemy import not_
 
-from ovirt_placement.store.access import EngineRows, StoreAccess, age, now, without_engine
+from ovirt_placement.store.access import StoreAccess, age, now, without_engine
 from ovirt_placement.store.leases import free
 from ovirt_placement.store.schema import cycles, enforcer_settings, ha_announcements, leases, violated_rules
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
@@ -53,10 +53,8 @@ class CycleStore(StoreAccess):
 
     def record(self, cycle: Cycle) -> None:
         """Write down a cycle in place of the one before. It is the leader's: raises `LeaseLost`."""
-        fields = msgspec.to_builtins(cycle)
         with self._leading() as rows:
-            values = {**fields, "ended": now()}
-            rows.execute(rows.insert_or_update(cycles, values, values))
+            rows.put(cycles, {}, {**msgspec.to_builtins(cycle), "ended": now()})
 
     def last(self) -> LastCycle | None:
         """Return the cycle that ended last; None if none did."""
@@ -70,8 +68,6 @@ class CycleStore(StoreAccess):
 
 #: Two looks that are so much of a cycle apart are of two cycles: no look comes at the second.
 _NEARLY = 0.9
-#: Databases limit the parameters of one statement.
-_AT_ONCE = 500
 
 
 class ViolatedRuleStore(StoreAccess):
@@ -91,33 +87,19 @@ class ViolatedRuleStore(StoreAccess):
         with self._leading() as rows:
             present = rows.select(violated_rules, table.rule).where(table.cluster == cluster)
             known = set(rows.execute(present).scalars())
-            for gone in _chunks(sorted(known.difference(rules))):
-                rows.execute(
-                    rows.delete(violated_rules).where(table.cluster == cluster, table.rule.in_(gone))
-                )
+            rows.remove_all(table.rule, sorted(known.difference(rules)), table.cluster == cluster)
             if known:
-                self._count(rows, cluster, cycle_seconds, enough)
-            first = {"cycles": 1, "counted": now()}
+                due = table.counted <= now() - _NEARLY * cycle_seconds
+                here = (table.cluster == cluster, table.cycles < enough, due)
+                rows.change(violated_rules, *here, cycles=table.cycles + 1, counted=now())
             for new in sorted(set(rules) - known):
-                values = {"cluster": cluster, "rule": new, **first}
-                rows.execute(rows.insert_or_update(violated_rules, values, first))
+                rows.put(violated_rules, {"cluster": cluster, "rule": new}, {"cycles": 1, "counted": now()})
 
     def cycles(self) -> dict[str, int]:
         """Return in how many cycles each rule that is violated was seen so, by its key."""
         with self._reading() as rows:
             found = rows.execute(rows.select(violated_rules, violated_rules.c.rule, violated_rules.c.cycles))
             return {row.rule: row.cycles for row in found}
-
-    @staticmethod
-    def _count(rows: EngineRows, cluster: str, cycle_seconds: float, enough: int) -> None:
-        table = violated_rules.c
-        due = table.counted <= now() - _NEARLY * cycle_seconds
-        counting = rows.update(violated_rules).where(table.cluster == cluster, table.cycles < enough, due)
-        rows.execute(counting.values(cycles=table.cycles + 1, counted=now()))
-
-
-def _chunks(rules: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (rules[start : start + _AT_ONCE] for start in range(0, len(rules), _AT_ONCE))
 
 
 # -- Remembers what was said of HA reservations, so that it is said once, by any process.
@@ -163,22 +145,19 @@ class HaAnnouncementStore(StoreAccess):
         table = ha_announcements.c
         with self._leading() as rows:
             values = {"number": number, "cluster": cluster, "kind": kind, "facts": dict(facts)}
-            rows.execute(rows.insert(ha_announcements).values(**values, created=now(), reported=False))
+            rows.add(ha_announcements, {**values, "created": now(), "reported": False})
             if settles:
-                old = (table.cluster == cluster, table.created < now() - _KEPT_SECONDS)
-                rows.execute(rows.delete(ha_announcements).where(*old))
+                rows.remove(ha_announcements, table.cluster == cluster, table.created < now() - _KEPT_SECONDS)
 
     def renumber(self, number: int, new: int) -> None:
         """Give another number to an announcement whose own the engine has seen before."""
         with self._leading() as rows:
-            table = ha_announcements
-            rows.execute(rows.update(table).where(table.c.number == number).values(number=new))
+            rows.change(ha_announcements, ha_announcements.c.number == number, number=new)
 
     def mark_reported(self, number: int) -> None:
         """Remember that all who are to hear it have heard it."""
         with self._leading() as rows:
-            table = ha_announcements
-            rows.execute(rows.update(table).where(table.c.number == number).values(reported=True))
+            rows.change(ha_announcements, ha_announcements.c.number == number, reported=True)
 
 
 # -- Remembers the settings with which the enforcer leads; where they have changed, that is an action as well.
@@ -200,12 +179,11 @@ class EnforcerSettingsStore(StoreAccess):
 
         What differs from those before is recorded as an action. It is the leader's: raises `LeaseLost`.
         """
-        values = {"epoch": epoch, "settings": dict(settings)}
         with self._leading() as rows:
             before = rows.execute(rows.select(enforcer_settings)).one_or_none()
             if before is not None and (changes := differences(settings, "before", before.settings)):
                 record(rows, Act(kind=UserActionKind.SETTINGS, login=_LOGIN, details=changes))
-            rows.execute(rows.insert_or_update(enforcer_settings, values, values))
+            rows.put(enforcer_settings, {}, {"epoch": epoch, "settings": dict(settings)})
 
     def of_leader(self) -> Mapping[str, Any] | None:
         """Return the settings of the process that leads; None if none does, or if they are not known."""

@@ -131,14 +131,13 @@ class HistoryStore(StoreAccess):
             for step, (gate, reason) in held.items():
                 key = {"plan": plan_id, "step": step, "gate": gate, "times": 1, "created": now()}
                 values = {"reason": reason, "updated": now()}
-                again = {**values, "times": held_steps.c.times + 1}
-                rows.execute(rows.insert_or_update(held_steps, {**key, **values}, again))
+                rows.put(held_steps, key, values, times=held_steps.c.times + 1)
 
     def record_outcome(self, correlation_ids: Iterable[str], outcome: StepOutcome) -> None:
         """Write down what the migrations of one step have brought together."""
         with self._leading() as rows:
             found = intents.c.correlation_id.in_(list(correlation_ids))
-            rows.execute(rows.update(intents).where(found).values(outcome=msgspec.to_builtins(outcome)))
+            rows.change(intents, found, outcome=msgspec.to_builtins(outcome))
 
     def ended_steps(self) -> tuple[EndedStep, ...]:
         """List the steps that have ended without `record_outcome`; those of plans that are known."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, CursorResult, select
+from sqlalchemy import ColumnElement
 
 from ovirt_placement.store import samples
 from ovirt_placement.store.access import (
@@ -156,13 +155,11 @@ class Store(StoreAccess):
             if epoch is not None:
                 fence(rows, epoch)
             refuse_if_paused(rows, paused_by)
-            inserts = (
-                rows.insert(intents).values(
-                    msgspec.structs.asdict(migration) | {"kind": migration.kind.value} | state
-                )
-                for migration in migrations
-            )
-            return tuple(_inserted(rows, rows.execute(insert)) for insert in inserts)
+            ids = [
+                rows.add(intents, msgspec.structs.asdict(one) | {"kind": one.kind.value} | state)[0]
+                for one in migrations
+            ]
+            return tuple(_read(rows, one) for one in ids)
 
     def check_pauses(self, paused_by: Iterable[str]) -> None:
         """Raise `Paused` if migrations have been paused since they were prepared, as `prepare` does."""
@@ -223,12 +220,11 @@ class Store(StoreAccess):
         The samples of these hours count them from then on, until the samples are deleted, too.
         """
         with self._transaction() as rows:
-            long_ago = rows.execute(select(now())).scalar_one() - older_than_seconds
+            long_ago = rows.now() - older_than_seconds
             samples.keep_counts(rows, long_ago)
             for table in (plans, held_steps, user_actions):
-                rows.execute(rows.delete(table).where(table.c.updated < long_ago))
-            old = rows.delete(intents).where(_in(_ENDED), intents.c.updated < long_ago)
-            return rows.execute(old).rowcount
+                rows.remove(table, table.c.updated < long_ago)
+            return rows.remove(intents, _in(_ENDED), intents.c.updated < long_ago)
 
     def _move(self, intent_id: int, state: IntentState, **changes: str | None) -> Intent:
         """Enter a state in one statement, which no crash can halve and no second process overtake.
@@ -236,12 +232,8 @@ class Store(StoreAccess):
         SQLite knows `RETURNING` since 3.35 only: who has written reads it back within the transaction.
         """
         with self._transaction() as rows:
-            change = (
-                rows.update(intents)
-                .where(intents.c.id == intent_id, _in(_MAY_FOLLOW[state]))
-                .values({"state": state.value, "updated": now(), "error": None, "cause": None} | changes)
-            )
-            if rows.execute(change).rowcount == 1:
+            values = {"state": state.value, "updated": now(), "error": None, "cause": None} | changes
+            if rows.change(intents, intents.c.id == intent_id, _in(_MAY_FOLLOW[state]), **values) == 1:
                 return _read(rows, intent_id)
             present = rows.select(intents, intents.c.state).where(intents.c.id == intent_id)
             found = rows.execute(present).scalar()
@@ -257,11 +249,6 @@ class Store(StoreAccess):
 
 def _in(states: Iterable[IntentState]) -> ColumnElement[bool]:
     return intents.c.state.in_([state.value for state in states])
-
-
-def _inserted(rows: EngineRows, result: CursorResult[Any]) -> Intent:
-    (intent_id,) = tuple(result.inserted_primary_key or ())
-    return _read(rows, intent_id)
 
 
 def _read(rows: EngineRows, intent_id: int) -> Intent:

@@ -158,16 +158,16 @@ class KeyStore(StoreAccess):
             return
         with self._leading() as rows:
             revise(rows)
-            rows.delete_of_vms(frozen_keys, [run.vm for run in runs])
-            rows.delete_of_vms(sticky_copies, [run.vm for run in runs if run.copies is not None])
-            frozen = [
-                {"vm": run.vm, "started": run.started, "keys": [list(pair) for pair in run.keys]}
-                for run in runs
-            ]
-            rows.execute(rows.insert(frozen_keys).values(recorded=now()), frozen)
-            copies = [msgspec.structs.asdict(copy) for run in runs for copy in run.copies or ()]
-            if copies:
-                rows.execute(rows.insert(sticky_copies), copies)
+            rows.remove_all(frozen_keys.c.vm, [run.vm for run in runs])
+            rows.remove_all(sticky_copies.c.vm, [run.vm for run in runs if run.copies is not None])
+            frozen = {"recorded": rows.now()}
+            rows.add_all(
+                frozen_keys,
+                [{**frozen, "vm": run.vm, "started": run.started, "keys": run.keys} for run in runs],
+            )
+            rows.add_all(
+                sticky_copies, [msgspec.structs.asdict(copy) for run in runs for copy in run.copies or ()]
+            )
 
     def end_runs(self, vms: Sequence[str]) -> None:
         """Drop the frozen sets of VMs that stopped; their sticky copies stay."""
@@ -175,7 +175,7 @@ class KeyStore(StoreAccess):
             return
         with self._leading() as rows:
             revise(rows)
-            rows.delete_of_vms(frozen_keys, vms)
+            rows.remove_all(frozen_keys.c.vm, vms)
 
     def remembered_vms(self) -> frozenset[str]:
         """Return the VMs with a record: a frozen set, sticky copies, memberships."""
@@ -196,9 +196,9 @@ class KeyStore(StoreAccess):
         fresh = [vm for vm in vms if vm not in before]
         if found or fresh:
             with self._leading() as rows:
-                rows.delete_of_vms(missing_vms, found)
-                if fresh:
-                    rows.execute(rows.insert(missing_vms).values(since=now()), [{"vm": vm} for vm in fresh])
+                rows.remove_all(missing_vms.c.vm, found)
+                since = rows.now()
+                rows.add_all(missing_vms, [{"vm": vm, "since": since} for vm in fresh])
         return {vm: before.get(vm, 0.0) for vm in vms}
 
     def forget_vms(self, vms: Sequence[str]) -> None:
@@ -208,7 +208,7 @@ class KeyStore(StoreAccess):
         with self._leading() as rows:
             revise(rows)
             for table in (*_OF_VMS, missing_vms):
-                rows.delete_of_vms(table, vms)
+                rows.remove_all(table.c.vm, vms)
 
     def revision(self) -> int:
         """Return a number that is another after every writing."""
@@ -258,7 +258,7 @@ def change_keys(
             continue
         if before is not None:
             _remove_key(rows, place)
-        rows.execute(rows.insert(placement_keys).values(**_row(place, key, set_by)))
+        rows.add(placement_keys, _row(place, key, set_by))
         fresh.append(key)
     return fresh, gone
 
@@ -312,4 +312,4 @@ def _same(one: PlacementKey, other: PlacementKey) -> bool:
 
 def _remove_key(rows: EngineRows, place: KeyPlace) -> None:
     here = [column == wanted for column, wanted in zip(_PLACE, place, strict=True)]
-    rows.execute(rows.delete(placement_keys).where(*here))
+    rows.remove(placement_keys, *here)

@@ -68,13 +68,12 @@ class LeaseStore(StoreAccess):
     def renew(self, epoch: int, seconds: float) -> bool:
         """Hold the lease for so long from now on; False if the epoch is over, even if no other followed."""
         with self._transaction() as rows:
-            lasting = rows.update(leases).where(*lasts(epoch))
-            return rows.execute(lasting.values(seconds=seconds, expires=now() + seconds)).rowcount == 1
+            return rows.change(leases, *lasts(epoch), seconds=seconds, expires=now() + seconds) == 1
 
     def release(self, epoch: int) -> None:
         """Let the next one take the lease at once, unless another has taken it already."""
         with self._transaction() as rows:
-            rows.execute(rows.update(leases).where(leases.c.epoch == epoch).values(expires=0.0))
+            rows.change(leases, leases.c.epoch == epoch, expires=0.0)
 
 
 def last_owner(path: Path, engine: str) -> str | None:

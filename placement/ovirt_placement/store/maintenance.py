@@ -183,29 +183,17 @@ class MaintenanceStore(StoreAccess):
                 "state": RunState.RUNNING.value,
                 "request": msgspec.to_builtins(request),
                 "requested_by": requested_by,
-                "created": now(),
-                "updated": now(),
                 "message": "",
                 "violated": list(violated),
             }
-            rows.execute(rows.insert(maintenance_runs).values(values))
-            details: list[str] = []
-            for position, (host, name) in enumerate(hosts):
-                first = {"run": run_id, "host": host, "name": name, "position": position}
-                rest = {"phase": HostPhase.WAITING.value, "since": now(), "message": "", "draining": False}
-                rows.execute(
-                    rows.insert(maintenance_hosts).values({**first, **rest, "vms": [], "stopped": []})
-                )
-                details.append(name)
-            act = Act(
-                kind=UserActionKind.MAINTENANCE,
-                login=requested_by,
-                cluster=cluster[0],
-                cluster_name=cluster[1],
-                subject=run_id,
-                details=tuple(details),
-            )
-            record(rows, act)
+            rows.add(maintenance_runs, {**values, "created": now(), "updated": now()})
+            named = tuple(hosts)
+            first = {"phase": HostPhase.WAITING.value, "message": "", "draining": False}
+            for position, (host, name) in enumerate(named):
+                at = {"run": run_id, "host": host, "name": name, "position": position, "since": now()}
+                rows.add(maintenance_hosts, {**at, **first, "vms": [], "stopped": []})
+            details = tuple(name for _, name in named)
+            _record(rows, UserActionKind.MAINTENANCE, requested_by, run_id, cluster, details)
 
     def runs(self) -> tuple[MaintenanceRun, ...]:
         """List all runs, the latest first."""
@@ -226,18 +214,11 @@ class MaintenanceStore(StoreAccess):
     def order(self, run_id: str, state: RunState, *, after: Sequence[RunState], set_by: str) -> bool:
         """Have a run paused, resumed or stopped if it is in one of these states; whether it was."""
         with self._transaction() as rows:
-            change = rows.update(maintenance_runs).where(maintenance_runs.c.id == run_id, _in_states(after))
-            if rows.execute(change.values(state=state.value, updated=now())).rowcount != 1:
+            here = (maintenance_runs.c.id == run_id, _in_states(after))
+            if rows.change(maintenance_runs, *here, state=state.value, updated=now()) != 1:
                 return False
             (run,) = _runs(rows, maintenance_runs.c.id == run_id)
-            act = Act(
-                kind=_ORDERS[state],
-                login=set_by,
-                cluster=run.cluster,
-                cluster_name=run.cluster_name,
-                subject=run_id,
-            )
-            record(rows, act)
+            _record(rows, _ORDERS[state], set_by, run_id, (run.cluster, run.cluster_name))
             return True
 
     def end(self, run_id: str, state: RunState, message: str) -> None:
@@ -245,41 +226,45 @@ class MaintenanceStore(StoreAccess):
         with self._leading() as rows:
             revise(rows)
             run = maintenance_runs.c.id == run_id
-            rows.execute(
-                rows.update(maintenance_runs)
-                .where(run)
-                .values(state=state.value, message=message, updated=now())
-            )
-            rows.execute(
-                rows.update(maintenance_hosts).where(maintenance_hosts.c.run == run_id).values(draining=False)
-            )
+            rows.change(maintenance_runs, run, state=state.value, message=message, updated=now())
+            rows.change(maintenance_hosts, maintenance_hosts.c.run == run_id, draining=False)
 
     def enter(
         self, run_id: str, host: str, phase: HostPhase, message: str = "", **changes: bool | Sequence[str]
     ) -> None:
         """Let a host enter a phase, with changes of `draining`, `vms` and `stopped`, in one transaction."""
+        values = {"phase": phase.value, "since": now(), "message": message, **changes}
         with self._leading() as rows:
             if "draining" in changes:
                 revise(rows)
-            values = {"phase": phase.value, "since": now(), "message": message, **changes}
-            rows.execute(rows.update(maintenance_hosts).where(*_of(run_id, host)).values(values))
+            rows.change(maintenance_hosts, *_of(run_id, host), **values)
 
     def note(self, run_id: str, host: str, message: str) -> None:
         """Write down what a host waits for."""
         with self._leading() as rows:
-            rows.execute(rows.update(maintenance_hosts).where(*_of(run_id, host)).values(message=message))
+            rows.change(maintenance_hosts, *_of(run_id, host), message=message)
 
     def say(self, run_id: str, message: str) -> None:
         """Write down what a run waits for besides its hosts."""
         with self._leading() as rows:
-            change = rows.update(maintenance_runs).where(maintenance_runs.c.id == run_id)
-            rows.execute(change.values(message=message))
+            rows.change(maintenance_runs, maintenance_runs.c.id == run_id, message=message)
 
     def mark_stopped(self, run_id: str, host: str, vms: Sequence[str]) -> None:
         """Write down which VMs are stopped for a host, before any of them is."""
         with self._leading() as rows:
-            change = rows.update(maintenance_hosts).where(*_of(run_id, host))
-            rows.execute(change.values(stopped=list(vms)))
+            rows.change(maintenance_hosts, *_of(run_id, host), stopped=list(vms))
+
+
+def _record(
+    rows: EngineRows,
+    kind: UserActionKind,
+    login: str,
+    run_id: str,
+    cluster: tuple[str, str],
+    details: tuple[str, ...] = (),
+) -> None:
+    where = {"cluster": cluster[0], "cluster_name": cluster[1]}
+    record(rows, Act(kind=kind, login=login, subject=run_id, details=details, **where))
 
 
 def draining_hosts(rows: EngineRows) -> tuple[str, ...]:

@@ -5,14 +5,12 @@ The engine forgets that without a word: only an earlier record shows it afterwar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import select
 
-from ovirt_placement.store.access import EngineRows, StoreAccess, now
+from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.schema import lost_memberships, memberships
 
 
@@ -88,31 +86,24 @@ class MembershipStore(StoreAccess):
         if change.empty:
             return
         with self._leading() as rows:
-            rows.delete_of_vms(memberships, [*change.without, *(seen.vm for seen in change.seen)])
-            if change.seen:
-                rows.execute(rows.insert(memberships), [msgspec.to_builtins(seen) for seen in change.seen])
-            _delete(rows, (*change.regained, *change.lost))
-            if change.lost:
-                since = rows.execute(select(now())).scalar_one()
-                values = [{**msgspec.to_builtins(lost), "since": since} for lost in change.lost]
-                rows.execute(rows.insert(lost_memberships), values)
+            rows.remove_all(memberships.c.vm, [*change.without, *(seen.vm for seen in change.seen)])
+            rows.add_all(memberships, [msgspec.to_builtins(seen) for seen in change.seen])
+            table = lost_memberships.c
+            for one in (*change.regained, *change.lost):
+                here = (table.vm == one.vm, table.kind == one.kind.value, table.name == one.name)
+                rows.remove(lost_memberships, *here)
+            since = rows.now()
+            rows.add_all(
+                lost_memberships, [{**msgspec.to_builtins(one), "since": since} for one in change.lost]
+            )
 
     def mark_reported(self, vm: str, since: float) -> None:
         """Remember that the engine's log says what a VM lost at this moment or before."""
         with self._leading() as rows:
             table = lost_memberships
-            rows.execute(
-                rows.update(table).where(table.c.vm == vm, table.c.since <= since).values(reported=True)
-            )
+            rows.change(table, table.c.vm == vm, table.c.since <= since, reported=True)
 
     def forget_lost(self, vm: str) -> None:
         """Drop what a VM has lost: a user has dismissed it."""
         with self._transaction() as rows:
-            rows.delete_of_vms(lost_memberships, [vm])
-
-
-def _delete(rows: EngineRows, entries: Iterable[LostMembership]) -> None:
-    table: Any = lost_memberships.c
-    for one in entries:
-        here = (table.vm == one.vm, table.kind == one.kind.value, table.name == one.name)
-        rows.execute(rows.delete(lost_memberships).where(*here))
+            rows.remove(lost_memberships, lost_memberships.c.vm == vm)

@@ -62,7 +62,7 @@ class PauseStore(StoreAccess):
         }
         with self._transaction() as rows:
             hold_back_writers(rows)
-            rows.execute(rows.insert_or_update(pauses, {"cluster": cluster, **values}, values))
+            rows.put(pauses, {"cluster": cluster}, values)
             how_long = "until resumed" if seconds is None else f"for {seconds / 3600:g} h"
             _record(
                 rows, UserActionKind.PAUSE, cluster, cluster_name, set_by, how_long, *filter(None, [reason])
@@ -76,9 +76,8 @@ class PauseStore(StoreAccess):
         """
         with self._transaction() as rows:
             lifted = _in_force(rows, pauses.c.cluster == cluster)
-            rows.execute(rows.delete(pauses).where(pauses.c.cluster == cluster))
-            said = {"set_by": set_by, "set_at": now()}
-            rows.execute(rows.insert_or_update(resumptions, {"cluster": cluster, **said}, said))
+            rows.remove(pauses, pauses.c.cluster == cluster)
+            rows.put(resumptions, {"cluster": cluster}, {"set_by": set_by, "set_at": now()})
             _record(rows, UserActionKind.RESUME, cluster, cluster_name or cluster, set_by)
         return lifted[0] if lifted else None
 

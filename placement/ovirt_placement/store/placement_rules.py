@@ -75,16 +75,14 @@ class RuleStore(StoreAccess):
             details = []
             for name in change.remove:
                 if standing.pop(name, None) is not None:
-                    _remove(rows, name)
+                    rows.remove(placement_rules, placement_rules.c.name == name)
                     details.append(f"removed {name}")
             for rule in change.put:
                 if standing.get(rule.name) == rule:
                     continue
-                if rule.name in standing:
-                    _remove(rows, rule.name)
                 standing[rule.name] = rule
                 said = {"document": msgspec.to_builtins(rule), "changed_by": changed_by, "changed_at": now()}
-                rows.execute(rows.insert(placement_rules).values(name=rule.name, **said))
+                rows.put(placement_rules, {"name": rule.name}, said)
                 details.append(f"set {rule.name}")
             if details:
                 record(rows, Act(kind=UserActionKind.RULES, login=changed_by, details=tuple(details)))
@@ -97,7 +95,3 @@ def set_rules(rows: EngineRows) -> tuple[SetRule, ...]:
     return tuple(
         SetRule(msgspec.convert(row.document, PlacementRule), row.changed_by, row.changed_at) for row in found
     )
-
-
-def _remove(rows: EngineRows, name: str) -> None:
-    rows.execute(rows.delete(placement_rules).where(placement_rules.c.name == name))

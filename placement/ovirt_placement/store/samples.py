@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, case, or_, select
+from sqlalchemy import ColumnElement, case, or_
 
-from ovirt_placement.store.access import EngineRows, StoreAccess, now
+from ovirt_placement.store.access import EngineRows, StoreAccess
 from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.schema import IS_MIGRATION, intents, plans, samples
 
@@ -84,7 +84,7 @@ class SampleStore(StoreAccess):
     def samples(self, *, since_seconds: float) -> Samples:
         """Read what is known of the last `seconds`."""
         with self._transaction() as rows:
-            until = _read_now(rows)
+            until = rows.now()
             since = until - since_seconds
             first = int(since // HOUR_SECONDS)
             found = {
@@ -102,10 +102,10 @@ class SampleStore(StoreAccess):
         with self._leading() as rows:
             key = {
                 "cluster": cluster,
-                "hour": int(_read_now(rows) // HOUR_SECONDS),
+                "hour": int(rows.now() // HOUR_SECONDS),
                 **dict.fromkeys(_COUNTS, 0),
             }
-            rows.execute(rows.insert_or_update(samples, {**key, **values}, {**values, **worst}))
+            rows.put(samples, key, values, **worst)
 
 
 def keep_counts(rows: EngineRows, long_ago: float) -> None:
@@ -119,8 +119,8 @@ def keep_counts(rows: EngineRows, long_ago: float) -> None:
         added = {name: samples.c[name] + number for name, number in values.items()}
         key = {"cluster": cluster, "hour": hour}
         rows.execute(rows.insert_or_update(samples, {**key, **values}, added))
-    first = int((_read_now(rows) - KEPT_SECONDS) // HOUR_SECONDS)
-    rows.execute(rows.delete(samples).where(samples.c.hour < first))
+    first = int((rows.now() - KEPT_SECONDS) // HOUR_SECONDS)
+    rows.remove(samples, samples.c.hour < first)
 
 
 def _counts(
@@ -138,10 +138,6 @@ def _counts(
     for row in found:
         counts[row.cluster, int(row.created // HOUR_SECONDS)]["plans"] += 1
     return counts
-
-
-def _read_now(rows: EngineRows) -> float:
-    return float(rows.execute(select(now())).scalar_one())
 
 
 def _most(name: str, value: int) -> ColumnElement[Any]:

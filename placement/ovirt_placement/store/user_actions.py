@@ -147,8 +147,8 @@ class UserActionStore(StoreAccess):
         """Record what came of it."""
         state = UserActionState.DONE if error is None else UserActionState.FAILED
         with self._transaction() as rows:
-            change = rows.update(user_actions).where(user_actions.c.id == number)
-            rows.execute(change.values(state=state.value, error=error, updated=now()))
+            here = user_actions.c.id == number
+            rows.change(user_actions, here, state=state.value, error=error, updated=now())
 
     def actions(self, *, since_seconds: float) -> tuple[UserAction, ...]:
         """List what people did lately, the oldest first."""
@@ -171,8 +171,7 @@ class UserActionStore(StoreAccess):
             return
         with self._leading() as rows:
             for one in found:
-                change = rows.update(user_actions).where(user_actions.c.id == one.id)
-                rows.execute(change.values(logged=one.state.value))
+                rows.change(user_actions, user_actions.c.id == one.id, logged=one.state.value)
 
 
 def record(rows: EngineRows, act: Act, state: UserActionState = UserActionState.DONE) -> int:
@@ -187,5 +186,4 @@ def record(rows: EngineRows, act: Act, state: UserActionState = UserActionState.
         "updated": now(),
         "logged": "",
     }
-    (number,) = tuple(rows.execute(rows.insert(user_actions).values(values)).inserted_primary_key or ())
-    return int(number)
+    return int(rows.add(user_actions, values)[0])

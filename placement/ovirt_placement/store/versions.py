@@ -10,11 +10,11 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, insert, inspect, select, text, update
 
 from ovirt_placement.config import STATE_DIRECTORY
+from ovirt_placement.store.connections import marker_of
 from ovirt_placement.store.schema import metadata, schema_version
 from ovirt_service import identity
 from ovirt_service.digests import digest_name
 
-_ENDING = ".made"
 #: Bytes of the digest in the name of a PostgreSQL store's marker.
 _NAME_SIZE = 8
 #: In their order; the first makes version 2 of version 1. None may change once it stood in a release.
@@ -61,22 +61,21 @@ def make_as_folder(file: Path) -> None:
         os.close(made)
 
 
-def next_to(path: str) -> str:
-    """The marker of the SQLite store that stands here."""
-    return path + _ENDING
-
-
 def _place(url: URL) -> Path:
     if url.get_backend_name() == "sqlite":
-        return Path(next_to(url.database or ""))
+        return marker_of(Path(url.database or ""))
     state = Path(os.environ.get("STATE_DIRECTORY", "").partition(":")[0] or STATE_DIRECTORY)
     named = f"{url.host} {url.port} {url.database} {sorted(url.query.items())}"
-    return state / f"store-{digest_name(named, _NAME_SIZE)}{_ENDING}"
+    return state / f"store-{digest_name(named, _NAME_SIZE)}.made"
 
 
 def version(connection: Connection) -> int | None:
     """Return the version of the tables; None if there are none."""
-    if not _has_tables(connection):
+    # SQLite's `table_info`, which `inspect` asks, answers from what a connection remembers: 3.26 misses a
+    # table that another process has made since. Reading from a table makes SQLite compare first.
+    named = text("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'")
+    sqlite = connection.dialect.name == "sqlite"
+    if not (connection.scalar(named) if sqlite else inspect(connection).has_table(schema_version.name)):
         return None
     return int(connection.execute(select(schema_version.c.version)).scalar_one())
 
@@ -92,15 +91,3 @@ def make_or_upgrade(connection: Connection) -> None:
         migrate(connection)
     if found < VERSION:
         connection.execute(update(schema_version).values(version=VERSION))
-
-
-def _has_tables(connection: Connection) -> bool:
-    """Look at what is there now.
-
-    SQLite's `table_info`, which `inspect` asks, answers from what a connection remembers: 3.26 misses
-    a table that another process has made since. Reading from a table makes SQLite compare first.
-    """
-    if connection.dialect.name != "sqlite":
-        return inspect(connection).has_table(schema_version.name)
-    named = text("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = :name")
-    return bool(connection.execute(named, {"name": schema_version.name}).scalar_one())

@@ -205,7 +205,7 @@ def test_what_ended_long_ago_is_forgotten_in_time(bench: Bench) -> None:
         bench.cycle()
     assert len(bench.store.history(within_seconds=2 * MONTH)) == 2
     with bench.store._transaction() as rows:
-        rows.execute(rows.update(intents).values(updated=intents.c.updated - 1.1 * MONTH))
+        rows.change(intents, updated=intents.c.updated - 1.1 * MONTH)
     bench.now += 3600.0
     bench.cycle()
     assert bench.store.history(within_seconds=2 * MONTH) == ()
