@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -132,12 +132,12 @@ def enforcement(
     """
     from ovirt_placement.store.opening import answered_within
 
-    configured = _configured(config)
+    configured = config.section("enforcer", _Settings).mode
     here = EnforcementRecord(mode=configured or _DEFAULT_MODE, configured_mode=configured)
     try:
         return answered_within(config, seconds, lambda: _read(config, snapshot, here))
     except UserError as error:
-        return msgspec.structs.replace(here, error=str(error), **_unreadable(config))
+        return msgspec.structs.replace(here, error=str(error))
 
 
 def not_led(config: Config) -> str | None:
@@ -154,23 +154,18 @@ def not_led(config: Config) -> str | None:
     return _not_led(_unwritable(config.store.url), None if last is None else _running_process(last.owner))
 
 
-def _configured(config: Config) -> str | None:
-    return config.section("enforcer", _Settings).mode
-
-
 def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> EnforcementRecord:
-    # SQLAlchemy takes long to load: not for `--help`.
     from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
     from ovirt_placement.store.causes import REFUSALS, Cause
     from ovirt_placement.store.database import StoreUnmade
     from ovirt_placement.store.enforcer_records import CycleStore, EnforcerSettingsStore
     from ovirt_placement.store.intents import Intent, IntentState, Store
     from ovirt_placement.store.leases import LeaseStore
+    from ovirt_placement.store.opening import opened
     from ovirt_placement.store.pauses import PauseStore
 
     def ask(kind: type[_Part], question: Callable[[_Part], _Answer]) -> _Answer:
-        where, engine = config.store.url, config.engine.name
-        with closing(kind(where, engine=engine, patience_seconds=_PATIENCE_SECONDS, create=False)) as part:
+        with opened(kind, config, patience_seconds=_PATIENCE_SECONDS, create=False) as part:
             return question(part)
 
     def waiting(plan: WaitingPlan) -> WaitingPlanRecord:
@@ -212,18 +207,6 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
         unwritable=_unwritable(config.store.url),
         running_process=None if last is None else _running_process(last.owner),
     )
-
-
-def _unreadable(config: Config) -> dict[str, Any]:
-    """The fields that are known though the store cannot be read, since no room is left even for that."""
-    from ovirt_placement.store.connections import sqlite_path
-    from ovirt_placement.store.leases import last_owner
-
-    unwritable, path = _unwritable(config.store.url), sqlite_path(config.store.url)
-    if unwritable is None or path is None:
-        return {}
-    owner = last_owner(path, config.engine.name)
-    return {"unwritable": unwritable, "running_process": None if owner is None else _running_process(owner)}
 
 
 def _unwritable(url: str) -> str | None:
@@ -273,8 +256,7 @@ def _of_cycle(cycle: LastCycle | None, snapshot: Snapshot) -> dict[str, Any]:
 def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
     """Mode and leader, what holds it back, and how migrations went."""
     if found.error is not None:
-        known = f", {_who(found)}" if found.running_process is not None else ""
-        yield f"Enforcer: mode {found.mode}{known}; nothing else is known: {found.error}."
+        yield f"Enforcer: mode {found.mode}; nothing else is known: {found.error}."
         return
     yield f"Enforcer: mode {found.mode}, {_who(found)}."
     if found.configured_mode not in {None, found.mode}:
