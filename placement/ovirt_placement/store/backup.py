@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, text, update
 
 from ovirt_placement.store.access import EngineRows
 from ovirt_placement.store.database import Database, StoreLater, StoreLost, StoreUnmade
@@ -60,7 +60,10 @@ def _content(database: Database) -> bytes:
     """The number of rows on a line, and what a backup holds."""
     with database.transaction() as connection:
         _hold(connection)
-        tables = {table.name: [dict(row) for row in _rows(connection, table)] for table in _tables()}
+        tables = {
+            table.name: [dict(row) for row in connection.execute(select(table)).mappings()]
+            for table in _tables()
+        }
     content = json.dumps({"format": _FORMAT, "schema": VERSION, "tables": tables})
     return f"{sum(map(len, tables.values()))}\n{content}".encode()
 
@@ -98,10 +101,8 @@ def restore(database: Database, backup: Backup, by: tuple[str, Act], *, replace:
             _hold(connection)
             _check(database, connection, backup, replace=replace)
             _fill(connection, backup, by)
-    except (StoreLost, StoreUnmade):
-        database.begin_again(lambda connection: _fill(connection, backup, by))
-    except StoreLater:
-        if not replace or not database.is_file:
+    except (StoreLost, StoreUnmade, StoreLater) as error:
+        if isinstance(error, StoreLater) and not (replace and database.is_file):
             raise
         database.begin_again(lambda connection: _fill(connection, backup, by))
     return sum(map(len, backup.tables.values()))
@@ -178,22 +179,15 @@ def _hold(connection: Connection) -> None:
         connection.execute(text(f"LOCK TABLE {names} IN EXCLUSIVE MODE"))
 
 
-def _rows(connection: Connection, table: Table) -> Iterator[Any]:
-    return iter(connection.execute(select(table)).mappings())
-
-
 def _holds(connection: Connection, table: Table) -> bool:
     """Whether it has rows that a user would miss; that a store was made again is none."""
-    if table is key_revision:
-        return False
-    query = select(func.count()).select_from(table)
     if table is user_actions:
-        query = query.where(user_actions.c.kind != UserActionKind.STORE_INIT.value)
-    return bool(connection.execute(query).scalar_one())
+        return _count(connection, table, user_actions.c.kind != UserActionKind.STORE_INIT.value) > 0
+    return table is not key_revision and _count(connection, table) > 0
 
 
-def _count(connection: Connection, table: Table) -> int:
-    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+def _count(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> int:
+    return int(connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one())
 
 
 def _tables() -> list[Table]:

@@ -358,6 +358,12 @@ def marker_of(path: Path) -> Path:
 
 
 def lying_at(path: Path) -> Iterator[Path]:
-    """What lies in the place of an SQLite store and belongs to it, the store itself at last."""
-    files = (path.with_name(path.name + ending) for ending in ("-wal", "-shm", "-journal", ""))
-    return (file for file in files if os.path.lexists(file))
+    """What lies in the place of an SQLite store and belongs to it, the store itself at last.
+
+    Raises `OSError` if its folder cannot be looked at.
+    """
+    for ending in ("-wal", "-shm", "-journal", ""):
+        file = path.with_name(path.name + ending)
+        with contextlib.suppress(FileNotFoundError):
+            file.lstat()
+            yield file

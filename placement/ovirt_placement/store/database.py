@@ -306,8 +306,6 @@ class Database:
                     raise StoreAway(what, f"rm -r {file} removes it")
                 if file == path:
                     found = present.st_dev, present.st_ino
-        except FileNotFoundError:
-            return None  # it has just gone
         except OSError as error:
             raise self._closed(path, error) from None
         return found
