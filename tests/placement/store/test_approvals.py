@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
+from tests.placement.store.conftest import Opening
 
 FIRST = (ApprovedMove(("v1",), ("h1",), "h2"), ApprovedMove(("v2", "v3"), ("h1", "h1"), "h3"))
 SECOND = (ApprovedMove(("v2", "v3"), ("h1", "h1"), "h3"),)
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[ApprovalStore]:
-    opened = ApprovalStore(url, engine="default", patience_seconds=30)
-    yield opened
-    opened.close()
+def store(opening: Opening) -> ApprovalStore:
+    return opening(ApprovalStore)
 
 
 def test_a_plan_waits_in_place_of_the_one_before(store: ApprovalStore) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.history import HistoryStore, RuleAfterwards, StepOutcome
 from ovirt_placement.store.intents import Store
 from tests.placement.databases import database
+from tests.placement.store.conftest import Opening
 from tests.stored import prepared
 
 PAIR = {"id": "g1", "name": "pair"}
@@ -25,17 +25,13 @@ def plan(*steps: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    opened = Store(url, engine="default", patience_seconds=5)
-    yield opened
-    opened.close()
+def store(opening: Opening) -> Store:
+    return opening(Store)
 
 
 @pytest.fixture
-def history(url: str) -> Iterator[HistoryStore]:
-    opened = HistoryStore(url, engine="default", patience_seconds=5)
-    yield opened
-    opened.close()
+def history(opening: Opening) -> HistoryStore:
+    return opening(HistoryStore)
 
 
 def prepare(store: Store, vm: str, plan_id: str | None, number: int | None = 1) -> int:

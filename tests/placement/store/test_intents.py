@@ -23,6 +23,7 @@ from ovirt_placement.store.intents import (
 from ovirt_placement.store.versions import VERSION
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
+from tests.placement.store.conftest import Opening
 from tests.stored import intent_of, prepared
 
 PREPARED, ACCEPTED, DONE, FAILED, UNKNOWN = IntentState
@@ -36,10 +37,8 @@ ALLOWED = {
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    opened = Store(url, engine="default", patience_seconds=5)
-    yield opened
-    opened.close()
+def store(opening: Opening) -> Store:
+    return opening(Store)
 
 
 def moves(store: Store, intent_id: int) -> dict[IntentState, Callable[[], Intent]]:

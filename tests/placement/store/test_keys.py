@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,13 @@ from ovirt_placement.store.keys import KeyChange, KeyStore, Run
 from ovirt_service.errors import UserError
 from tests.examples import examples
 from tests.placement.databases import database
+from tests.placement.store.conftest import Opening
 from tests.stored import put_keys
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[KeyStore]:
-    opened = KeyStore(url, engine="default", patience_seconds=30)
-    yield opened
-    opened.close()
+def store(opening: Opening) -> KeyStore:
+    return opening(KeyStore)
 
 
 def key(

@@ -18,6 +18,7 @@ from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.memberships import Membership, MembershipChange, MembershipStore, Seen
 from tests.placement.databases import database, set_clock
+from tests.placement.store.conftest import Opening
 from tests.stored import prepared
 
 LONG = 600.0
@@ -35,10 +36,8 @@ def leases(url: str) -> Iterator[tuple[LeaseStore, LeaseStore]]:
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    opened = Store(url, engine="default", patience_seconds=5)
-    yield opened
-    opened.close()
+def store(opening: Opening) -> Store:
+    return opening(Store)
 
 
 def prepare(store: Store, epoch: int, name: str = "v1") -> Intent:

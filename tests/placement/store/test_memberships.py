@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from msgspec.structs import replace
@@ -18,6 +17,7 @@ from ovirt_placement.store.memberships import (
     Seen,
 )
 from tests.placement.databases import database
+from tests.placement.store.conftest import Opening
 
 NEAR, OURS = Membership(MembershipKind.GROUP, "g1", "near"), Membership(MembershipKind.LABEL, "l1", "ours")
 WEB = Seen("v1", "c1", "blue", (NEAR, OURS))
@@ -26,10 +26,8 @@ LOST_LABEL = LostMembership("v1", "web", "c1", "blue", MembershipKind.LABEL, "l1
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[MembershipStore]:
-    opened = MembershipStore(url, engine="default", patience_seconds=30)
-    yield opened
-    opened.close()
+def store(opening: Opening) -> MembershipStore:
+    return opening(MembershipStore)
 
 
 def test_a_vm_has_one_row_which_the_next_takes_the_place_of(store: MembershipStore, url: str) -> None:

@@ -11,13 +11,12 @@ import pytest
 from ovirt_placement.store.intents import IntendedMigration, Store
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Paused, PauseStore
+from tests.placement.store.conftest import Opening
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[PauseStore]:
-    opened = PauseStore(url, engine="default", patience_seconds=30)
-    yield opened
-    opened.close()
+def store(opening: Opening) -> PauseStore:
+    return opening(PauseStore)
 
 
 def pause(store: PauseStore, where: str, reason: str = "", seconds: float | None = None) -> None:

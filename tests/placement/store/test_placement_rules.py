@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from ovirt_placement.model import PlacementRule, RuleDomain
@@ -11,6 +9,7 @@ from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_service.errors import UserError
 from tests.builders import rule
+from tests.placement.store.conftest import Opening
 
 FULL = rule(
     "racks",
@@ -26,17 +25,13 @@ FULL = rule(
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[RuleStore]:
-    opened = RuleStore(url, engine="default", patience_seconds=30)
-    yield opened
-    opened.close()
+def store(opening: Opening) -> RuleStore:
+    return opening(RuleStore)
 
 
 @pytest.fixture
-def keys(url: str, store: RuleStore) -> Iterator[KeyStore]:
-    opened = KeyStore(url, engine="default", patience_seconds=30)
-    yield opened
-    opened.close()
+def keys(opening: Opening) -> KeyStore:
+    return opening(KeyStore)
 
 
 def put(store: RuleStore, *rules: PlacementRule, by: str = "ann") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import permutations
 
 import pytest
@@ -13,6 +12,7 @@ from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import IntentKind, Store
 from ovirt_placement.store.samples import KEPT_SECONDS, Sample, SampleStore
 from tests.placement.databases import database
+from tests.placement.store.conftest import Opening
 from tests.stored import prepared
 
 HOUR = 3600.0
@@ -20,17 +20,13 @@ YEAR = 366 * 24 * HOUR
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    opened = Store(url, engine="default", patience_seconds=5)
-    yield opened
-    opened.close()
+def store(opening: Opening) -> Store:
+    return opening(Store)
 
 
 @pytest.fixture
-def samples(url: str) -> Iterator[SampleStore]:
-    opened = SampleStore(url, engine="default", patience_seconds=5)
-    yield opened
-    opened.close()
+def samples(opening: Opening) -> SampleStore:
+    return opening(SampleStore)
 
 
 def back(url: str, hours: int) -> None:

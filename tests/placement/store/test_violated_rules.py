@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,13 +9,12 @@ import pytest
 from ovirt_placement.store.enforcer_records import ViolatedRuleStore
 from ovirt_placement.store.schema import violated_rules
 from tests.placement.databases import database
+from tests.placement.store.conftest import Opening
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[ViolatedRuleStore]:
-    opened = ViolatedRuleStore(url, engine="default", patience_seconds=30)
-    yield opened
-    opened.close()
+def store(opening: Opening) -> ViolatedRuleStore:
+    return opening(ViolatedRuleStore)
 
 
 def look(store: ViolatedRuleStore, *rules: str, **how: Any) -> dict[str, int]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from ovirt_placement.answers.doctor import policies
 from ovirt_placement.config import EngineSettings
@@ -70,15 +69,6 @@ def test_mistakes_are_counted(starting: Starting, tmp_path: Path) -> None:
         (found,) = about_keys(live)
     assert found["sentence"].startswith("2 mistakes in placement keys")  # two hosts lack it
     assert found["remedy"] == "ovirt-placement keys check lists them"
-
-
-def test_a_hosts_ratio_that_cannot_be_is_a_mistake(starting: Starting, tmp_path: Path) -> None:
-    with starting(by_keys()) as live:
-        keys = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default")
-        put_keys(keys, [replace(KEY, name="#RAM_RATIO", value=-1.0)], set_by="me")
-        keys.close()
-        (found,) = about_keys(live)
-    assert found["sentence"].startswith("1 mistake in placement keys")
 
 
 @pytest.mark.parametrize(

@@ -95,51 +95,6 @@ def test_host_that_joined_later_is_reported_until_it_is_given_the_key(serving: S
         live.run(0, "keys", "check")
 
 
-#: Who may not set what, where, and the code that says so.
-REFUSED = [
-    ("set G 1 5 --on cluster blue --as customer", "customer-key-not-allowed-here"),
-    (f"set G 1 5 --on server_offer {TEMPLATE} --as customer", "customer-key-not-allowed-here"),
-    ("set G 1 --on node north --as customer", "customer-key-not-allowed-here"),
-    ("set G 1 --on node north --as billing-entity", "customer-key-not-allowed-here"),
-    ("set _G 1 5 --on server web", "reserved-as-system"),
-    ("set #RAM 1 5 --on server web --as billing-entity", "special-not-system"),
-    ("set #RAM 1 5 --on server web --as customer", "special-not-system"),
-    ("set #DISK 1 5 --on server web", "special-unknown"),
-    ("set #RAM 1 5 --on cluster blue", "special-cluster-value-not-0"),
-    ("set G 1 --on server web", "weight-zero"),
-    ("set G 1 0 --on server web", "weight-zero"),
-    ("set G gold 5 --on server web", "value-not-numeric"),
-    ("set G nan 5 --on server web", "value-not-numeric"),
-    ("set _ 1 5 --on server web --as customer", "name-empty"),
-    ("define #RAM --cluster blue --default 1", "special-on-node"),
-    ("define _G --cluster blue --default 1 --sticky 5", "sticky-and-reserved"),
-    ("define G --cluster blue --default 1 --sticky 0", "sticky-without-weight"),
-    ("define G --cluster blue --default gold", "value-not-numeric"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "code"), REFUSED)
-def test_what_may_not_be_set_is_refused_with_its_code(live: LiveEngine, arguments: str, code: str) -> None:
-    assert code in refused(live, *arguments.split()).replace(",", ":").replace(" ", "").split(":")
-
-
-ALLOWED = [
-    ("set G 1 5 --on cluster blue --as billing-entity", "be"),
-    ("set _G 1 5 --on cluster blue --as billing-entity", "be"),
-    (f"set G 1 5 --on image {TEMPLATE} --as customer", "customer"),
-    ("set _G 1 5 --on server web --as customer", "customer"),
-    ("set #RAM 0 40 --on cluster blue", "system"),
-    ("set #RAM 2 1 --on server web", "system"),
-    (f"set G 1 5 --on customer_offer {TEMPLATE}", "system"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("arguments", "key_class"), ALLOWED)
-def test_what_may_be_set_is_set(live: LiveEngine, arguments: str, key_class: str) -> None:
-    live.run(0, "keys", *arguments.split())
-    assert [key[1] for key in listed(live)] == [key_class]
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

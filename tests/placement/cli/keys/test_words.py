@@ -123,16 +123,6 @@ def test_a_key_of_another_party_is_hinted_at(live: LiveEngine) -> None:
     assert err.endswith('no system key "H" is set there\n')
 
 
-def test_every_action_explains_itself(capsys: pytest.CaptureFixture[str], live: LiveEngine) -> None:
-    for action in ("list", "check", "show", "explain", "export", "define", "set", "unset", "import", "prune"):
-        with pytest.raises(SystemExit) as end:
-            live.run(0, "keys", action, "--help")
-        reported = capsys.readouterr().out
-        assert end.value.code == 0
-        assert all(len(line) <= 110 for line in reported.splitlines())
-        assert f"usage: ovirt-placement keys {action}" in reported
-
-
 def test_a_vm_and_a_host_are_levels_on_the_command_line(live: LiveEngine) -> None:
     live.run(0, "keys", "set", "RACK", "1", "5", "--on", "vm", "v1")
     live.run(0, "keys", "define", "RACK", "--cluster", "c1", "--default", "2")

@@ -95,15 +95,6 @@ def test_each_policy_in_use_is_completed_or_copied_and_the_others_are_left(live:
 
 
 @pytest.mark.system
-def test_a_second_run_changes_nothing(live: LiveEngine) -> None:
-    live.run(0, "setup", "--all-policies")
-    live.changes.clear()
-    out, _ = live.run(0, "setup", "--all-policies")
-    assert live.changes == []
-    assert f"The policy {COPY} is set up; nothing to change." in out
-
-
-@pytest.mark.system
 def test_a_dry_run_shows_the_very_requests_of_each_policy_and_sends_none(live: LiveEngine) -> None:
     def shown(*arguments: str) -> list[str]:
         reported = live.data(0, "setup", "--all-policies", "--dry-run", *arguments)
