@@ -153,45 +153,25 @@ def examine_files(files: Iterable[Found], users: Iterable[User], group: int | No
     everyone = tuple(users)
     for file in files:
         for user in everyone:
-            hindrance = (
-                _closed_directory(user, file) or _unreadable(user, file, group) or _refused(user, file)
-            )
-            if hindrance:
+            if hindrance := _hindrance(user, file, group):
                 what, remedy = hindrance
-                yield problem(
-                    "unreadable_by_service",
-                    f"{SERVICES.get(user.name, 'a service')} (user {user.name}): {what}",
-                    remedy,
-                )
+                who = f"{SERVICES.get(user.name, 'a service')} (user {user.name})"
+                yield problem("unreadable_by_service", f"{who}: {what}", remedy)
 
 
-def _closed_directory(user: User, file: Found) -> tuple[str, str] | None:
+def _hindrance(user: User, file: Found, group: int | None) -> tuple[str, str] | None:
     for path, status in file.directories:
         if not _may(user, status, _ENTER):
-            return (
-                f"cannot read {file.path}, since it may not enter {path}",
-                f"chmod a+x {path}, or keep the file in {DEFAULT_PATH.parent}",
-            )
-    return None
-
-
-def _unreadable(user: User, file: Found, group: int | None) -> tuple[str, str] | None:
-    if _may(user, file.status, _READ):
-        return None
-    if file.status.st_gid == group and group not in user.gids and file.status.st_mode & stat.S_IRGRP:
-        remedy = f"usermod -aG {GROUP} {user.name}, and restart its service"
-    else:
-        remedy = _share(file.path)
-    return f"cannot read {file.path}", remedy
-
-
-def _refused(user: User, file: Found) -> tuple[str, str] | None:
-    reason = refusal(file.status, user.uid, str(file.path)) if file.is_password else None
-    return None if reason is None else (f"refuses {reason}", _share(file.path))
-
-
-def _share(path: Path) -> str:
-    return f"chown root:{GROUP} {path} && chmod 640 {path}"
+            what = f"cannot read {file.path}, since it may not enter {path}"
+            return what, f"chmod a+x {path}, or keep the file in {DEFAULT_PATH.parent}"
+    share = f"chown root:{GROUP} {file.path} && chmod 640 {file.path}"
+    status = file.status
+    if not _may(user, status, _READ):
+        for_group = status.st_gid == group and status.st_mode & stat.S_IRGRP
+        join = f"usermod -aG {GROUP} {user.name}, and restart its service"
+        return f"cannot read {file.path}", join if for_group and group not in user.gids else share
+    reason = refusal(status, user.uid, str(file.path)) if file.is_password else None
+    return None if reason is None else (f"refuses {reason}", share)
 
 
 def _may(user: User, status: os.stat_result, right: int) -> bool:

@@ -6,7 +6,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -51,69 +50,51 @@ def _smallest(clashes: Sequence[Conflict]) -> tuple[Conflict, ...]:
 
 
 def _named(snapshot: Snapshot, group: AffinityGroup) -> Iterator[Conflict]:
-    """The conflicts, each by itself; if VMs are to be together and apart, also what holds them together."""
-    tied = _Ties(snapshot, group)
-    for one in find_clashes(snapshot, group.cluster):
-        if one.type is ConflictType.TOGETHER_AGAINST_APART:
-            yield from _pairs(one, tied)
-        else:
-            yield one
-
-
-def _pairs(conflict: Conflict, tied: _Ties) -> Iterator[Conflict]:
-    """For VMs that are to be apart, the negative group and a shortest chain that ties each two of them.
+    """The conflicts, each by itself; where VMs are to be together and apart, with what ties each two of them.
 
     VMs of the same positive groups are tied to all others by the same chains, so they stand in one conflict.
     """
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for vm in conflict.negative_vms:
-        alike.setdefault(tied.groups_of(vm), []).append(vm)
-    chains = {vms[0]: tied.chains_from(vms[0]) for vms in alike.values()}
-    for one, other in combinations_with_replacement(alike.values(), 2):
-        if one is not other:
-            yield _tied(conflict, chains[one[0]][other[0]], (*one, *other))
-        elif len(one) > 1:
-            yield _tied(conflict, chains[one[0]][one[1]], one)
+    vms_of = members(snapshot)
+    positive = [
+        one.id
+        for one in snapshot.affinity_groups
+        if one.cluster == group.cluster and one.vms_rule.enabled and one.vms_rule.positive
+    ]
+    groups_of: defaultdict[str, list[str]] = defaultdict(list)
+    # Where several tie the same VMs, the one that is asked about does.
+    for positive_group in sorted(positive, key=lambda each: each != group.id):
+        for vm in vms_of[positive_group]:
+            groups_of[vm].append(positive_group)
+    for one in find_clashes(snapshot, group.cluster):
+        if one.type is not ConflictType.TOGETHER_AGAINST_APART:
+            yield one
+            continue
+        alike: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+        for vm in one.negative_vms:
+            alike[tuple(groups_of[vm])].append(vm)
+        for vms in alike.values():
+            chains = _chains_from(vms[0], groups_of, vms_of)
+            for others in alike.values():
+                pair = tuple(sorted({*vms, *others}))
+                if len(pair) > 1:
+                    groups = (*one.groups, *chains[others[-1]])
+                    yield Conflict(one.type, groups, pair, negative_vms=pair, savable=one.savable)
 
 
-def _tied(conflict: Conflict, chain: Sequence[str], vms: Sequence[str]) -> Conflict:
-    pair = tuple(sorted(vms))
-    groups = (*conflict.groups, *chain)
-    return Conflict(conflict.type, groups, pair, negative_vms=pair, savable=conflict.savable)
-
-
-class _Ties:
-    """The positive VM groups of a cluster, as what ties VMs to one another."""
-
-    def __init__(self, snapshot: Snapshot, group: AffinityGroup) -> None:
-        """`group` comes first where several tie the same VMs: it is the one that is asked about."""
-        positive = [
-            one.id
-            for one in snapshot.affinity_groups
-            if one.cluster == group.cluster and one.vms_rule.enabled and one.vms_rule.positive
-        ]
-        self._members: Mapping[str, Sequence[str]] = members(snapshot)
-        self._groups_of: dict[str, list[str]] = defaultdict(list)
-        for one in sorted(positive, key=lambda each: each != group.id):
-            for vm in self._members[one]:
-                self._groups_of[vm].append(one)
-
-    def groups_of(self, vm: str) -> tuple[str, ...]:
-        """The positive groups that a VM is in."""
-        return tuple(self._groups_of[vm])
-
-    def chains_from(self, start: str) -> dict[str, tuple[str, ...]]:
-        """By each VM that is tied to this one, the ids of the fewest groups that tie them."""
-        chains: dict[str, tuple[str, ...]] = {start: ()}
-        frontier, passed = [start], set[str]()
-        for vm in frontier:  # which grows
-            for group in self._groups_of[vm]:
-                if group not in passed:
-                    passed.add(group)
-                    fresh = [member for member in self._members[group] if member not in chains]
-                    chains |= dict.fromkeys(fresh, (*chains[vm], group))
-                    frontier += fresh
-        return chains
+def _chains_from(
+    start: str, groups_of: Mapping[str, Sequence[str]], vms_of: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[str, ...]]:
+    """By each VM that is tied to this one, the ids of the fewest positive groups that tie them."""
+    chains: dict[str, tuple[str, ...]] = {start: ()}
+    frontier, passed = [start], set[str]()
+    for vm in frontier:  # which grows
+        for group in groups_of[vm]:
+            if group not in passed:
+                passed.add(group)
+                fresh = [member for member in vms_of[group] if member not in chains]
+                chains |= dict.fromkeys(fresh, (*chains[vm], group))
+                frontier += fresh
+    return chains
 
 
 #: The engine's pattern for names: letters of any script, digits, and these three.
@@ -181,12 +162,12 @@ def _repeated(snapshot: Snapshot, group: AffinityGroup) -> Iterator[str]:
 
 
 def _foreign_members(snapshot: Snapshot, group: AffinityGroup) -> Iterator[str]:
-    own = _cluster_name(snapshot, group.cluster)
+    own = snapshot.cluster_by_id[group.cluster].name
     for kind, ids in (("VM", group.vms), ("host", group.hosts)):
         for member, cluster in _foreign(snapshot, group, ids):
             yield (
                 f"{kind} {_member_name(snapshot, member)} belongs to cluster"
-                f" {_cluster_name(snapshot, cluster)}, the group to cluster {own}"
+                f" {snapshot.cluster_by_id[cluster].name}, the group to cluster {own}"
             )
 
 
@@ -200,7 +181,7 @@ def _foreign_labelled(snapshot: Snapshot, group: AffinityGroup) -> Iterator[str]
             for member, cluster in _foreign(snapshot, group, ids):
                 yield (
                     f"label {labels[label].name} brings {kind} {_member_name(snapshot, member)} of cluster"
-                    f" {_cluster_name(snapshot, cluster)}: our rules do not count it, the engine's do"
+                    f" {snapshot.cluster_by_id[cluster].name}: our rules do not count it, the engine's do"
                 )
 
 
@@ -236,18 +217,18 @@ def _conflict_sentence(intended: Snapshot, conflict: Conflict, group: AffinityGr
     groups = sorted(conflict.groups, key=lambda one: (one != group.id, intended.group_by_id[one].name))
     vms = conflict.negative_vms or conflict.vms
     parts = [
-        f"groups {_list(intended.group_by_id[one].name for one in groups)}",
-        f"VMs {_list(vm_name(vm, intended) for vm in vms)}",
+        f"groups {', '.join(intended.group_by_id[one].name for one in groups)}",
+        f"VMs {', '.join(vm_name(vm, intended) for vm in vms)}",
     ]
     if conflict.hosts:
-        parts.append(f"hosts {_list(host_name(host, intended) for host in conflict.hosts)}")
+        parts.append(f"hosts {', '.join(host_name(host, intended) for host in conflict.hosts)}")
     return f"{MEANINGS[conflict.type]} ({'; '.join(parts)})"
 
 
 def _contradictions(intended: Snapshot, group: AffinityGroup) -> Iterator[str]:
     for found in judge_rules(intended, group.cluster).contradictions:
         if any(one.id == group.id for one in found.groups):
-            names = _list(sorted(titles(found)))
+            names = ", ".join(sorted(titles(found)))
             yield f"these hard rules cannot be satisfied together{remark(found)}: {names}"
 
 
@@ -263,14 +244,6 @@ def _member_name(snapshot: Snapshot, member: str) -> str:
         if member in table:
             return table[member].name
     return member
-
-
-def _cluster_name(snapshot: Snapshot, cluster_id: str) -> str:
-    return snapshot.cluster_by_id[cluster_id].name
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(names)
 
 
 # -- In which order the engine lets groups become what they are to be: it checks each among all others.
