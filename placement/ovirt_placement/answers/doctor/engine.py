@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from ovirt_placement.answers.doctor.finding import FoundProblem, Hint, problem
+from ovirt_placement.answers.doctor.finding import FoundProblem, problem
 from ovirt_placement.answers.document import utc_text
 from ovirt_placement.answers.setup.units import usual_units
 from ovirt_placement.answers.status.proxy import NoDiscovery, discover
@@ -30,10 +30,6 @@ _LAST_HOUR_SECONDS = 3600.0
 #: The engine says so, with a reason, when it migrates a VM by itself.
 _STARTED_BY_SYSTEM = EventCode.VM_MIGRATION_START_SYSTEM_INITIATED
 
-_SIMULATE = (
-    "the enforcer migrates VMs: run ovirt-enforcer simulate-policy to see whether it, the engine and the"
-    " balance of load undo each other's work"
-)
 #: The right that the enforcer needs on each cluster that it repairs, and the one that it needs on the system.
 _MIGRATE, _REPORT = "migrate_vm", "inject_external_events"
 
@@ -49,13 +45,10 @@ def examine_version(root: Root) -> Iterator[FoundProblem]:
         )
 
 
-def examine_enforcement(
-    enforcing: bool, events: Sequence[EngineEvent], now: float
-) -> Iterator[FoundProblem | Hint]:
+def examine_enforcement(enforcing: bool, events: Sequence[EngineEvent], now: float) -> Iterator[FoundProblem]:
     """Look whether the engine enforces affinity too; `now` by its clock, in seconds since the epoch."""
     if not enforcing:
         return
-    yield Hint(_SIMULATE)
     for event in reversed(events):
         reason = event.description.rpartition("Reason:")[2].lower()
         lately = now - event.time < _LAST_HOUR_SECONDS

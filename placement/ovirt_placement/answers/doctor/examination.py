@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated
 
 from ovirt_placement.answers.doctor import engine, machine, platform, policies
-from ovirt_placement.answers.doctor.finding import FoundProblem, Hint, NotInUse, problem
+from ovirt_placement.answers.doctor.finding import FoundProblem, NotInUse, problem
 from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.question import Parameter, Reads, Route, question
@@ -26,14 +26,13 @@ from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.engine.writing import policies as engine_policies
 from ovirt_placement.engine.writing.events import add_event, custom_id
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.store.default_keys import DefaultKeys
 from ovirt_service import identity
 from ovirt_service.errors import UserError
 
 _NEWEST_EVENTS = 1000
 
 
-Result = FoundProblem | NotInUse | Hint
+Result = FoundProblem | NotInUse
 
 
 @dataclass
@@ -53,8 +52,6 @@ class Seen:
     proxy: str | None
     proxy_named: bool
     proxy_error: str
-    #: Special keys that setup gave, and all that stand; None where the store does not answer.
-    default_keys: DefaultKeys | None
     #: Policies by cluster, as far as they could be read.
     policies: dict[str, InUse] = field(default_factory=dict)
 
@@ -125,10 +122,6 @@ _CHECKS: tuple[tuple[str, Callable[[Seen], Iterable[Result]]], ...] = (
     ("the proxy", _proxy),
     ("the proxy's record of decisions", _record),
     ("scheduling policies", _policies),
-    (
-        "special keys",
-        lambda seen: policies.without_special_keys(seen.snapshot, seen.policies, seen.default_keys),
-    ),
     ("our units", lambda seen: policies.unused_units(seen.snapshot, seen.policies)),
     (
         "the enforcer",
@@ -173,7 +166,7 @@ def _examine_engine(
 ) -> Root:
     root, ahead = engine.read_root(connection)
     examination.found += (*engine.examine_version(root), *engine.examine_clock(ahead))
-    snapshot, given = machine.with_stored_keys(topology.read_snapshot(connection), configuration)
+    snapshot = machine.with_stored_keys(topology.read_snapshot(connection), configuration)
     name = configuration.engine.name
     error = f"there is no {configuration_of(name)} here; name it with --proxy URL"
     try:
@@ -192,7 +185,6 @@ def _examine_engine(
         proxy=proxy,
         proxy_named=named is not None,
         proxy_error=error,
-        default_keys=given,
     )
     for what, look in _CHECKS:
         examination.check(what, partial(look, seen))
@@ -234,8 +226,6 @@ class DoctorDocument(Document, frozen=True, kw_only=True, tag="doctor"):
     not_examined: tuple[str, ...]
     #: Parts of the product that are not at work here, though nothing is wrong with them.
     not_in_use: tuple[str, ...]
-    #: What is worth a look, though nothing is known to be wrong.
-    hints: tuple[str, ...]
 
 
 @question(
@@ -293,13 +283,12 @@ def doctor(
         findings=examination.problems(),
         not_examined=tuple(examination.not_examined),
         not_in_use=tuple(str(one) for one in examination.found if isinstance(one, NotInUse)),
-        hints=tuple(str(one) for one in examination.found if isinstance(one, Hint)),
     )
 
 
 # -- in words
 def _doctor_lines(answer: DoctorDocument) -> Iterator[str]:
-    """Each finding with its remedy, what could not be looked at, and hints."""
+    """Each finding with its remedy, and what could not be looked at."""
     for finding in answer.findings:
         yield f"- {finding.sentence}"
         yield f"  -> {finding.remedy}"
@@ -307,7 +296,6 @@ def _doctor_lines(answer: DoctorDocument) -> Iterator[str]:
     yield from (f"- not in use: {text}" for text in answer.not_in_use)
     if not answer.findings:
         yield _nothing_found(answer)
-    yield from (f"Hint: {text}." for text in answer.hints)
 
 
 def _nothing_found(answer: DoctorDocument) -> str:

@@ -32,9 +32,3 @@ class NotInUse(str):
     """A part of the product that is not at work, with what would put it to work; nothing is wrong with it."""
 
     __slots__ = ()
-
-
-class Hint(str):
-    """What is worth a look, though nothing is known to be wrong."""
-
-    __slots__ = ()

@@ -27,7 +27,6 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.admission.units import listed_tags
 from ovirt_placement.store.connections import obstacle, sqlite_path
 from ovirt_placement.store.database import Database, StoreAway, StoreUnmade
-from ovirt_placement.store.default_keys import DefaultKeys, DefaultKeyStore
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyRecords, KeyStore
 from ovirt_placement.store.opening import opened, stored
@@ -129,18 +128,14 @@ def _store(config: Config) -> Iterator[FoundProblem]:
         yield problem("no_store", str(error), _REACH)
 
 
-def with_stored_keys(snapshot: Snapshot, config: Config) -> tuple[Snapshot, DefaultKeys | None]:
-    """With the placement keys and rules of the store, and the special keys that setup gave.
-
-    None where the store does not answer, which is a finding already.
-    """
-    seconds = _PATIENCE_SECONDS
+def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
+    """Add the placement keys and rules of the store; a store that does not answer is a finding already."""
+    read, nothing = KeyStore.records, KeyRecords(0)
     try:
-        records = stored(KeyStore, config, KeyStore.records, KeyRecords(0), patience_seconds=seconds)
-        given = stored(DefaultKeyStore, config, DefaultKeyStore.read, DefaultKeys(), patience_seconds=seconds)
+        records = stored(KeyStore, config, read, nothing, patience_seconds=_PATIENCE_SECONDS)
     except UserError:
-        return snapshot, None
-    return replace(snapshot, placement_keys=records.keys, placement_rules=records.rules), given
+        return snapshot
+    return replace(snapshot, placement_keys=records.keys, placement_rules=records.rules)
 
 
 # -- Examines names that match nothing in the engine; those of placement rules are mistakes of these.

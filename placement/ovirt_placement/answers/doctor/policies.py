@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ovirt_placement.answers.doctor.finding import FoundProblem, Hint, NotInUse, problem
+from ovirt_placement.answers.doctor.finding import FoundProblem, NotInUse, problem
 from ovirt_placement.answers.setup import units
-from ovirt_placement.answers.setup.default_keys import DEFAULT_WEIGHTS, weighing
 from ovirt_placement.answers.setup.units import ADMISSION_UNITS, known_properties, twins, unit_name
 from ovirt_placement.answers.status.enforcement import EnforcementRecord
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
@@ -23,7 +22,6 @@ from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN
 from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
 from ovirt_placement.rules.placement_keys.settings import read_settings
 from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.store.default_keys import DefaultKeys
 
 # -- What can be wrong with scheduling policies: rules that no unit looks at, and traps of the engine.
 
@@ -244,21 +242,6 @@ def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) 
             " keys on their VMs, or set what is ignored",
             f"engine-config -s {_OPTION}='{wanted}' --cver={version}, then systemctl restart ovirt-engine",
         )
-
-
-def without_special_keys(
-    snapshot: Snapshot, policy_of: Mapping[str, InUse], there: DefaultKeys | None
-) -> Iterator[Hint]:
-    """Clusters whose policies weigh keys, and which have no special keys; policies by cluster."""
-    settled = set[str]() if there is None else weighing(there)
-    for cluster in snapshot.clusters if there is not None else ():
-        policy = policy_of.get(cluster.id)
-        if policy is not None and weighs_by_keys(policy) and cluster.id not in settled:
-            weights = ", ".join(f"{name} ({weight:g})" for name, weight in DEFAULT_WEIGHTS.items())
-            yield Hint(
-                f"cluster {cluster.name} places by keys, and has no special keys: to give it {weights},"
-                f" {remedy(policy, cluster)} --placement-keys"
-            )
 
 
 def weighs_by_keys(policy: InUse) -> bool:

@@ -37,7 +37,7 @@ class ClusterKeys(Record, frozen=True, omit_defaults=False):
 def given(policy: str, clusters: Iterable[str], there: DefaultKeys) -> DefaultKeyChange:
     """What clusters are to be given that use the policy, by the ids of these."""
     wanted = set(clusters)
-    settled = weighing(there)
+    settled = _weighing(there)
     return DefaultKeyChange(
         give=tuple(
             DefaultKey(cluster, name, weight, policy)
@@ -63,7 +63,7 @@ def taken(policy: str, there: DefaultKeys) -> DefaultKeyChange:
     )
 
 
-def weighing(there: DefaultKeys) -> set[str]:
+def _weighing(there: DefaultKeys) -> set[str]:
     """The clusters on which a user weighs special keys, or that were given them once."""
     keys = (key for key in there.keys if key.level == CLUSTER and key.name in SPECIAL_NAMES)
     return {*(key.resource for key in keys), *(one.cluster for one in there.given)}

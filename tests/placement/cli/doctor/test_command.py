@@ -206,16 +206,6 @@ def test_engine_that_enforces_alongside_us(starting: Starting) -> None:
         assert [what for what in findings(live) if "clock" not in what] == []
 
 
-def test_where_the_enforcer_acts_a_simulation_is_advised_and_is_no_finding(starting: Starting) -> None:
-    with starting(EMPTY, more=ENFORCE) as live:
-        out, _ = live.run(1, "doctor")
-        (hint,) = live.data(1, "doctor")["hints"]
-        live.config.write_text(live.config.read_text().replace('enforce"', 'observe"'))
-        assert live.data(1, "doctor")["hints"] == []
-    assert out.endswith(f"Hint: {hint}.\n")
-    assert "ovirt-enforcer simulate-policy" in hint
-
-
 MOVES = "me@internal itself has no permit migrate_vm on cluster blue"
 REPORTS = "me@internal itself has no permit inject_external_events on the system"
 

@@ -13,7 +13,6 @@ from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import cluster, host, snapshot, vm
-from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import STATE, cluster_policy, policy_named
 from tests.stored import put_keys
@@ -244,25 +243,3 @@ def test_a_vm_that_starts_takes_the_idle_host(starting: Starting) -> None:
         live.run(0, *SET_UP)
         after, _ = live.run(0, "keys", "explain", "new")
         assert after.splitlines()[-1] == "Round 1 (above 80): h2."
-
-
-@pytest.mark.system
-def test_doctor_names_the_clusters_that_came_later(live: LiveEngine) -> None:
-    def hints() -> list[str]:
-        _, out, _ = live.outcome("doctor", "--json")
-        return [one for one in plain(out)["hints"] if "special keys" in one]
-
-    live.run(0, *SET_UP)
-    assert hints() == []
-    live.engine.policies.update_cluster("c2", policy_name="ovirt-placement")
-    (hint,) = hints()
-    assert hint == (
-        "cluster red places by keys, and has no special keys: to give it #RAM (40), #CPU (30), #LOAD (30),"
-        " run ovirt-placement setup --policy ovirt-placement --placement-keys"
-    )
-    live.run(0, "keys", "unset", "#RAM", "--on", "cluster", "blue")
-    assert len(hints()) == 1  # what somebody removed is not missed
-    live.run(0, "setup", "--policy", "ovirt-placement", "--placement-keys")
-    assert hints() == []
-    assert weights(live, "c2") == WEIGHTS
-    assert set(weights(live, "c1")) == {"#CPU", "#LOAD"}
