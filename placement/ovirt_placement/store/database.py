@@ -99,7 +99,6 @@ class Database:
 
     def __init__(self, url: str, *, patience_seconds: float, create: bool) -> None:
         self._users = 0
-        self._patience_seconds = patience_seconds
         self._create = create
         self._url = parse_url(url)
         self._engine = make_engine(self._url, patience_seconds)
