@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -162,32 +163,33 @@ _WATCH_INTERVAL = 0.5
 def start_zygote(folder: PluginFolder, workers: Workers) -> ZygoteProcess:
     """Start the process that loads the folder, and wait until it has. Raises `UserError` when it cannot.
 
-    A module that ends or holds up the process, though trying it out went well, is left to the workers.
+    A module that cannot be shared, or that ends or holds up the process, is left out of the next one.
     """
     path, python = folder.directory, folder.python or sys.executable
     try:
         os.listdir(path)
     except OSError as error:
         raise UserError(f"plugin folder {path} cannot be read: {error.strerror}") from error
-    late: list[str] = []
+    known: dict[str, dict[str, Any]] = {}
     while True:
         zygote = ZygoteProcess(
             python,
             {
                 "folder": path,
-                "load_timeout": workers.load_seconds,
-                "late": late,
+                "left_out": list(known),
+                "late": [name for name, module in known.items() if module["error"] is None],
                 "memory_limit": workers.memory_mib << 20,
                 "log_level": logging.getLogger().getEffectiveLevel(),
             },
         )
-        if zygote.wait_until_loaded():
+        if zygote.wait_until_loaded(workers.load_seconds):
+            zygote.modules = sorted([*zygote.modules, *known.values()], key=itemgetter("module"))
             return zygote
         zygote.close()
-        if zygote.loading is None:
+        learned = {each["module"]: each for each in zygote.modules if not each["shareable"]}
+        if not learned:
             break
-        log.error("%s/%s.py could be loaded once but not twice", path, zygote.loading)
-        late.append(zygote.loading)
+        known |= learned
     reported = f": {one_line(zygote.complaints.last)}" if zygote.complaints.last else ""
     raise UserError(
         f"plugin folder {path}: its Python interpreter {python} ended while it loaded"
@@ -217,7 +219,7 @@ class Pool:
         self._next_try = NextTry(self._loop.time)
         #: Whether new workers import modules that cannot be shared at once, or only when a call needs them.
         self._eager = True
-        late = sum(not module["shareable"] for module in self.modules)
+        late = sum(not module["shareable"] and module["error"] is None for module in self.modules)
         self._start_timeout = workers.load_seconds * max(1, late)
         self._restarting: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()

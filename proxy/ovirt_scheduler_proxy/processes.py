@@ -21,7 +21,7 @@ from typing import IO, Any, Protocol, cast
 import msgspec
 
 from ovirt_scheduler_proxy.worker import kernel
-from ovirt_scheduler_proxy.worker.kernel import LOGGED, read_memory
+from ovirt_scheduler_proxy.worker.kernel import LOGGED, PROXY_ENDED, read_memory
 from ovirt_service.errors import UserError
 
 
@@ -232,24 +232,38 @@ class ZygoteProcess:
         #: What it writes to stderr, and the plugins while they are imported.
         self.complaints = Complaints(settings["folder"], cast("IO[bytes]", self.process.stderr))
         self.control = ours
-        #: What the folder's modules reported when they were loaded: see `worker.probing`.
+        #: What the folder's modules reported when they were loaded: see `worker.loading`.
         self.modules: list[dict[str, Any]] = []
-        #: The module that it is loading now, after having tried it out.
-        self.loading: str | None = None
         self._report(json.dumps(settings).encode())
 
-    def wait_until_loaded(self) -> bool:
-        """Wait until the plugins are loaded; False when the process ended instead."""
-        while (event := self.receive()) is not None:
-            if event.name == "loaded":
-                self.control.setblocking(False)
-                return True
-            if event.name == "loading":
-                self.loading = event.facts["module"]
-            else:
-                self.loading = None
-                self.modules.append(event.facts)
+    def wait_until_loaded(self, seconds: float) -> bool:
+        """Wait until the plugins are loaded, so long for each; False when the process ended instead."""
+        loading, cause = None, "its import ended the process"
+        try:
+            while (event := self.receive()) is not None:
+                if event.name == "loaded":
+                    self.control.setblocking(False)
+                    return True
+                if event.name == "loading":
+                    loading = event.facts["module"]
+                else:
+                    loading = None
+                    self.modules.append(event.facts)
+                self.control.settimeout(seconds if loading else None)
+        except TimeoutError:
+            self._end_early()
+            cause = f"its import took longer than {seconds:g} s"
+        if loading is not None:
+            self.modules.append({"module": loading, "units": [], "error": cause, "shareable": False})
         return False
+
+    def _end_early(self) -> None:
+        """End it while it imports: what it has started goes with it, unless it is not to be spoken to."""
+        self.process.send_signal(PROXY_ENDED)
+        try:
+            self.process.wait(_LAST_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
 
     def spawn(self, eager: bool) -> None:
         """Ask for one more worker; it comes with an event "spawned", or "refused".

@@ -81,6 +81,9 @@ class Capture:
         return open(self._number, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
+#: Sent to a zygote by the kernel when the proxy has ended, or by a proxy that waits no longer.
+PROXY_ENDED = signal.SIGUSR1
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -137,14 +140,18 @@ def limit_memory(extra: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (_private_memory() + extra,) * 2)
 
 
-def shares_badly() -> bool:
-    """Whether the process has what does not survive a fork: threads, children, sockets, event queues."""
+def shares_badly(but: int) -> bool:
+    """Whether the process has what does not survive a fork: threads, children, sockets, event queues.
+
+    `but` is a descriptor that does not count.
+    """
     if threading.active_count() > 1 or threads() > 1 or has_children():
         return True
-    return any(_is_connection(number) for number in os.listdir("/proc/self/fd") if int(number) > 2)
+    others = {int(number) for number in os.listdir("/proc/self/fd")} - {0, 1, 2, but}
+    return any(map(_is_connection, others))
 
 
-def _is_connection(number: str) -> bool:
+def _is_connection(number: int) -> bool:
     try:
         target = os.readlink(f"/proc/self/fd/{number}")
     except OSError:

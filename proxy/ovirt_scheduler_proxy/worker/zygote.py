@@ -14,14 +14,10 @@ import traceback
 from typing import Any
 
 from ovirt_scheduler_proxy.worker import kernel
-from ovirt_scheduler_proxy.worker.answers import reported
 from ovirt_scheduler_proxy.worker.kernel import STDERR_LIMIT, STDOUT_LIMIT, create_memory
-from ovirt_scheduler_proxy.worker.loading import Report, load, module_names, probe
+from ovirt_scheduler_proxy.worker.loading import load_and_report, module_names
 
 from . import serving
-
-#: Sent by the kernel when the proxy has ended.
-_PROXY_ENDED = signal.SIGUSR1
 
 
 class Zygote:
@@ -32,32 +28,46 @@ class Zygote:
         self._workers: set[int] = set()
         self._pid = os.getpid()
         settings = json.loads(control.recv(65536))
-        self._load_timeout: float = settings["load_timeout"]
-        #: Modules that ended a process like this one, or held it up.
-        self._late = set(settings["late"])
+        #: Modules that are not to be imported here, by what an earlier process of this kind went through.
+        self._left_out = set(settings["left_out"])
         self._settings = serving.Settings(
             folder=settings["folder"],
             modules={},
-            late=[],
+            late=settings["late"],
             memory_limit=settings["memory_limit"],
             log_level=settings["log_level"],
         )
 
     def load(self) -> None:
-        """Probe and load the folder's modules, and report the proxy about each."""
+        """Load the folder's modules, and report to the proxy on each before and after.
+
+        Ends the process after one that cannot be shared: the proxy starts another one without it.
+        """
         folder = self._settings.folder
         os.chdir(folder)
         sys.path.insert(0, folder)
         # Python takes what it has compiled for as new as the file if both have one second and one size.
         sys.dont_write_bytecode = True
-        self._keep_control_from_children()
-        for report in probe(folder, module_names(folder), self._load_timeout):
-            if report["error"] is None:
-                self._preload(report)
-            self._report({"event": "module", **report})
+        # Plugins that fork while they are imported must not hold our only line to the proxy open.
+        os.register_at_fork(after_in_child=self._control.close)
+        for name in module_names(folder):
+            if name not in self._left_out:
+                self._load(folder, name)
         gc.collect()
         gc.freeze()
         self._report({"event": "loaded"})
+
+    def _load(self, folder: str, name: str) -> None:
+        self._report({"event": "loading", "module": name})
+        module, report = load_and_report(folder, name)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        shareable = not kernel.shares_badly(but=self._control.fileno())
+        self._report({"event": "module", "shareable": shareable, **report})
+        if not shareable:
+            self.end_all()
+            os._exit(0)
+        if module is not None:
+            self._settings.modules[name] = module
 
     def serve(self) -> None:
         """Fork workers and report their ends until the proxy closes the control socket."""
@@ -80,27 +90,6 @@ class Zygote:
             for child in kernel.children():
                 _kill(child)
             os.wait()
-
-    def _preload(self, report: Report) -> None:
-        name = report["module"]
-        report["shareable"] &= name not in self._late
-        if not report["shareable"]:
-            self._settings.late.append(name)
-            return
-        self._report({"event": "loading", "module": name})
-        # No handler: even a loop in C ends with us, and we are started again without the module.
-        signal.setitimer(signal.ITIMER_REAL, self._load_timeout)
-        try:
-            self._settings.modules[name] = load(self._settings.folder, name)
-        except BaseException as error:
-            # It loaded a moment ago in the probe; a worker may still succeed, and says so if not.
-            report["error"] = f"loaded once but not twice: {reported(error)}"
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-
-    def _keep_control_from_children(self) -> None:
-        """Plugins that fork while they are imported must not hold our only line to the proxy open."""
-        os.register_at_fork(after_in_child=self._control.close)
 
     def _spawn(self, eager: bool) -> None:
         """Fork a worker and hand its connection, its handle and its two outputs to the proxy."""
@@ -131,8 +120,8 @@ class Zygote:
             self.end_all()
             os._exit(1)
 
-        signal.signal(_PROXY_ENDED, end)
-        kernel.be_notified_of_end(parent, _PROXY_ENDED)
+        signal.signal(kernel.PROXY_ENDED, end)
+        kernel.be_notified_of_end(parent, kernel.PROXY_ENDED)
 
     def _become_worker(self, connection: socket.socket, stdout: int, stderr: int, eager: bool) -> None:
         """The fork's part. Never returns."""
