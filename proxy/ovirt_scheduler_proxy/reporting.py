@@ -19,7 +19,7 @@ from ovirt_scheduler_proxy.logs import DecisionLog
 from ovirt_scheduler_proxy.processes import Cause
 from ovirt_scheduler_proxy.scheduler import Scheduler
 from ovirt_scheduler_proxy.xmlrpc import Fault
-from ovirt_service.http.response import Response
+from ovirt_service.http.request import Response
 from ovirt_service.metrics import Instruments
 from ovirt_service.saying import Few
 

@@ -29,8 +29,7 @@ from ovirt_service.daemon import Notifier
 from ovirt_service.descriptors import raise_limit
 from ovirt_service.http.connection import Respond
 from ovirt_service.http.listener import Limits, Listener
-from ovirt_service.http.request import HttpError, HttpRequest
-from ovirt_service.http.response import Response
+from ovirt_service.http.request import HttpError, HttpRequest, Response
 
 log = logging.getLogger(__name__)
 

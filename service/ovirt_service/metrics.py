@@ -29,8 +29,7 @@ from ovirt_service.entry import at_end
 from ovirt_service.errors import UserError
 from ovirt_service.http.connection import Answer, Respond
 from ovirt_service.http.listener import BACKLOG, Limits, Listener
-from ovirt_service.http.request import Head, HttpError, HttpRequest
-from ovirt_service.http.response import Response
+from ovirt_service.http.request import Head, HttpError, HttpRequest, Response
 from ovirt_service.http.room import Room, Standing
 from ovirt_service.threads import BackgroundThread
 

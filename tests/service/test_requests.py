@@ -1,4 +1,4 @@
-"""Limits of requests and of connections: what comes in many small pieces counts as a whole."""
+"""Limits of requests and of connections."""
 
 from __future__ import annotations
 
@@ -6,37 +6,12 @@ import itertools
 import time
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from ovirt_service.http.request import HttpError, RequestParser
 from ovirt_service.http.room import Room
 
 LONGEST = 100
 _HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
-
-
-def in_chunks(sizes: list[int]) -> bytes:
-    chunks = b"".join(b"%x\r\n%s\r\n" % (size, b"x" * size) for size in sizes)
-    return _HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
-
-
-@given(st.lists(st.integers(1, 60), min_size=1, max_size=6), st.integers(1, 50))
-@example([LONGEST], 7)
-@example([60, 41], 7)
-@example([1] * LONGEST, 50)
-def test_chunks_are_one_body_that_may_be_so_long(sizes: list[int], piece: int) -> None:
-    sent = in_chunks(sizes)
-    parser, found = RequestParser(LONGEST), None
-    status = 200
-    try:
-        for at in range(0, len(sent), piece):
-            parser.feed(sent[at : at + piece])
-            found = parser.next() or found
-    except HttpError as refusal:
-        status = refusal.status
-    assert status == (200 if sum(sizes) <= LONGEST else 413)
-    assert (found.body if found else b"") == (b"x" * sum(sizes) if status == 200 else b"")
 
 
 @pytest.mark.parametrize("length", [LONGEST - 1, LONGEST, LONGEST + 1])

@@ -8,12 +8,9 @@ import time
 from collections.abc import Callable
 from typing import cast
 
-from ovirt_service.http.request import Head, HttpError, HttpRequest, RequestParser
-from ovirt_service.http.response import TEXT, Response, render
+from ovirt_service.http.request import TEXT, Head, HttpError, HttpRequest, RequestParser, Response, render
 
 log = logging.getLogger(__name__)
-
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 #: So much may be sent ahead while an answer is on its way.
 _MOST_AHEAD = 64 << 10
@@ -126,13 +123,10 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def _check_head(self, head: Head | None) -> None:
-        """Refuse early, and encourage a client that asks whether to send the body."""
-        if head is None or head is self._checked:
-            return
-        self._checked = head
-        self._check(head)
-        if self._parser.head is head and head.headers.get("expect", "").lower() == "100-continue":
-            self._write(_CONTINUE)
+        """Refuse early, before the body has come."""
+        if head is not None and head is not self._checked:
+            self._checked = head
+            self._check(head)
 
     def _respond(self, response: Response) -> None:
         head = self._answering

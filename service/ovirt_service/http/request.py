@@ -1,9 +1,9 @@
-"""Reads HTTP requests from the bytes as they come, within limits of size."""
+"""Reads HTTP requests from the bytes as they come, within limits of size; writes responses in one piece."""
 
 from __future__ import annotations
 
 import re
-import zlib
+from http import HTTPStatus
 
 import msgspec
 
@@ -47,7 +47,8 @@ class HttpRequest(msgspec.Struct, frozen=True):
 class RequestParser:
     """Takes bytes in and gives requests out, one after the other.
 
-    Methods raise `HttpError` for what is no request or is too long; the parser is of no use after that.
+    A body comes with its length, and not packed, as the engine sends it. Methods raise `HttpError` for what
+    is no request or is too long; the parser is of no use after that.
     """
 
     def __init__(self, longest_body: int) -> None:
@@ -55,8 +56,6 @@ class RequestParser:
         self._buffer = bytearray()
         #: The head of the request whose body is still coming.
         self.head: Head | None = None
-        self._body = bytearray()
-        self._chunked = False
         self._length = 0
 
     @property
@@ -74,100 +73,39 @@ class RequestParser:
 
     def next(self) -> HttpRequest | None:
         """The next whole request; None while it has not come in full."""
-        if self.head is None and not self._read_head():
+        if self.head is None:
+            self.head = self._read_head()
+        if self.head is None or len(self._buffer) < self._length:
             return None
-        head = self.head
-        if head is None or not self._read_body():
-            return None
-        body = self._unpacked(head, bytes(self._body))
+        request = HttpRequest(self.head, bytes(self._buffer[: self._length]))
+        del self._buffer[: self._length]
         self.head = None
-        self._body = bytearray()
-        return HttpRequest(head, body)
+        return request
 
-    def _read_head(self) -> bool:
+    def _read_head(self) -> Head | None:
         end = self._buffer.find(_END_OF_HEAD)
         if end < 0 or end > _LONGEST_HEAD:
             if len(self._buffer) > _LONGEST_HEAD:
                 raise HttpError(431, "the headers are too long")
-            return False
+            return None
         head = parse_head(bytes(self._buffer[:end]))
         del self._buffer[: end + len(_END_OF_HEAD)]
-        coding = head.headers.get("transfer-encoding", "").lower()
-        if coding not in {"", "chunked"}:
-            raise HttpError(501, f"transfer encoding {coding[:40]!r} is not known")
-        self._chunked = bool(coding)
-        self._length = 0 if self._chunked else self._content_length(head)
-        self.head = head
-        return True
-
-    def _read_body(self) -> bool:
-        """Move what has come of the body; whether it is complete."""
-        if self._chunked:
-            return self._read_chunks()
-        if len(self._buffer) < self._length:
-            return False
-        self._body = self._buffer[: self._length]
-        del self._buffer[: self._length]
-        return True
-
-    def _read_chunks(self) -> bool:
-        while (end := self._buffer.find(b"\r\n")) >= 0:
-            size = _chunk_size(bytes(self._buffer[:end]))
-            if size == 0:
-                return self._read_trailers(end)
-            self._check_length(len(self._body) + size)
-            if len(self._buffer) < end + 2 + size + 2:
-                return False
-            start = end + 2
-            if self._buffer[start + size : start + size + 2] != b"\r\n":
-                raise HttpError(400, "a chunk does not end where it says")
-            self._body += self._buffer[start : start + size]
-            del self._buffer[: start + size + 2]
-        if len(self._buffer) > _LONGEST_HEAD:
-            raise HttpError(400, "a line of the body does not end")
-        return False
-
-    def _read_trailers(self, end: int) -> bool:
-        """Drop what follows the last chunk up to an empty line: it says nothing to us."""
-        if self._buffer[end : end + 4] == _END_OF_HEAD:
-            del self._buffer[: end + 4]
-            return True
-        last = self._buffer.find(_END_OF_HEAD, end)
-        if last < 0:
-            if len(self._buffer) > _LONGEST_HEAD:
-                raise HttpError(431, "the trailers are too long")
-            return False
-        del self._buffer[: last + 4]
-        return True
+        if "transfer-encoding" in head.headers:
+            raise HttpError(411, "a body must come with its Content-Length, and in one piece")
+        if head.headers.get("content-encoding", "identity").lower() != "identity":
+            raise HttpError(415, "a body must come as it is, not packed")
+        self._length = self._content_length(head)
+        return head
 
     def _content_length(self, head: Head) -> int:
         text = head.headers.get("content-length", "0" if head.method in {"GET", "HEAD"} else "")
         if not text:
-            raise HttpError(411, "the request has neither a Content-Length nor chunks")
+            raise HttpError(411, "the request has no Content-Length")
         if not text.isascii() or not text.isdigit() or len(text) > 12:
             raise HttpError(400, "the Content-Length is no number")
-        self._check_length(int(text))
-        return int(text)
-
-    def _check_length(self, length: int) -> None:
-        if length > self._longest_body:
+        if int(text) > self._longest_body:
             raise HttpError(413, f"the body is longer than {self._longest_body >> 20} MiB")
-
-    def _unpacked(self, head: Head, body: bytes) -> bytes:
-        packing = head.headers.get("content-encoding", "identity").lower()
-        if packing == "identity":
-            return body
-        if packing not in {"gzip", "x-gzip"}:
-            raise HttpError(415, f"content encoding {packing[:40]!r} is not known")
-        unpacking = zlib.decompressobj(wbits=31)
-        try:
-            unpacked = unpacking.decompress(body, self._longest_body + 1)
-        except zlib.error as error:
-            raise HttpError(400, f"the body is not gzip: {error}") from error
-        self._check_length(len(unpacked))
-        if not unpacking.eof:
-            raise HttpError(400, "the gzip body ended early")
-        return unpacked
+        return int(text)
 
 
 def parse_head(head: bytes) -> Head:
@@ -192,13 +130,28 @@ def parse_head(head: bytes) -> Head:
     if absolute := _ABSOLUTE.fullmatch(path):
         # RFC 9112, 3.2.2: the address counts, and not what the header says.
         headers["host"], path = absolute[1], absolute[2] or "/"
-    if "transfer-encoding" in headers and "content-length" in headers:
-        raise HttpError(400, "a body cannot have both a Content-Length and chunks")
     return Head(parts[0], path, parts[2], headers)
 
 
-def _chunk_size(line: bytes) -> int:
-    text = line.split(b";")[0].strip()
-    if not text or len(text) > 8 or text.strip(b"0123456789abcdefABCDEF"):
-        raise HttpError(400, "the size of a chunk is no number")
-    return int(text, 16)
+XML = "text/xml; charset=utf-8"
+TEXT = "text/plain; charset=utf-8"
+
+
+class Response(msgspec.Struct, frozen=True):
+    """What a client gets."""
+
+    body: bytes
+    content_type: str = XML
+    status: int = 200
+
+
+def render(response: Response, head: Head | None, keep_alive: bool) -> bytes:
+    """The bytes of a response; without a body for `HEAD`."""
+    status = f"{response.status} {HTTPStatus(response.status).phrase}"
+    lines = (
+        f"HTTP/1.1 {status}\r\nContent-Type: {response.content_type}\r\n"
+        f"Content-Length: {len(response.body)}\r\n"
+        f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n\r\n"
+    )
+    without = head is not None and head.method == "HEAD"
+    return lines.encode("latin-1") + (b"" if without else response.body)

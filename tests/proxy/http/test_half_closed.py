@@ -6,8 +6,7 @@ import asyncio
 import socket
 
 from ovirt_service.http.connection import Connection, Respond
-from ovirt_service.http.request import Head, HttpRequest
-from ovirt_service.http.response import TEXT, Response
+from ovirt_service.http.request import TEXT, Head, HttpRequest, Response
 
 REQUEST = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx"
 

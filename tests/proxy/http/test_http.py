@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import socket
 import time
 import xmlrpc.client
@@ -141,29 +140,6 @@ def test_a_client_that_has_said_all_still_gets_its_answers(wire: Wire) -> None:
     assert wire.closed()
 
 
-def test_chunked_bodies(wire: Wire) -> None:
-    chunks = b"".join(b"%x;ext=1\r\n%s\r\n" % (len(part), part) for part in (BODY[:7], BODY[7:90], BODY[90:]))
-    for trailer in (b"", b"Trailer: x\r\n"):
-        wire.post(chunks + b"0\r\n" + trailer + b"\r\n", "Transfer-Encoding: chunked")
-        assert wire.receive().value["result"] == ["h1", "h2"]
-
-
-def test_gzip_both_ways(wire: Wire) -> None:
-    hosts = [f"host-{number}" for number in range(500)]
-    body = xmlrpc.client.dumps((["Keep"], hosts, "vm", {}), "runFilters").encode()
-    wire.post(gzip.compress(body), "Content-Encoding: gzip", "Accept-Encoding: gzip")
-    received = wire.receive()
-    assert received.headers["content-encoding"] == "gzip"
-    assert Received(200, {}, gzip.decompress(received.body)).value["result"] == hosts
-
-
-def test_expect_continue(wire: Wire) -> None:
-    wire.post(b"", "Expect: 100-continue", f"Content-Length: {len(BODY)}")
-    assert wire.receive().status == 100
-    wire.send(BODY)
-    assert wire.receive().status == 200
-
-
 @pytest.mark.parametrize(
     ("first", "header", "closes"),
     [
@@ -199,12 +175,8 @@ def test_well_formed_variants(wire: Wire, first: str, header: str, closes: bool)
         ("POST / HTTP/1.1", ["Content-Length: 2000000"], b"", 413),
         ("POST / HTTP/1.1", ["Content-Length: -1"], b"", 400),
         ("POST / HTTP/1.1", ["Content-Length: 5", "Content-Length: 6"], b"", 400),
-        ("POST / HTTP/1.1", ["Content-Length: 5", "Transfer-Encoding: chunked"], b"", 400),
-        ("POST / HTTP/1.1", ["Transfer-Encoding: chunked"], b"zz\r\n", 400),
-        ("POST / HTTP/1.1", ["Transfer-Encoding: chunked"], b"200000\r\n", 413),
-        ("POST / HTTP/1.1", ["Transfer-Encoding: gzip"], b"", 501),
-        ("POST / HTTP/1.1", ["Content-Encoding: gzip"], b"no gzip", 400),
-        ("POST / HTTP/1.1", ["Content-Encoding: gzip"], gzip.compress(b"x" * 2_000_000), 413),
+        ("POST / HTTP/1.1", ["Content-Length: 5", "Transfer-Encoding: chunked"], b"", 411),
+        ("POST / HTTP/1.1", ["Transfer-Encoding: chunked"], b"0\r\n\r\n", 411),
         ("POST / HTTP/1.1", ["Content-Encoding: br"], b"", 415),
         ("POST / HTTP/1.1", ["Long: " + "x" * 40_000], b"", 431),
         ("POST / HTTP/1.1", ["No header at all"], b"", 400),
@@ -220,7 +192,6 @@ def test_well_formed_variants(wire: Wire, first: str, header: str, closes: bool)
         ("GET / HTTP/1.1", [], b"", 405),
         ("OPTIONS / HTTP/1.1", ["Content-Length: 0"], b"", 405),
     ],
-    # Names that every worker gives them: what is compressed has the time in it.
     ids=lambda value: f"{len(value)} bytes" if isinstance(value, bytes) else None,
 )
 def test_what_is_refused(wire: Wire, first: str, headers: list[str], body: bytes, status: int) -> None:
