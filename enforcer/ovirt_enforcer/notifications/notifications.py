@@ -24,7 +24,7 @@ from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, NotificationSe
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
 from ovirt_placement.engine.connection.exchanges import Trust, post
-from ovirt_placement.engine.connection.unanswered import Unanswered
+from ovirt_placement.engine.connection.failures import Unanswered
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_service.addresses import redacted, shown
 from ovirt_service.errors import UserError

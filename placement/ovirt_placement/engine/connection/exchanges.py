@@ -9,69 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import ipaddress
-import os
 import queue
 import socket
 import ssl
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
 
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies
 
-from ovirt_placement.engine.connection.unanswered import Cause, Unanswered, of_requests, too_late
+from ovirt_placement.engine.connection.failures import Cause, Unanswered, of_requests, too_late
 from ovirt_service.threads import BackgroundThread
-
-_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-
-def proxy_of(url: str, environment: Mapping[str, str]) -> str | None:
-    """The URL of the proxy for this one; None where there is none."""
-    parts = urlsplit(url)
-    proxy = _first(environment, *_variables(parts.scheme))
-    if not proxy or _is_left_out(parts.hostname or "", _first(environment, "no_proxy", "NO_PROXY")):
-        return None
-    return proxy if "://" in proxy else f"http://{proxy}"
-
-
-def _variables(scheme: str) -> tuple[str, ...]:
-    """Those that count, the first first; HTTP_PROXY does not: a client of a web server's CGI could set it."""
-    own = ("http_proxy",) if scheme == "http" else (f"{scheme}_proxy", f"{scheme}_proxy".upper())
-    return (*own, "all_proxy", "ALL_PROXY")
-
-
-def _first(environment: Mapping[str, str], *names: str) -> str:
-    """What the first of these says; an empty one says nothing."""
-    return next((value for name in names if (value := environment.get(name))), "")
-
-
-def _is_left_out(host: str, listed: str) -> bool:
-    if listed == "*":
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return any(f".{host}".endswith(f".{domain}") for domain in _domains(listed))
-    return any(address in network for network in _networks(listed))
-
-
-def _domains(listed: str) -> Iterator[str]:
-    for word in listed.lower().split(","):
-        if domain := word.strip().strip("."):
-            yield domain
-
-
-def _networks(listed: str) -> Iterator[_Network]:
-    for word in listed.split(","):
-        with contextlib.suppress(ValueError):
-            yield ipaddress.ip_network(word.strip(), strict=False)
-
 
 _MIB: Final = 2**20
 _PIECE: Final = 2**16
@@ -260,10 +213,9 @@ class _Exchange(NamedTuple):
 
     def carry_out(self) -> Answer:
         """Raises what `requests` raises, and `Unanswered` for an answer that is too large."""
-        proxy = proxy_of(self.question.url, os.environ)
         with self.session.send(
             self._prepared(),
-            proxies={"http": proxy, "https": proxy} if proxy else {},
+            proxies=get_environ_proxies(self.question.url),
             timeout=self.seconds,
             stream=True,
         ) as answer:
@@ -397,10 +349,9 @@ class _Response(http.client.HTTPResponse):
 
     def _read_status(self) -> tuple[str, int, str]:
         found: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
-        if found[1] == http.HTTPStatus.CONTINUE:
-            self._announced += 1
-            if self._announced > _MOST_ANNOUNCED:
-                raise http.client.HTTPException("100 Continue without end")
-        else:
+        if found[1] != http.HTTPStatus.CONTINUE:
             self._adapter.begun = found[1]
+        self._announced += 1
+        if self._announced > _MOST_ANNOUNCED:
+            raise http.client.HTTPException("100 Continue without end")
         return found

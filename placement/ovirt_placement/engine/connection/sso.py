@@ -16,9 +16,15 @@ import ovirtsdk4
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.exchanges import Answer, Trust, get, post
-from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError, has_no_role
+from ovirt_placement.engine.connection.failures import (
+    AWAY_STATUSES,
+    Cause,
+    EngineAway,
+    EngineSetupError,
+    Unanswered,
+    has_no_role,
+)
 from ovirt_placement.engine.connection.log_ins import TROUBLES, LogInRefused, LogIns, Password
-from ovirt_placement.engine.connection.unanswered import AWAY_STATUSES, Cause, Unanswered
 from ovirt_service.errors import UserError
 
 _LOG_IN: Final = "/ovirt-engine/sso/oauth/token"

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from ovirt_placement.engine.connection.exchanges import Trust, post
-from ovirt_placement.engine.connection.unanswered import Cause, Unanswered, of_requests
+from ovirt_placement.engine.connection.failures import Cause, Unanswered, of_requests
 
 SECONDS = 0.3
 
