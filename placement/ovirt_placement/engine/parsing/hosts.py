@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from ovirt_placement.engine.parsing import xml
-from ovirt_placement.engine.parsing.followed import of_host, tags
+from ovirt_placement.engine.parsing.vms import read_data, tags
 from ovirt_placement.model import Host
 from ovirt_placement.model.statistics import HostStatistics
 from ovirt_placement.model.statuses import HOST_STATUSES
@@ -56,3 +58,33 @@ def _processors(cpu: xml.Element | None) -> tuple[int, int, int | None]:
     cores = fields.get("sockets"), fields.get("cores")
     sockets = max(1, xml.number(fields.get("sockets"), 1))
     return sockets, xml.product(*cores), xml.product(*cores, fields.get("threads"))
+
+
+_HUGE_PAGES = re.compile(r"hugepages\.(\d{1,9})\.free")
+
+
+def of_host(element: xml.Element) -> HostStatistics:
+    """Take user and system time as what is used, as the engine does.
+
+    A host that has reported nothing shows 0 everywhere, which no running host does. The load average is what
+    the host's own system counts, of all its CPUs together, although the engine calls its unit percent.
+    """
+    data = read_data(element)
+    user, system = data.get("cpu.current.user", 0.0), data.get("cpu.current.system", 0.0)
+    known = user or system or data.get("cpu.current.idle", 0.0)
+    free = data.get("memory.free", 0.0)
+    load, swap = data.get("cpu.load.avg.5m"), data.get("swap.free")
+    return HostStatistics(
+        cpu_percent=min(100.0, user + system) if known else None,
+        memory_free_mb=int(free) // (1024 * 1024) if known or free else None,
+        load_average_5m=load if known or load else None,
+        swap_free_mb=int(swap) // (1024 * 1024) if swap is not None and known else None,
+        free_huge_pages=_free_huge_pages(data),
+        measured=True,
+    )
+
+
+def _free_huge_pages(data: dict[str, float]) -> dict[int, int]:
+    """How many are free, by their size in KiB: `hugepages.2048.free`."""
+    shown = ((_HUGE_PAGES.fullmatch(name), count) for name, count in data.items())
+    return {int(found[1]): int(count) for found, count in shown if found is not None and count}

@@ -1,4 +1,4 @@
-"""VMs: what they need, where they are, and who may move them."""
+"""VMs: what they need, where they are, who may move them; and what `follow` puts inside of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ovirt_placement.engine.parsing import xml
-from ovirt_placement.engine.parsing.followed import disks, nics, of_vm, tags
 from ovirt_placement.engine.parsing.users import Grant, grants
-from ovirt_placement.model import Vm
+from ovirt_placement.model import Disk, Nic, Vm
 from ovirt_placement.model.statistics import VmStatistics
 from ovirt_placement.model.statuses import VM_STATUSES
 from ovirt_placement.rules.cpus import EXCLUSIVE
@@ -177,4 +176,67 @@ def _custom_properties(element: xml.Element | None) -> dict[str, str]:
     for entry in () if element is None else element.iterchildren("custom_property"):
         fields = xml.children(entry, "name", "value")
         found[xml.text(fields.get("name"))] = xml.text(fields.get("value"))
+    return found
+
+
+def tags(element: xml.Element | None) -> tuple[str, ...]:
+    """Read the names of tags; absent, there are none."""
+    entries = () if element is None else element.iterchildren("tag")
+    return tuple(xml.text(xml.children(entry, "name").get("name")) for entry in entries)
+
+
+def disks(element: xml.Element | None) -> tuple[Disk, ...]:
+    """Read disk attachments; the profile is there where the disk itself was followed."""
+    found = []
+    for entry in () if element is None else element.iterchildren("disk_attachment"):
+        fields = xml.children(entry, "bootable", "disk")
+        profile = xml.children(fields.get("disk"), "disk_profile").get("disk_profile")
+        found.append(
+            Disk(
+                id=xml.reference(fields.get("disk")) or xml.identity(entry),
+                bootable=xml.flag(fields.get("bootable")),
+                profile=xml.reference(profile),
+            )
+        )
+    return tuple(found)
+
+
+def nics(element: xml.Element | None) -> tuple[Nic, ...]:
+    found = []
+    for entry in () if element is None else element.iterchildren("nic"):
+        fields = xml.children(entry, "name", "vnic_profile")
+        found.append(
+            Nic(
+                id=xml.identity(entry),
+                name=xml.text(fields.get("name")),
+                vnic_profile=xml.reference(fields.get("vnic_profile")),
+            )
+        )
+    return tuple(found)
+
+
+def of_vm(element: xml.Element) -> VmStatistics:
+    """Take what a running VM uses; one that is down shows 0, so ask only for those that are on a host."""
+    data = read_data(element)
+    installed = data.get("memory.installed", 0.0)
+    return VmStatistics(
+        usage_mem_percent=_percent(100 * data.get("memory.used", 0.0) / installed) if installed else None,
+        usage_cpu_percent=_percent(data["cpu.current.total"]) if "cpu.current.total" in data else None,
+    )
+
+
+def _percent(value: float) -> float:
+    """Round away what dividing bytes by bytes adds to the engine's whole percents."""
+    return round(min(100.0, max(0.0, value)), 2)
+
+
+def read_data(element: xml.Element) -> dict[str, float]:
+    """Map each statistic's name to its newest number; those that are text are left out."""
+    found = {}
+    for entry in element.iterchildren("statistic"):
+        fields = xml.children(entry, "name", "values")
+        value = xml.children(fields.get("values"), "value").get("value")
+        datum = xml.children(value, "datum").get("datum")
+        if datum is not None and datum.text:
+            found[xml.text(fields.get("name"))] = xml.decimal(datum)
     return found

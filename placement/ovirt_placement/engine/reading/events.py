@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container
 from datetime import datetime
 from http import HTTPStatus
 from typing import NamedTuple
@@ -115,9 +115,15 @@ def find_migration_events(
     search = " and ".join(f"{name}={value}" for name, value in terms.items() if value is not None)
     if not search:
         raise ValueError("a correlation id or a VM must be given")
-    found = _read(connection, search=search, max=_NEWEST)
-    wanted = _wanted(found, correlation_id, vm_id)
-    return wanted or _wanted(_read(connection, max=_NEWEST), correlation_id, vm_id)
+
+    def fits(event: EngineEvent) -> bool:
+        return (
+            event.code in MIGRATION_CODES
+            and correlation_id in (None, event.correlation_id)
+            and vm_id in (None, event.vm)
+        )
+
+    return _find(connection, search, fits).events
 
 
 def find_start_events(connection: EngineConnection) -> tuple[EngineEvent, ...]:
@@ -125,7 +131,7 @@ def find_start_events(connection: EngineConnection) -> tuple[EngineEvent, ...]:
 
     As `find_migration_events`, where the engine's search finds nothing.
     """
-    return _find_of(connection, VM_STARTED).events
+    return _find_kinds(connection, VM_STARTED).events
 
 
 def find_refusals(connection: EngineConnection) -> LatestEvents:
@@ -133,34 +139,20 @@ def find_refusals(connection: EngineConnection) -> LatestEvents:
 
     As `find_migration_events`, where the engine's search finds nothing.
     """
-    return _find_of(connection, START_FAILED | REFUSED)
+    return _find_kinds(connection, START_FAILED | REFUSED)
 
 
-def _find_of(connection: EngineConnection, codes: Container[int]) -> LatestEvents:
+def _find_kinds(connection: EngineConnection, codes: Container[int]) -> LatestEvents:
     search = " or ".join(f"type={code}" for code in sorted(EventCode) if code in codes)
+    return _find(connection, search, lambda event: event.code in codes)
+
+
+def _find(connection: EngineConnection, search: str, fits: Callable[[EngineEvent], bool]) -> LatestEvents:
     read = _read(connection, search=search, max=_NEWEST)
-    if not (found := _of(codes, read)):
+    if not any(map(fits, read)):
         read = _read(connection, max=_NEWEST)
-        found = _of(codes, read)
-    return LatestEvents(found, min(event.time for event in read) if len(read) >= _NEWEST else None)
-
-
-def _of(codes: Container[int], events: Iterable[EngineEvent]) -> tuple[EngineEvent, ...]:
-    found = (event for event in events if event.code in codes)
-    return tuple(sorted(found, key=lambda event: event.id))
-
-
-def _wanted(
-    events: tuple[EngineEvent, ...], correlation_id: str | None, vm_id: str | None
-) -> tuple[EngineEvent, ...]:
-    fitting = (
-        event
-        for event in events
-        if event.code in MIGRATION_CODES
-        and correlation_id in (None, event.correlation_id)
-        and vm_id in (None, event.vm)
-    )
-    return tuple(sorted(fitting, key=lambda event: event.id))
+    found = sorted(filter(fits, read), key=lambda event: event.id)
+    return LatestEvents(tuple(found), min(event.time for event in read) if len(read) >= _NEWEST else None)
 
 
 def _read(

@@ -77,11 +77,4 @@ def with_owners(
 
 def inherited_permissions(connection: EngineConnection) -> frozenset[str]:
     """Read the ids of all permissions that VMs inherit; raises what `EngineConnection.get` raises."""
-    # The SDK takes long to load: not for those who ask what there is to read.
-    from ovirt_placement.engine.reading.requests import ignored, permission_ids
-
-    content = connection.get("/clusters", follow="permissions")
-    found = xml.root(content)
-    if ignored(content, ["permissions"]):
-        return permission_ids(connection, map(xml.identity, found.iterchildren("cluster")))
-    return users.permission_ids(found)
+    return users.permission_ids(xml.root(connection.get("/clusters", follow="permissions")))

@@ -1,17 +1,13 @@
-"""What answers there is an engine: its collections, whole and by pages, and entities that may be gone.
-
-What an answer lacks although it was to be followed, as in a recording of an engine, is asked for one by one.
-"""
+"""What answers there is an engine: its collections, whole and by pages, and entities that may be gone."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from itertools import count
 
 from lxml import etree
-from msgspec.structs import replace
 
 from ovirt_placement.engine.connection.client import (
     EngineAway,
@@ -19,10 +15,8 @@ from ovirt_placement.engine.connection.client import (
     EngineFault,
     EngineSetupError,
 )
-from ovirt_placement.engine.parsing import followed, users, vms, xml
-from ovirt_placement.engine.parsing.followed import of_host, of_vm
+from ovirt_placement.engine.parsing import vms, xml
 from ovirt_placement.engine.parsing.vms import FoundVm
-from ovirt_placement.model import Host
 
 NOTHING = f"<{xml.EMPTY}/>".encode()
 #: Collections that can be searched for an id; of others all is read.
@@ -106,67 +100,10 @@ def paged_vms(
     for number in count(1):
         with whole_answers(connection):
             content = connection.get("/vms", search=f"page {number}", max=page, follow=",".join(follow))
-            found = found_vms(connection, content, follow)
+            found = vms.read(content)
         if not found or found[0].id == first:
             return  # past the end, or of an engine that knows no pages
         first = first or found[0].id
         yield from found
         if len(found) < page:
             return
-
-
-def ignored(content: bytes, follow: Iterable[str]) -> bool:
-    """Whether nothing of what was to be followed is in the answer, not even an empty list."""
-    names = [name.partition(".")[0].encode() for name in follow]
-    return bool(names) and not any(b"<" + name in content for name in names)
-
-
-def complete_host(connection: EngineConnection, host: Host, follow: Iterable[str]) -> Host:
-    """Read what was to be followed of a host from its own collections."""
-    path = f"/hosts/{host.id}"
-    if "statistics" in follow and (found := _collection(connection, f"{path}/statistics")) is not None:
-        host = of_host(found).put_on(host)
-    if "tags" in follow:
-        host = replace(host, tags=followed.tags(_collection(connection, f"{path}/tags")))
-    return host
-
-
-def found_vms(connection: EngineConnection, content: bytes, follow: Collection[str]) -> tuple[FoundVm, ...]:
-    """Read VMs out of an answer, and what was to be followed of them from elsewhere if it is not there."""
-    found = vms.read(content)
-    if ignored(content, follow):
-        return tuple(_complete_vm(connection, one, follow) for one in found)
-    return found
-
-
-def permission_ids(connection: EngineConnection, clusters: Iterable[str]) -> frozenset[str]:
-    """Read the ids of the permissions that these clusters show."""
-    shown = (_collection(connection, f"/clusters/{cluster}/permissions") for cluster in clusters)
-    return frozenset().union(*(users.permission_ids(found) for found in shown if found is not None))
-
-
-def _complete_vm(connection: EngineConnection, found: FoundVm, follow: Collection[str]) -> FoundVm:
-    path, vm, grants = f"/vms/{found.id}", found.vm, found.grants
-    if "statistics" in follow and vm.host is not None:
-        statistics = _collection(connection, f"{path}/statistics")
-        if statistics is not None:
-            vm = of_vm(statistics).put_on(vm)
-    if "tags" in follow:
-        vm = replace(vm, tags=followed.tags(_collection(connection, f"{path}/tags")))
-    if "nics" in follow:
-        vm = replace(vm, nics=followed.nics(_collection(connection, f"{path}/nics")))
-    if "disk_attachments.disk" in follow:
-        vm = replace(vm, disks=followed.disks(_collection(connection, f"{path}/diskattachments")))
-    if "permissions" in follow:
-        grants = users.grants(_collection(connection, f"{path}/permissions"))
-    return FoundVm(vm, grants)
-
-
-def _collection(connection: EngineConnection, path: str) -> xml.Element | None:
-    """Read a collection of one entity; None where the engine has none."""
-    try:
-        return xml.root(connection.get(path))
-    except EngineFault as fault:
-        if fault.code == HTTPStatus.NOT_FOUND:
-            return None
-        raise

@@ -5,19 +5,20 @@ What hangs on VMs the engine looks up for each of them by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, EngineSetupError
-from ovirt_placement.engine.parsing import clusters, hosts, xml
+from ovirt_placement.engine.parsing import clusters, hosts, vms, xml
 from ovirt_placement.engine.parsing.clusters import with_failover_hosts
-from ovirt_placement.engine.reading.by_id import reread_vms
+from ovirt_placement.engine.parsing.vms import FoundVm
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.owners import (
     ALL_DETAILS,
+    NO_DETAILS,
     Detail,
     followed,
     inherited_permissions,
@@ -26,16 +27,15 @@ from ovirt_placement.engine.reading.owners import (
 from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
 from ovirt_placement.engine.reading.requests import (
     MEASURED,
-    complete_host,
-    found_vms,
     get_collection,
-    ignored,
+    get_entity,
     paged_vms,
     whole_answers,
 )
 from ovirt_placement.model import (
     AffinityGroup,
     AffinityLabel,
+    Cluster,
     DataCenter,
     Host,
     Network,
@@ -48,6 +48,12 @@ from ovirt_placement.rules.memory import believed
 #: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
 _STATISTICS = ("statistics",)
 _HOST_DEVICES = ("tags",)
+#: From this many on, one search costs the engine less than one request for each.
+_WORTH_A_SEARCH = 2
+#: These make a URL of 4 kB; all headers together must fit into the 8 kB that the engine's Apache passes on.
+LONGEST_SEARCH = 80
+
+_Entity = TypeVar("_Entity", Host, FoundVm)
 
 
 def read_snapshot(
@@ -125,11 +131,7 @@ def read_hosts(
 ) -> tuple[Host, ...]:
     """Read all hosts."""
     follow = (_STATISTICS if statistics else ()) + (_HOST_DEVICES if devices else ())
-    content = get_collection(connection, "/hosts", *follow)
-    found = hosts.read(content)
-    if ignored(content, follow):
-        return tuple(complete_host(connection, host, follow) for host in found)
-    return found
+    return hosts.read(get_collection(connection, "/hosts", *follow))
 
 
 def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
@@ -139,9 +141,8 @@ def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
 
 def read_vms(connection: EngineConnection, *, statistics: bool = False) -> tuple[Vm, ...]:
     """Read all VMs."""
-    follow = _STATISTICS if statistics else ()
-    content = get_collection(connection, "/vms", *follow)
-    return tuple(found.vm for found in found_vms(connection, content, follow))
+    content = get_collection(connection, "/vms", *(_STATISTICS if statistics else ()))
+    return tuple(found.vm for found in vms.read(content))
 
 
 def measured_hosts(connection: EngineConnection, *, tags: bool = False) -> tuple[Host, ...]:
@@ -220,3 +221,69 @@ def read_descriptions(connection: EngineConnection, cluster: str) -> dict[str, s
         xml.identity(element): xml.text(xml.children(element, "description").get("description"))
         for element in xml.elements(content, "affinity_group")
     }
+
+
+# What may have changed is read again alone: some VMs or hosts by their ids, or a cluster with its groups.
+
+
+def reread_vms(
+    connection: EngineConnection, ids: Sequence[str], details: Detail = NO_DETAILS
+) -> dict[str, Vm]:
+    """Read these VMs, with these details, by id; those that are gone are not among them."""
+    found = _reread(connection, "/vms", ids, vms.read, _following(details))
+    with whole_answers(connection):
+        return {vm.id: vm for vm in with_owners(connection, found.values())}
+
+
+def find_vms(connection: EngineConnection, ids: Sequence[str], details: Detail = NO_DETAILS) -> dict[str, Vm]:
+    """Look for VMs that may never have been, by one search; as `reread_vms`, but believes it at once."""
+    with whole_answers(connection):
+        found = vms.read(connection.get("/vms", search=_any_of(ids), **_following(details)))
+        return {vm.id: vm for vm in with_owners(connection, found) if vm.id in ids}
+
+
+def reread_hosts(connection: EngineConnection, ids: Sequence[str]) -> dict[str, Host]:
+    """Read these hosts, by id; those that are gone are not among them."""
+    return _reread(connection, "/hosts", ids, hosts.read, {})
+
+
+def reread_cluster(
+    connection: EngineConnection, cluster_id: str, policies: PolicyReader
+) -> tuple[Cluster, tuple[AffinityGroup, ...]] | None:
+    """Read one cluster and its affinity groups; None if it is gone."""
+    with whole_answers(connection):
+        content = get_entity(connection, "/clusters", cluster_id, follow="affinity_groups")
+        if content is None:
+            return None
+        found = clusters.read(content)
+        (cluster,) = with_policies(connection, found, policies)
+        return cluster, found.groups
+
+
+def _following(details: Detail) -> dict[str, str]:
+    return {"follow": ",".join(followed(details))} if details else {}
+
+
+def _any_of(ids: Sequence[str]) -> str:
+    return " or ".join(f"id={wanted}" for wanted in ids)
+
+
+def _reread(
+    connection: EngineConnection,
+    path: str,
+    ids: Sequence[str],
+    read: Callable[[bytes], tuple[_Entity, ...]],
+    query: Mapping[str, str],
+) -> dict[str, _Entity]:
+    found: dict[str, _Entity] = {}
+    with whole_answers(connection):
+        if len(ids) >= _WORTH_A_SEARCH:
+            for start in range(0, len(ids), LONGEST_SEARCH):
+                search = _any_of(ids[start : start + LONGEST_SEARCH])
+                content = connection.get(path, search=search, **query)
+                found.update((entity.id, entity) for entity in read(content))
+        # A search that the engine cannot parse finds nothing, without an error: what it lacks is asked for.
+        for lacked in [wanted for wanted in ids if wanted not in found]:
+            if (one := get_entity(connection, path, lacked, **query)) is not None:
+                found.update((entity.id, entity) for entity in read(one))
+    return found

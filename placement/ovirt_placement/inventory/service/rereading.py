@@ -15,17 +15,18 @@ from typing import Any, NamedTuple, TypeVar
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, at_most
 from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
-from ovirt_placement.engine.reading.by_id import (
+from ovirt_placement.engine.reading.owners import Detail
+from ovirt_placement.engine.reading.policies import PolicyReader
+from ovirt_placement.engine.reading.requests import whole_answers
+from ovirt_placement.engine.reading.topology import (
     LONGEST_SEARCH,
     find_vms,
+    read_labels,
+    read_networks,
     reread_cluster,
     reread_hosts,
     reread_vms,
 )
-from ovirt_placement.engine.reading.owners import Detail
-from ovirt_placement.engine.reading.policies import PolicyReader
-from ovirt_placement.engine.reading.requests import whole_answers
-from ovirt_placement.engine.reading.topology import read_labels, read_networks
 from ovirt_placement.inventory.on_demand import Span
 from ovirt_placement.inventory.service.rereads import (
     BRIEFLY,

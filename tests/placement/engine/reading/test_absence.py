@@ -10,10 +10,9 @@ import pytest
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
-from ovirt_placement.engine.reading.by_id import reread_cluster, reread_hosts, reread_vms
 from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.policies import PolicyReader
-from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.reading.topology import read_snapshot, reread_cluster, reread_hosts, reread_vms
 from ovirt_service.errors import UserError
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 

@@ -10,9 +10,14 @@ import pytest
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
-from ovirt_placement.engine.reading.by_id import reread_cluster, reread_hosts, reread_vms
 from ovirt_placement.engine.reading.policies import PolicyReader
-from ovirt_placement.engine.reading.topology import read_as_reported, read_snapshot
+from ovirt_placement.engine.reading.topology import (
+    read_as_reported,
+    read_snapshot,
+    reread_cluster,
+    reread_hosts,
+    reread_vms,
+)
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.generate import Sizes, generate

@@ -16,16 +16,14 @@ from msgspec.structs import replace
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing.users import USER_ROLE, USER_VM_MANAGER, Grant
-from ovirt_placement.engine.reading.by_id import reread_vms
 from ovirt_placement.engine.reading.owners import ALL_DETAILS, Detail, owner
-from ovirt_placement.engine.reading.topology import detailed_vms, read_snapshot
+from ovirt_placement.engine.reading.topology import detailed_vms, read_snapshot, reread_vms
 from ovirt_placement.model import Disk, Nic, Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests import builders as build
-from tests.placement.engine_server import EngineServer, serving
 
 
 def held(*holders: str, role: str = USER_VM_MANAGER) -> list[Grant]:
@@ -151,28 +149,3 @@ def test_what_is_read_again_has_the_details_that_are_asked_for(number: int) -> N
         assert reread_vms(connection, list(whole), ALL_DETAILS) == whole
         nics = reread_vms(connection, list(whole), Detail.NICS).values()
         assert all(vm.nics and not vm.disks and vm.owner is None for vm in nics)
-
-
-def test_an_engine_that_ignores_what_is_to_be_followed_is_asked_one_by_one() -> None:
-    vm = '<vm id="v"><name>v</name><cluster id="c"/><placement_policy/></vm>'
-    permission = '<permission id="%s"><role id="%s"/><user id="%s"/><vm id="v"/></permission>'
-    inherited = permission % ("i", USER_VM_MANAGER, "boss")
-    answers = {
-        "/vms": f"<vms>{vm}</vms>",
-        "/vms/v": vm,
-        "/vms/v/permissions": f"<permissions>{inherited}{permission % ('p', USER_ROLE, 'bob')}</permissions>",
-        "/vms/v/tags": '<tags><tag id="t"><name>gold</name></tag></tags>',
-        "/clusters": '<clusters><cluster id="c"/></clusters>',
-        "/clusters/c/permissions": f"<permissions>{inherited}</permissions>",
-    }
-
-    def answer(path: str) -> tuple[int, bytes]:
-        content = answers.get(path.partition("?")[0])
-        return (404, b"") if content is None else (200, content.encode())
-
-    with serving(EngineServer(answer=answer)) as server:
-        settings = EngineSettings(url=server.url, username="admin@internal")
-        with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
-            (found,) = detailed_vms(connection, ALL_DETAILS)
-            assert (found.owner, found.tags, found.nics, found.disks) == ("bob", ("gold",), (), ())
-            assert reread_vms(connection, ["v"], ALL_DETAILS) == {"v": found}

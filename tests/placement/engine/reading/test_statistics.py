@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from msgspec.structs import replace
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import measured_hosts, measured_vms, read_snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.server import serve, serve_recording
+from ovirt_simulator.http.server import serve
 from tests import builders as build
-from tests.placement.engine_server import RECORDING
 
 
 @pytest.fixture(params=[0, 1, 99, 100, 101, 203])
@@ -37,16 +35,3 @@ def test_all_are_measured_whatever_their_number(connection: EngineConnection) ->
     at_once = read_snapshot(connection, statistics=True)
     assert tuple(measured_vms(connection)) == at_once.vms
     assert tuple(measured_hosts(connection)) == at_once.hosts
-
-
-def test_an_engine_without_pages_and_without_follow_is_asked_one_by_one() -> None:
-    server = serve_recording(RECORDING)
-    settings = EngineSettings(url=server.api_url, username="admin@internal")
-    try:
-        with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
-            at_once = read_snapshot(connection, statistics=True)
-            assert tuple(measured_vms(connection)) == at_once.vms
-            assert any(host.cpu_percent is not None for host in measured_hosts(connection))
-            assert [replace(host, tags=()) for host in measured_hosts(connection)] == list(at_once.hosts)
-    finally:
-        server.close()
