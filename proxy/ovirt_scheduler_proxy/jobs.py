@@ -12,7 +12,7 @@ import msgspec
 
 from ovirt_scheduler_proxy.pool import Pool
 from ovirt_scheduler_proxy.processes import Cause, Failure, Outcome, Worker, failed
-from ovirt_scheduler_proxy.worker.frames import BadFrame, Inbox, marked, pack
+from ovirt_scheduler_proxy.worker.frames import BadFrame, Inbox, marked
 
 #: This many overruns, or crashes, within `WINDOW_SECONDS` open the breaker.
 OVERRUNS = 3
@@ -299,20 +299,3 @@ class _RunningJob:
         self._over = True
         self.outcome = outcome
         self._on_end()
-
-
-#: A call of a worker itself: see `worker.serving.PROBE`.
-_REQUEST = pack(b'{"module": "", "unit": "", "kind": "probe"}', b"[[], {}]")
-
-
-async def answers(pool: Pool, seconds: float) -> bool:
-    """Whether a worker of the pool answers within this many seconds."""
-    loop = asyncio.get_running_loop()
-    reported: asyncio.Future[Outcome] = loop.create_future()
-
-    def report(outcomes: list[Outcome]) -> None:
-        if not reported.done():
-            reported.set_result(outcomes[0])
-
-    run([Job("probe", pool, _REQUEST)], loop.time() + seconds, report)
-    return (await reported).failure is None

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from ovirt_scheduler_proxy import units as checks
-from ovirt_scheduler_proxy.jobs import answers
 from ovirt_scheduler_proxy.pool import Pool, start_zygote
 from ovirt_scheduler_proxy.scheduler import Plugins, Scheduler
 from ovirt_scheduler_proxy.settings import PluginFolder, Settings
@@ -158,8 +157,7 @@ class Reloader:
                 log.error("%s; its plugins stay as they were", error)
                 return
             old = before.pools[path]
-            trouble = await self._trouble(old, fresh)
-            if trouble:
+            if trouble := _trouble(old, fresh):
                 log.error("the plugins of %s stay as they were, for %s", path, trouble)
                 await fresh.close()
                 return
@@ -174,16 +172,20 @@ class Reloader:
         self._leaving.discard(old)
         await old.close()
 
-    async def _trouble(self, old: Pool, fresh: Pool) -> str:
-        """Why the fresh pool cannot take the old one's place; empty when it can."""
-        failed = _newly_failed(old, fresh)
-        if failed:
-            return "; ".join(failed)
-        if _has_units(old) and not _has_units(fresh):
-            return "the folder has no unit any more; a restart of the proxy would take that for its will"
-        if not await answers(fresh, self._settings.workers.load_seconds):
-            return "no worker of the new ones answers"
-        return ""
+
+def _trouble(old: Pool, fresh: Pool) -> str:
+    """Why the fresh pool cannot take the old one's place; empty when it can."""
+    worked = {module["module"] for module in old.modules if module["error"] is None}
+    failed = [
+        f"{module['module']}.py cannot be loaded: {module['error']}"
+        for module in fresh.modules
+        if module["error"] is not None and module["module"] in worked
+    ]
+    if failed:  # a half-written file must not cost a unit
+        return "; ".join(failed)
+    if any(module["units"] for module in old.modules) and not any(m["units"] for m in fresh.modules):
+        return "the folder has no unit any more; a restart of the proxy would take that for its will"
+    return "" if fresh.has_workers else "no worker of the new ones becomes ready"
 
 
 def stamp(directory: str) -> Stamp:
@@ -220,17 +222,3 @@ def engine_will_miss(before: Plugins, after: Plugins) -> list[str]:
                 " before it is restarted"
             )
     return reported
-
-
-def _has_units(pool: Pool) -> bool:
-    return any(module["units"] for module in pool.modules)
-
-
-def _newly_failed(before: Pool, after: Pool) -> list[str]:
-    """The modules that were loaded before and cannot be now: a half-written file must not cost a unit."""
-    worked = {module["module"] for module in before.modules if module["error"] is None}
-    return [
-        f"{module['module']}.py cannot be loaded: {module['error']}"
-        for module in after.modules
-        if module["error"] is not None and module["module"] in worked
-    ]

@@ -14,7 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from ovirt_scheduler_proxy.processes import Cause, Event, Failure, Worker, ZygoteProcess, end_strays
+from ovirt_scheduler_proxy.processes import Cause, Failure, Worker, ZygoteProcess, end_strays
 from ovirt_scheduler_proxy.settings import PluginFolder, Workers
 from ovirt_scheduler_proxy.worker.answers import one_line
 from ovirt_service.back_off import BackOff
@@ -125,39 +125,12 @@ class NextTry:
         self._not_before = 0.0
 
 
-#: Takes a worker that is ready, or what kept it from becoming so.
-Started = Callable[[Worker, str | None], None]
-
-
-class Starting:
-    """The user of a worker that is not ready yet. `started` is called once, within `seconds`."""
-
-    def __init__(self, worker: Worker, seconds: float, started: Started) -> None:
-        self._worker = worker
-        self._started = started
-        self._timer = asyncio.get_running_loop().call_later(
-            seconds, self._finish, f"it was not ready within {seconds:g} s"
-        )
-
-    def readable(self) -> None:
-        try:
-            greeting = self._worker.connection.recv(4096)
-        except OSError:
-            greeting = b""
-        self._finish(None if greeting else "it ended before it was ready")
-
-    def ended(self) -> None:
-        self._finish("it ended before it was ready")
-
-    def _finish(self, trouble: str | None) -> None:
-        self._timer.cancel()
-        self._started(self._worker, trouble)
-
-
 log = logging.getLogger(__name__)
 
 #: Seconds between looks at the workers' memory.
 _WATCH_INTERVAL = 0.5
+
+_ENDED_EARLY = "it ended before it was ready"
 
 
 def start_zygote(folder: PluginFolder, workers: Workers) -> ZygoteProcess:
@@ -190,7 +163,7 @@ def start_zygote(folder: PluginFolder, workers: Workers) -> ZygoteProcess:
         if not learned:
             break
         known |= learned
-    reported = f": {one_line(zygote.complaints.last)}" if zygote.complaints.last else ""
+    reported = f": {one_line(zygote.complaint)}" if zygote.complaint else ""
     raise UserError(
         f"plugin folder {path}: its Python interpreter {python} ended while it loaded"
         f" the plugins (exit status {zygote.process.returncode}{reported}); it must be a Python 3.9 or later"
@@ -214,8 +187,9 @@ class Pool:
         #: Every worker whose end was not yet reported, and those of them that are ready and not discarded.
         self._known: dict[int, Worker] = {}
         self._workers: dict[int, Worker] = {}
-        #: How many workers are asked for but not ready.
+        #: How many workers are asked for but not ready; and until when those that are there have to be.
         self._coming = 0
+        self._starting: dict[Worker, asyncio.TimerHandle] = {}
         self._next_try = NextTry(self._loop.time)
         #: Whether new workers import modules that cannot be shared at once, or only when a call needs them.
         self._eager = True
@@ -314,31 +288,35 @@ class Pool:
                 return
             self._take(event)
 
-    def _take(self, event: Event) -> None:
-        if event.worker is not None:
-            self._known[event.worker.pid] = event.worker
-            event.worker.user = Starting(event.worker, self._start_timeout, self._started)
-            self._loop.add_reader(event.worker.connection, self._heard, event.worker)
-        elif event.name == "ended":
-            self._ended(event.facts["pid"], event.facts["status"])
-        elif event.name == "refused":
-            self._start_failed(event.facts["error"])
+    def _take(self, event: dict[str, Any]) -> None:
+        if event["event"] == "spawned":
+            worker: Worker = event["worker"]
+            self._known[worker.pid] = worker
+            late = f"it was not ready within {self._start_timeout:g} s"
+            self._starting[worker] = self._loop.call_later(self._start_timeout, self._started, worker, late)
+            self._loop.add_reader(worker.connection, self._heard, worker)
+        elif event["event"] == "ended":
+            self._ended(event["pid"], event["status"])
+        elif event["event"] == "refused":
+            self._start_failed(event["error"])
 
     def _heard(self, worker: Worker) -> None:
         if worker.user is not None:
             worker.user.readable()
+        elif worker in self._starting:
+            self._started(worker, "" if worker.greets() else _ENDED_EARLY)
         else:
             # An idle worker has nothing to say: it has ended, or something that a unit left behind writes.
             worker.kill()
             self.restarts += self._forget(worker)
             self._fill_up()
 
-    def _started(self, worker: Worker, trouble: str | None) -> None:
+    def _started(self, worker: Worker, trouble: str) -> None:
         """A worker that was asked for is there, or something kept it from becoming ready."""
-        worker.user = None
+        self._starting.pop(worker).cancel()
         if self._closing.is_set():
             return
-        if trouble is not None:
+        if trouble:
             worker.kill()
             self._forget(worker)
             # If a module's import did this, it shall hurt its own units only from now on.
@@ -369,7 +347,9 @@ class Pool:
         worker.status = status
         worker.reported = True
         self.restarts += self._forget(worker) and worker.ended_for is None
-        if worker.user is not None:
+        if worker in self._starting:
+            self._started(worker, _ENDED_EARLY)
+        elif worker.user is not None:
             worker.user.ended()
         self._fill_up()
 

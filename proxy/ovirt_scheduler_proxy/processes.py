@@ -12,11 +12,10 @@ import socket
 import subprocess
 import threading
 import weakref
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, Protocol
 
 import msgspec
 
@@ -108,6 +107,13 @@ class Worker:
         self.status: int | None = None
         weakref.finalize(self, _close, connection, (pidfd, stdout, stderr))
 
+    def greets(self) -> bool:
+        """Whether it has said that it is ready."""
+        try:
+            return bool(self.connection.recv(4096))
+        except OSError:
+            return False
+
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
@@ -164,28 +170,6 @@ _LONGEST = 4096
 _LAST_SECONDS = 1.0
 
 
-class Complaints:
-    """Reads in a thread of its own, for as long as a process has the other end open."""
-
-    def __init__(self, folder: str, stream: IO[bytes]) -> None:
-        #: The last line that was written.
-        self.last = ""
-        self._folder = folder
-        self._thread = threading.Thread(target=self._read, args=(stream,), name="complaints", daemon=True)
-        self._thread.start()
-
-    def finish(self) -> None:
-        """Wait until all is reported: the process has ended."""
-        self._thread.join(_LAST_SECONDS)
-
-    def _read(self, stream: IO[bytes]) -> None:
-        with stream:
-            for line in iter(partial(stream.readline, _LONGEST), b""):
-                if text := line.decode(errors="replace").rstrip():
-                    self.last = text
-                    log.warning("%s: %s", self._folder, text)
-
-
 _START = Path(__file__).parent / "worker" / "start.py"
 _LONGEST_MESSAGE = 1 << 20
 
@@ -201,15 +185,6 @@ _RETURNS_ARE_TAKEN = {"OVIRT_SCHEDULER_PROXY_TAKES": "returned"}
 # Guards the set of our own children: whatever else becomes a child of ours was left behind by a plugin.
 _lock = threading.Lock()
 _zygotes: set[int] = set()
-
-
-@dataclass(frozen=True)
-class Event:
-    """What the other side reported: `worker` comes with the event "spawned"."""
-
-    name: str
-    facts: dict[str, Any]
-    worker: Worker | None = None
 
 
 class ZygoteProcess:
@@ -229,9 +204,14 @@ class ZygoteProcess:
                     f"the Python interpreter {python} of plugin folder {settings['folder']}"
                     f" cannot be started: {error.strerror}"
                 ) from error
-        #: What it writes to stderr, and the plugins while they are imported.
-        self.complaints = Complaints(settings["folder"], cast("IO[bytes]", self.process.stderr))
         self.control = ours
+        #: The last line that it wrote to stderr, or the plugins while they are imported.
+        self.complaint = ""
+        complaining = self.process.stderr, settings["folder"]
+        self._complaining = threading.Thread(
+            target=self._log, args=complaining, name="complaints", daemon=True
+        )
+        self._complaining.start()
         #: What the folder's modules reported when they were loaded: see `worker.loading`.
         self.modules: list[dict[str, Any]] = []
         self._report(json.dumps(settings).encode())
@@ -241,14 +221,14 @@ class ZygoteProcess:
         loading, cause = None, "its import ended the process"
         try:
             while (event := self.receive()) is not None:
-                if event.name == "loaded":
+                if event["event"] == "loaded":
                     self.control.setblocking(False)
                     return True
-                if event.name == "loading":
-                    loading = event.facts["module"]
+                if event["event"] == "loading":
+                    loading = event["module"]
                 else:
                     loading = None
-                    self.modules.append(event.facts)
+                    self.modules.append(event)
                 self.control.settimeout(seconds if loading else None)
         except TimeoutError:
             self._end_early()
@@ -272,24 +252,26 @@ class ZygoteProcess:
         """
         self._report(b"spawn eager" if eager else b"spawn")
 
-    def receive(self) -> Event | None:
-        """The next event; None when the process has ended. Raises `BlockingIOError` when there is none."""
+    def receive(self) -> dict[str, Any] | None:
+        """The next event; None when the process has ended. Raises `BlockingIOError` when there is none.
+
+        With "spawned" comes the `worker`.
+        """
         try:
             message, handles, flags, _ = socket.recv_fds(self.control, _LONGEST_MESSAGE, 4)
         except ConnectionError:
             return None
         if not message:
             return None
-        facts = json.loads(message)
         if flags & socket.MSG_CTRUNC:
             for handle in handles:
                 os.close(handle)  # its worker ends once the other side is closed
-            return Event("refused", {"error": "the proxy has no file descriptors left"})
-        worker = None
+            return {"event": "refused", "error": "the proxy has no file descriptors left"}
+        event: dict[str, Any] = json.loads(message)
         if handles:
             connection, pidfd, stdout, stderr = handles
-            worker = Worker(facts["pid"], socket.socket(fileno=connection), pidfd, stdout, stderr)
-        return Event(facts["event"], facts, worker)
+            event["worker"] = Worker(event["pid"], socket.socket(fileno=connection), pidfd, stdout, stderr)
+        return event
 
     @property
     def open(self) -> bool:
@@ -305,7 +287,15 @@ class ZygoteProcess:
             self.process.wait()
         with _lock:
             _zygotes.discard(self.process.pid)
-        self.complaints.finish()
+        self._complaining.join(_LAST_SECONDS)
+
+    def _log(self, stream: IO[bytes], folder: str) -> None:
+        """Read in a thread of its own, for as long as a process has the other end open."""
+        with stream:
+            for line in iter(partial(stream.readline, _LONGEST), b""):
+                if text := line.decode(errors="replace").rstrip():
+                    self.complaint = text
+                    log.warning("%s: %s", folder, text)
 
     def _report(self, message: bytes) -> None:
         with contextlib.suppress(OSError):  # if it has ended, `receive` says so

@@ -32,9 +32,6 @@ _CHECKS = {"filter": answers.filter_answer, "score": answers.score_answer, "bala
 #: Reports to units that a person asks, where it says "by hand": nothing follows from their answer.
 _ASKED = "OVIRT_SCHEDULER_PROXY_ASKED"
 
-#: A call of this kind asks no unit, only whether the worker answers.
-PROBE = "probe"
-
 
 @dataclass
 class Settings:
@@ -126,12 +123,12 @@ class Worker:
         self._stdout.begin()
         self._stderr.begin()
         started = time.perf_counter()
-        result = None if call["kind"] == PROBE else self._call(reply, call, arguments)
+        result = self._call(reply, call, arguments)
         reply.seconds = time.perf_counter() - started
         if os.getpid() != self._pid:
             os._exit(0)  # the unit forked and its child came back here: only the worker itself may answer
         self._end_capture(reply)
-        if reply.cause is None and call["kind"] != PROBE:
+        if reply.cause is None:
             self._check(reply, call["kind"], result, hosts)
         if kernel.has_children() or kernel.threads() > self._threads + _MOST_THREADS:
             reply.retire = True
