@@ -22,7 +22,6 @@ import msgspec
 from ovirt_scheduler_proxy.contract import Answer
 from ovirt_scheduler_proxy.settings import Decisions, Log
 from ovirt_scheduler_proxy.worker.answers import escaped
-from ovirt_service.errors import UserError
 from ovirt_service.log_lines import LineFormatter
 
 #: Seconds between two batches.
@@ -85,45 +84,25 @@ class BatchedHandler(logging.Handler):
         # No lock is taken: the closer of the handler may hold it while waiting for this thread.
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
         lost, self._lost = self._lost, 0
+        size = sum(map(len, lines))
         if lost:
+            warning = {"levelno": logging.WARNING, "levelname": "WARNING"}
             reported = f"{lost} messages were lost here: nobody takes them fast enough"
-            lines.append(
-                self.format(
-                    logging.makeLogRecord(
-                        {"msg": reported, "levelno": logging.WARNING, "levelname": "WARNING"}
-                    )
-                )
-            )
+            lines.append(self.format(logging.makeLogRecord({"msg": reported, **warning})))
         if lines:
             self._write("\n".join(lines))
-            self._waiting -= sum(map(len, lines[: len(lines) - bool(lost)]))
+            self._waiting -= size
 
 
 def set_up(settings: Log) -> BatchedHandler:
-    """Send what is logged where the settings say. Raises `UserError` if the file cannot be opened."""
-    handler = (
-        open_rotated(settings.file, settings.file_mib, settings.files)
-        if settings.file
-        else BatchedHandler(_write_to_stderr)
-    )
-    to_journal = not settings.file and _stderr_is_journal()
+    """Send what is logged to stderr, in the form that the journal reads if that is what it is."""
+    handler = BatchedHandler(_write_to_stderr)
     plain = LineFormatter("%(asctime)s %(levelname)s %(message)s", escaped)
-    handler.setFormatter(_JournalFormatter("%(message)s", escaped) if to_journal else plain)
+    handler.setFormatter(_JournalFormatter("%(message)s", escaped) if _stderr_is_journal() else plain)
     logging.basicConfig(level=settings.level.upper(), handlers=[handler], force=True)
     # The formats above use none of these, and finding them out takes half the time of a record.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     return handler
-
-
-def open_rotated(file: str, mib: int, files: int) -> BatchedHandler:
-    """A file that makes way for a new one when it is full. Raises `UserError`."""
-    try:
-        target = RotatingFileHandler(
-            file, maxBytes=mib << 20, backupCount=files, encoding="utf-8", errors="replace"
-        )
-    except OSError as error:
-        raise UserError(f"{file}: cannot be written: {error.strerror}") from error
-    return BatchedHandler(lambda text: target.emit(logging.makeLogRecord({"msg": text})))
 
 
 def _write_to_stderr(text: str) -> None:
@@ -251,6 +230,8 @@ class DecisionLog:
 
     def record(self, request_id: str, answer: Answer, seconds: float, fallen: dict[str, list[str]]) -> None:
         question = answer.question
+        failures = {one.unit: one.outcome.failure for one in answer.asked if one.outcome.failure is not None}
+        ages = {one.unit: one.outcome.state_age_seconds for one in answer.asked}
         line = msgspec.json.encode(
             {
                 "time": round(time.time(), 3),
@@ -263,23 +244,11 @@ class DecisionLog:
                 "reasons": _reasons(answer),
                 "weights": answer.weights(),
                 "balance": answer.balance,
-                "failures": {
-                    asked.unit: asked.outcome.failure.cause.value
-                    for asked in answer.asked
-                    if asked.outcome.failure is not None
-                },
-                "failure_sentences": {
-                    asked.unit: asked.outcome.failure.sentence
-                    for asked in answer.asked
-                    if asked.outcome.failure is not None
-                },
+                "failures": {unit: failure.cause.value for unit, failure in failures.items()},
+                "failure_sentences": {unit: failure.sentence for unit, failure in failures.items()},
                 "seconds": round(seconds, 6),
-                "unit_seconds": {asked.unit: round(asked.outcome.seconds, 6) for asked in answer.asked},
-                "state_age_seconds": {
-                    asked.unit: round(asked.outcome.state_age_seconds, 3)
-                    for asked in answer.asked
-                    if asked.outcome.state_age_seconds is not None
-                },
+                "unit_seconds": {one.unit: round(one.outcome.seconds, 6) for one in answer.asked},
+                "state_age_seconds": {unit: round(age, 3) for unit, age in ages.items() if age is not None},
             }
         )
         self._handler.handle(logging.makeLogRecord({"msg": line.decode(), "levelno": logging.INFO}))

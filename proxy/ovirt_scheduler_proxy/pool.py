@@ -177,7 +177,7 @@ class Pool:
         self.folder = Path(folder.directory)
         self._settings, self._limits = folder, workers
         self.modules: list[dict[str, Any]] = zygote.modules
-        #: Workers that ended, once ready, without our asking, since the start.
+        #: Workers that ended, once ready, without our asking, since they were last counted.
         self.restarts = 0
         #: Set as soon as the warm workers stand ready.
         self.warm = asyncio.Event()

@@ -7,12 +7,8 @@ import itertools
 import logging
 import os
 import time
-from collections.abc import Iterable
-from functools import cache
 
-from prometheus_client import Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client import generate_latest
 
 from ovirt_scheduler_proxy.contract import Answer, Asked
 from ovirt_scheduler_proxy.logs import DecisionLog
@@ -37,7 +33,7 @@ class Metrics(Instruments):
 
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__(_PREFIX)
-        self.registry.register(_State(scheduler))
+        self._scheduler = scheduler
         self._calls = self.counter("calls", "Calls by method and result", "method", "result")
         self._seconds = self.histogram(
             "call_duration_seconds", "Time to answer a call", "method", buckets=_BUCKETS
@@ -49,9 +45,6 @@ class Metrics(Instruments):
             "last_discovery_timestamp_seconds",
             "When the engine's last discovery was answered, in Unix time; 0: not since the proxy started",
         )
-        # The library looks its labels up slowly; loaded units are few, so each is looked up once.
-        self._of_unit = cache(self._find_unit)
-        self._of_method = cache(self._find_method)
         self._failures = self.counter(
             "unit_failures", "Failures of units by cause", "method", "unit", "cause"
         )
@@ -59,6 +52,12 @@ class Metrics(Instruments):
             "connections_closed",
             "Connections closed since their client sent no whole request in time, or did not read its answer",
         )
+        self._workers = self.gauge("workers", "Worker processes", "folder")
+        self._restarts = self.counter(
+            "worker_restarts", "Workers that ended unasked and were replaced", "folder"
+        )
+        self._breakers = self.gauge("open_breakers", "Units that are cut off", "kind", "unit")
+        self._units = self.gauge("units", "Units loaded")
 
     def answered(self, answer: Answer, seconds: float) -> None:
         method = answer.question.method
@@ -66,20 +65,13 @@ class Metrics(Instruments):
         for asked in answer.asked:
             failure = asked.outcome.failure
             if failure is None:
-                self._of_unit(method, asked.unit).observe(asked.outcome.seconds)
+                self._unit_seconds.labels(method, asked.unit).observe(asked.outcome.seconds)
                 continue
             result = "unit_failed"
             unit = _MISSING if failure.cause is Cause.MISSING else asked.unit
             self._failures.labels(method, unit, failure.cause.value).inc()
-        counter, histogram = self._of_method(method, result)
-        counter.inc()
-        histogram.observe(seconds)
-
-    def _find_unit(self, method: str, unit: str) -> Histogram:
-        return self._unit_seconds.labels(method, unit)
-
-    def _find_method(self, method: str, result: str) -> tuple[Counter, Histogram]:
-        return self._calls.labels(method, result), self._seconds.labels(method)
+        self._calls.labels(method, result).inc()
+        self._seconds.labels(method).observe(seconds)
 
     def discovered(self, seconds: float, moment: float) -> None:
         self._discovery.set(moment)
@@ -93,34 +85,16 @@ class Metrics(Instruments):
         self._closed.inc()
 
     def page(self) -> bytes:
-        return generate_latest(self.registry)
-
-
-class _State(Collector):
-    """What is counted when the metrics are read: workers, restarts, breakers."""
-
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
-
-    def collect(self) -> Iterable[Metric]:
-        workers = GaugeMetricFamily(f"{_PREFIX}_workers", "Worker processes", labels=["folder"])
-        restarts = CounterMetricFamily(
-            f"{_PREFIX}_worker_restarts", "Workers that ended unasked and were replaced", labels=["folder"]
-        )
+        """All of them as text, with how workers, breakers and units stand now."""
         for folder, pool in self._scheduler.plugins.pools.items():
-            workers.add_metric([str(folder)], len(pool.worker_pids()))
-            restarts.add_metric([str(folder)], pool.restarts)
-        open_breakers = self._scheduler.breakers.open_keys()
-        breakers = GaugeMetricFamily(
-            f"{_PREFIX}_open_breakers", "Units that are cut off", labels=["kind", "unit"]
-        )
-        for key in open_breakers:
-            kind, _, unit = key.partition(" ")
-            breakers.add_metric([kind, unit], 1)
-        loaded = GaugeMetricFamily(
-            f"{_PREFIX}_units", "Units loaded", value=len(self._scheduler.plugins.units)
-        )
-        return [workers, restarts, breakers, loaded]
+            self._workers.labels(str(folder)).set(len(pool.worker_pids()))
+            self._restarts.labels(str(folder)).inc(pool.restarts)
+            pool.restarts = 0
+        self._breakers.clear()
+        for key in self._scheduler.breakers.open_keys():
+            self._breakers.labels(*key.split(" ", 1)).set(1)
+        self._units.set(len(self._scheduler.plugins.units))
+        return generate_latest(self.registry)
 
 
 log = logging.getLogger(__name__)

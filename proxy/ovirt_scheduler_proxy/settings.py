@@ -101,12 +101,6 @@ class Reload(_Section, frozen=True):
 class Log(_Section, frozen=True):
     #: "info": a line for each call; "debug": also which unit dropped which host.
     level: Literal["debug", "info", "warning", "error"] = "info"
-    #: Empty: stderr (the journal).
-    file: str = ""
-    #: A new file begins at this size.
-    file_mib: int = 10
-    #: How many old files are kept.
-    files: int = 5
 
 
 class Decisions(_Section, frozen=True):
@@ -178,8 +172,6 @@ def folders(settings: Settings, record: Path | None) -> Iterator[Path]:
     """Where files are written, and where code that is run is from."""
     if record is not None:
         yield record.parent
-    if settings.log.file:
-        yield Path(settings.log.file).parent
     for plugins in settings.plugins:
         yield Path(plugins.directory)
         if plugins.python:
@@ -218,8 +210,7 @@ def with_plugins(settings: Settings, directories: list[str]) -> Settings:
 
 _AT_LEAST_ONE = (
     *("server.most_connections", "server.body_mib", "server.most_elements"),
-    *("workers.warm", "workers.memory_mib", "log.file_mib", "log.files"),
-    *("decisions.file_mib", "decisions.files"),
+    *("workers.warm", "workers.memory_mib", "decisions.file_mib", "decisions.files"),
 )
 _ABOVE_ZERO = (
     *("server.idle_seconds", "server.request_seconds", "calls.deadline_seconds"),

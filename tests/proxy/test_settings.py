@@ -37,7 +37,7 @@ def load(tmp_path: Path, text: str) -> settings.Settings:
             "[[plugins]]\ndirectory = '/a'\npyton = ''",
             'plugins[0].pyton: unknown key; did you mean "python"?',
         ),
-        ("[log]\nxyz = 1", "log.xyz: unknown key; known are level, file, file_mib, files"),
+        ("[log]\nxyz = 1", "log.xyz: unknown key; known are level"),
         ("[calls]\non_failure = 'maybe'", 'calls.on_failure: cannot be "maybe"; one of accept, reject'),
         ("[calls]\ndeadline_seconds = 0", "calls.deadline_seconds is 0, but must be more than 0"),
         ("[workers]\nwarm = 0", "workers.warm is 0, but must be 1 or more"),

@@ -69,14 +69,6 @@ def test_the_log_has_a_line_for_each_call_and_says_at_debug_why_hosts_fell(folde
     assert "host h1" not in proxy.log
 
 
-def test_the_log_may_be_a_file(folder: Path, tmp_path: Path) -> None:
-    file = tmp_path / "proxy.log"
-    with running(folder, config=f'[log]\nfile = "{file}"\n') as proxy:
-        proxy.filters(["Keep"], HOSTS)
-    assert " runFilters vm=vm " in file.read_text()
-    assert "runFilters" not in proxy.log
-
-
 def test_the_journal_gets_severities_and_no_times(folder: Path) -> None:
     reader, writer = os.pipe()
     status = os.fstat(writer)
