@@ -26,9 +26,8 @@ from ovirt_scheduler_proxy.settings import Settings
 from ovirt_scheduler_proxy.worker import kernel
 from ovirt_scheduler_proxy.xmlrpc import INTERNAL_ERROR, Fault, read_call
 from ovirt_service.daemon import Notifier
-from ovirt_service.descriptors import raise_limit
 from ovirt_service.http.connection import Respond
-from ovirt_service.http.listener import Limits, Listener
+from ovirt_service.http.listener import Limits, Listener, raise_limit
 from ovirt_service.http.request import HttpError, HttpRequest, Response
 
 log = logging.getLogger(__name__)

@@ -13,9 +13,8 @@ from contextlib import redirect_stdout
 from typing import TextIO
 
 from ovirt_service.errors import EXIT_STATUS, UserError
-from ovirt_service.exhaustion import end, end_when_exhausted, is_exhaustion
-from ovirt_service.legible import legible
-from ovirt_service.log_lines import one_line
+from ovirt_service.legible import legible, one_line
+from ovirt_service.threads import end, end_when_exhausted, is_exhaustion
 
 #: As shells report a process that a signal ended: SIGINT, and SIGPIPE.
 INTERRUPTED = 128 + signal.SIGINT

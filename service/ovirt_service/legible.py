@@ -1,15 +1,21 @@
 """Makes what others have named safe to be shown: it can neither steer a terminal nor pass for a line of ours.
 
 What comes from outside has no line breaks from the moment it is read (`unbroken`), and whatever a command
-prints goes through `legible`, which shows the rest of what is not to be seen by its code.
+prints goes through `legible`, which shows the rest of what is not to be seen by its code. Logs have one line
+a message.
 """
 
 from __future__ import annotations
 
+import logging
 import re
+import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from types import TracebackType
 from typing import Any, Final, TextIO, cast
+
+_Caught = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 #: Control and format characters, surrogates, separators of lines: they would change what a terminal shows.
 _UNSHOWN: Final = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -71,3 +77,33 @@ def _json_code_of(character: str) -> str:
     """Beyond 16 bits as a pair of surrogates."""
     encoded = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{encoded[at : at + 2].hex()}" for at in range(0, len(encoded), 2))
+
+
+def log_to_stderr(form: str = "%(levelname)s %(name)s: %(message)s") -> None:
+    """Log from INFO on, in this form, unless a log is set up already."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter(form))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+def one_line(text: str) -> str:
+    """The text, with all that is not visible written as its code."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else code_of(one) for one in text)
+
+
+class LineFormatter(logging.Formatter):
+    """One line for a message; the further lines of a traceback are indented, and so pass for no message."""
+
+    def __init__(self, form: str, shown: Callable[[str], str] = one_line) -> None:
+        """`shown` writes out what could break a line."""
+        super().__init__(form)
+        self._shown = shown
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging calls it so
+        record.message = self._shown(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: _Caught) -> str:  # noqa: N802
+        return "\n".join(f"    {self._shown(line)}" for line in super().formatException(ei).split("\n"))

@@ -8,7 +8,7 @@ import logging
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_service.log_lines import LineFormatter, one_line
+from ovirt_service.legible import LineFormatter, one_line
 
 
 def logged(message: str, error: BaseException | None = None) -> list[str]:

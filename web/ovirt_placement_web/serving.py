@@ -20,9 +20,8 @@ from ovirt_placement_web.metrics import WebMetrics
 from ovirt_placement_web.settings import Listening, WebSettings, listening
 from ovirt_service.addresses import listening_socket
 from ovirt_service.daemon import Notifier
-from ovirt_service.descriptors import raise_limit
 from ovirt_service.errors import UserError
-from ovirt_service.http.listener import BACKLOG, Limits, Listener
+from ovirt_service.http.listener import BACKLOG, Limits, Listener, raise_limit
 from ovirt_service.http.room import Room
 from ovirt_service.metrics import serve
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import resource
 import socket
 import ssl
 import time
@@ -204,3 +205,14 @@ class Listener:
     def _count(self) -> None:
         self._lately += 1
         self._closed()
+
+
+def raise_limit(wanted: int) -> int:
+    """Allow us this many file descriptors, within what the machine allows; returns how many it is now."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted

@@ -19,9 +19,8 @@ from ovirt_placement.inventory.service.metrics import CountedConnection
 from ovirt_service.back_off import BackOff
 from ovirt_service.daemon import Notifier
 from ovirt_service.errors import UserError
-from ovirt_service.exhaustion import guarded
 from ovirt_service.saying import Said
-from ovirt_service.threads import BackgroundThread
+from ovirt_service.threads import BackgroundThread, guarded
 
 #: However many ask for it, an engine that is away is not asked more often than this.
 _SHORTEST_PAUSE_SECONDS = 1.0
