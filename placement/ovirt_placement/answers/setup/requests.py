@@ -10,7 +10,8 @@ from lxml.etree import tostring
 
 from ovirt_placement.answers.setup.units import Units, known_properties, unit_name
 from ovirt_placement.engine.parsing.policies import Entry
-from ovirt_placement.engine.writing.policies import ENTRIES, PolicyContent, PolicyRequest, PolicyUser
+from ovirt_placement.engine.reading.policies import ENTRIES
+from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest, PolicyUser
 
 
 def create(name: str, description: str) -> PolicyRequest:

@@ -42,10 +42,10 @@ class Entry:
     number: int
 
 
-def units(content: bytes | None) -> dict[str, PolicyUnit]:
+def units(content: bytes) -> dict[str, PolicyUnit]:
     """Read `/schedulingpolicyunits`, by id."""
     found = {}
-    for element in () if content is None else xml.elements(content, _UNIT):
+    for element in xml.elements(content, _UNIT):
         fields = xml.children(element, "name", "internal", "enabled", "type", "properties")
         found[xml.identity(element)] = PolicyUnit(
             name=xml.text(fields.get("name")),
@@ -86,29 +86,6 @@ def entries(content: bytes, name: str) -> tuple[Entry, ...]:
         number = xml.number(fields.get("position"), 0) if name == "filter" else 1
         found.append(Entry(_unit(element, fields), xml.number(fields.get("factor"), number)))
     return tuple(found)
-
-
-def weights(content: bytes | None) -> dict[str, int]:
-    """Read `/schedulingpolicies/{id}/weights`: factors by the id of the unit."""
-    found = {}
-    for element in () if content is None else xml.elements(content, "weight"):
-        fields = xml.children(element, "factor", _UNIT)
-        found[_unit(element, fields)] = xml.number(fields.get("factor"), 1)
-    return found
-
-
-def filters_and_balance(content: bytes | None) -> tuple[tuple[str, ...], str | None] | None:
-    """Read one policy with `follow=filters,balances`: ids of units; None if these are not inside."""
-    fields = {} if content is None else xml.children(xml.root(content), "filters", "balances")
-    if "filters" not in fields:
-        return None
-    balances = _units_of(fields.get("balances"), "balance")
-    return _units_of(fields["filters"], "filter"), balances[0] if balances else None
-
-
-def _units_of(element: xml.Element | None, name: str) -> tuple[str, ...]:
-    entries = () if element is None else element.iterchildren(name)
-    return tuple(_unit(entry, xml.children(entry, _UNIT)) for entry in entries)
 
 
 def _unit(element: xml.Element, fields: xml.Children) -> str:

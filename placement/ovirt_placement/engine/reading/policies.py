@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing import policies as parsing
 from ovirt_placement.engine.parsing.clusters import Clusters
-from ovirt_placement.engine.parsing.policies import PolicyUnit
-from ovirt_placement.engine.reading.requests import get_collection, get_entity
+from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
+from ovirt_placement.engine.reading.requests import get_collection
 from ovirt_placement.model import Cluster, SchedulingPolicy
 
 #: How long a policy is believed; an administrator who changed one waits no longer than this.
@@ -29,6 +29,9 @@ _WEIGHTS = {
     "PreferredHosts": "preferred_hosts_weight",
 }
 
+
+#: What the engine calls the entries of each collection of a policy.
+ENTRIES = {"filters": "filter", "weights": "weight", "balances": "balance"}
 
 #: The engine's balance that does nothing, as some versions call it.
 _NO_BALANCE = "None"
@@ -98,15 +101,24 @@ def _balance(unit: PolicyUnit | None) -> str | None:
 
 
 def _read(connection: EngineConnection, policy_id: str, units: Mapping[str, PolicyUnit]) -> Policy:
-    path = f"/schedulingpolicies/{policy_id}"
-    content = get_entity(connection, "/schedulingpolicies", policy_id, follow="filters,balances")
-    enabled = parsing.filters_and_balance(content)
-    if not units or enabled is None:
+    filters, weights, balances = read_entries(connection, policy_id)
+    if not units or not (filters or weights or balances):
         return Policy()
-    filters, balance = enabled
-    # Weights cannot be followed: the engine's link and its attribute have different names.
-    weights = parsing.weights(get_collection(connection, f"{path}/weights"))
-    return policy_of(units, filters, weights, balance)
+    factors = {entry.unit: entry.number for entry in weights}
+    return policy_of(
+        units, [entry.unit for entry in filters], factors, next((entry.unit for entry in balances), None)
+    )
+
+
+def read_entries(connection: EngineConnection, policy_id: str) -> tuple[tuple[Entry, ...], ...]:
+    """Read the filters, weights and balances of a policy: its weights cannot be followed."""
+    paths = (f"/schedulingpolicies/{policy_id}/{collection}" for collection in ENTRIES)
+    return tuple(read_collection(connection, path) for path in paths)
+
+
+def read_collection(connection: EngineConnection, path: str) -> tuple[Entry, ...]:
+    """Read one of them; raises what `EngineConnection.get` raises."""
+    return parsing.entries(get_collection(connection, path), ENTRIES[path.rpartition("/")[2]])
 
 
 def policy_of(

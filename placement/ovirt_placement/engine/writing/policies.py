@@ -9,12 +9,10 @@ from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupE
 from ovirt_placement.engine.parsing import clusters as cluster_parsing
 from ovirt_placement.engine.parsing import policies as parsing
 from ovirt_placement.engine.parsing.policies import Entry, PolicyHead, PolicyUnit
+from ovirt_placement.engine.reading.policies import read_collection, read_entries
 
 #: Stands in a request, as an id, for that of a policy which is still to be made.
 NEW = "NEW"
-
-#: What the engine calls the entries of each collection of a policy.
-ENTRIES = {"filters": "filter", "weights": "weight", "balances": "balance"}
 
 
 @dataclass(frozen=True)
@@ -64,11 +62,8 @@ def read_heads(connection: EngineConnection) -> tuple[PolicyHead, ...]:
 
 
 def read_content(connection: EngineConnection, head: PolicyHead) -> PolicyContent:
-    """Read the units of a policy, one request a kind: its weights cannot be followed."""
-    filters, weights, balances = (
-        _entries(connection, f"/schedulingpolicies/{head.id}/{collection}") for collection in ENTRIES
-    )
-    return PolicyContent(head, filters, weights, balances)
+    """Read the units of a policy."""
+    return PolicyContent(head, *read_entries(connection, head.id))
 
 
 def read_users(connection: EngineConnection) -> tuple[PolicyUser, ...]:
@@ -88,7 +83,9 @@ def send(connection: EngineConnection, request: PolicyRequest, policy_id: str | 
     """
     path = request.path.replace(f"/{NEW}", f"/{policy_id}")
     body = request.body.replace(f'id="{NEW}"'.encode(), f'id="{policy_id}"'.encode())
-    if request.unit is not None and request.unit in {entry.unit for entry in _entries(connection, path)}:
+    if request.unit is not None and request.unit in {
+        entry.unit for entry in read_collection(connection, path)
+    }:
         return policy_id
     try:
         answer = connection.send(request.method, path, body)
@@ -99,10 +96,6 @@ def send(connection: EngineConnection, request: PolicyRequest, policy_id: str | 
     if request.method == "POST" and path == "/schedulingpolicies":
         return parsing.head(answer).id
     return policy_id
-
-
-def _entries(connection: EngineConnection, path: str) -> tuple[Entry, ...]:
-    return parsing.entries(connection.get(path), ENTRIES[path.rpartition("/")[2]])
 
 
 def _permission_missing(connection: EngineConnection, path: str) -> EngineSetupError:
