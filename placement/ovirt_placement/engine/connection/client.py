@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 from urllib.parse import urlencode
 
 import msgspec
@@ -24,7 +24,7 @@ from ovirtsdk4 import http
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.config_url import check_url, exposes
-from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Answer, Limits, Question, Server, Trust
+from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Answer, Limits, Question, Server
 from ovirt_placement.engine.connection.failures import (
     SDK_ERRORS,
     EngineAway,
@@ -36,7 +36,7 @@ from ovirt_placement.engine.connection.failures import (
     fault_of,
 )
 from ovirt_placement.engine.connection.log_ins import LogIns, read_password
-from ovirt_placement.engine.connection.sso import VARIABLE, GivenToken, SingleSignOn, given_token
+from ovirt_placement.engine.connection.sso import VARIABLE, GivenToken, SingleSignOn, given_token, trust_of
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
 
@@ -82,20 +82,12 @@ def at_most(seconds: float) -> Iterator[None]:
         _longest.reset(token)
 
 
-class SignOn(Protocol):
-    """Where tokens come from, and go to."""
-
-    def log_in(self) -> str:
-        """Give a token that is new to the session."""
-
-    def log_out(self, token: str) -> None:
-        """End its session."""
-
-
 class Session:
     """A connection that is logged in; the SDK's services take it for one of the SDK's. For one thread."""
 
-    def __init__(self, url: str, server: Server, sso: SignOn, token: str | None, seconds: float) -> None:
+    def __init__(
+        self, url: str, server: Server, sso: SingleSignOn | GivenToken, token: str | None, seconds: float
+    ) -> None:
         """Log in, which raises as `SingleSignOn.log_in`, unless there is a token."""
         self._url = url
         self._server = server
@@ -279,26 +271,18 @@ class EngineConnection:
     def _open(self) -> Session:
         with self._changed:
             token = self._tokens.pop() if self._tokens else None
-        trust = self._trust if self.url.startswith("https:") else None
+        trust = trust_of(self.settings) if self.url.startswith("https:") else None
         server = Server(trust, lambda: self._ended, self._limits)
         return Session(self.url, server, self._sign_on(), token, self.settings.timeout_seconds)
 
-    @property
-    def _trust(self) -> Trust:
-        ca_file = self.settings.ca_file
-        return Trust(None if ca_file is None else str(ca_file), self.settings.insecure)
-
-    def _sign_on(self) -> SignOn:
+    def _sign_on(self) -> SingleSignOn | GivenToken:
         if self._token is not None:
             return GivenToken(self._token, self.settings.address)
         return SingleSignOn(
-            self.url,
-            self.username,
+            self.settings,
             lambda: read_password(self.settings, self._environment),
             log_ins=self._log_ins,
             ended=lambda: self._ended,
-            trust=self._trust,
-            timeout=self.settings.timeout_seconds,
         )
 
 

@@ -298,26 +298,17 @@ def _way_on(text: str, settings: EngineSettings) -> str:
 
 def _to_set_right(cause: Cause, text: str, settings: EngineSettings) -> str:
     address = urlparse(settings.url or "")
-    if cause is Cause.UNKNOWN_HOST:
-        return f'no host is named "{address.hostname}": correct url under [engine], or the DNS'
-    if cause is Cause.OTHER_NAME:
-        return (
-            f"the engine's certificate is for another name than {address.hostname}: write its name into url"
-            " under [engine]"
-        )
-    if cause is Cause.EXPIRED:
-        return (
-            f"the engine's certificate is not valid now ({text}): renew it on the engine (`engine-setup"
-            " --offline` offers that), or correct this machine's clock"
-        )
-    if cause is Cause.UNTRUSTED:
-        return (
-            f"the engine's certificate is not trusted ({text}): set ca_file under [engine] to its CA, which"
-            f" it gives at {address.scheme}://{address.netloc}{_CA_PATH}"
-        )
-    if cause is Cause.NO_TLS:
-        return f"what answers there speaks http, not https ({text}): correct url under [engine]"
-    return f"{text}: correct url under [engine]"
+    sentences = {
+        Cause.UNKNOWN_HOST: f'no host is named "{address.hostname}": correct url under [engine], or the DNS',
+        Cause.OTHER_NAME: f"the engine's certificate is for another name than {address.hostname}: write its"
+        " name into url under [engine]",
+        Cause.EXPIRED: f"the engine's certificate is not valid now ({text}): renew it on the engine"
+        " (`engine-setup --offline` offers that), or correct this machine's clock",
+        Cause.UNTRUSTED: f"the engine's certificate is not trusted ({text}): set ca_file under [engine] to"
+        f" its CA, which it gives at {address.scheme}://{address.netloc}{_CA_PATH}",
+        Cause.NO_TLS: f"what answers there speaks http, not https ({text}): correct url under [engine]",
+    }
+    return sentences.get(cause, f"{text}: correct url under [engine]")
 
 
 def _no_engine(settings: EngineSettings) -> EngineSetupError:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import ovirtsdk4
 
@@ -40,29 +40,36 @@ VARIABLE: Final = "OVIRT_TOKEN"
 _HEADERS: Final = {"Accept": "application/json", "User-Agent": f"PythonSDK/{ovirtsdk4.get_version()}"}
 
 
+def trust_of(settings: EngineSettings) -> Trust:
+    """Whose certificates count for an engine."""
+    return Trust(None if settings.ca_file is None else str(settings.ca_file), settings.insecure)
+
+
+def _root_of(settings: EngineSettings) -> str:
+    parts = urlsplit(settings.url or "")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _log_in_form(name: str | None, password: str) -> dict[str, str]:
+    return {"grant_type": "password", "scope": _SCOPE, "username": name or "", "password": password}
+
+
 class SingleSignOn:
     """The single sign-on of one engine, for one account; for any thread."""
 
     def __init__(
         self,
-        url: str,
-        username: str,
+        settings: EngineSettings,
         password: Callable[[], Password],
         *,
         log_ins: LogIns,
         ended: Callable[[], bool],
-        trust: Trust,
-        timeout: float,
     ) -> None:
         """`password` reads it, for each log-in again; `ended` breaks off what is under way."""
-        parts = urlsplit(url)
-        self._root = f"{parts.scheme}://{parts.netloc}"
-        self._username = username
+        self._settings = settings
         self._read_password = password
         self._log_ins = log_ins
         self._ended = ended
-        self._trust = trust
-        self._timeout = timeout
 
     def log_in(self) -> str:
         """Give a new token.
@@ -71,14 +78,9 @@ class SingleSignOn:
         `Unanswered`, and `UserError` if the password cannot be read.
         """
         password = self._read_password()
-        form = {
-            "grant_type": "password",
-            "scope": _SCOPE,
-            "username": self._username,
-            "password": password.text,
-        }
+        form = _log_in_form(self._settings.username, password.text)
         with self._log_ins.trying(password.mark):
-            answer = self._ask(_LOG_IN, form, self._timeout, self._ended)
+            answer = self._ask(_LOG_IN, form, self._settings.timeout_seconds, self._ended)
             if "error" in answer:
                 raise _refusal(answer)
             token = answer.get("access_token")
@@ -93,7 +95,8 @@ class SingleSignOn:
     def _ask(
         self, path: str, form: dict[str, str], seconds: float, ended: Callable[[], bool]
     ) -> dict[str, Any]:
-        answer = post(self._root + path, form, _HEADERS, trust=self._trust, seconds=seconds, ended=ended)
+        url, trust = _root_of(self._settings) + path, trust_of(self._settings)
+        answer = post(url, form, _HEADERS, trust=trust, seconds=seconds, ended=ended)
         if answer.status in AWAY_STATUSES:
             raise Unanswered(Cause.UNSENT, f"HTTP status {answer.status}")
         said = _object_of(answer)
@@ -137,15 +140,12 @@ class UserTokens:
                 "no engine: set url under [engine] in the configuration, or the variable OVIRT_URL"
             )
         self._api = settings.url.rstrip("/")
-        parts = urlsplit(settings.url)
-        self._root = f"{parts.scheme}://{parts.netloc}"
-        self._trust = Trust(None if settings.ca_file is None else str(settings.ca_file), settings.insecure)
+        self._root, self._trust = _root_of(settings), trust_of(settings)
         self._seconds = settings.timeout_seconds
 
     def log_in(self, name: str, password: str) -> str:
         """A new token for a name with its profile; raises `Refused` without the engine's reason."""
-        form = {"grant_type": "password", "scope": _SCOPE, "username": name, "password": password}
-        said = _object_of(self._post(_LOG_IN, form)) or {}
+        said = _object_of(self._post(_LOG_IN, _log_in_form(name, password))) or {}
         token = said.get("access_token")
         if isinstance(token, str) and sendable(token):
             return token
@@ -173,9 +173,8 @@ class UserTokens:
         """
         if not sendable(token):
             raise Refused("the engine does not take this token")
-        words = "&".join(f"{name}={quote(value)}" for name, value in query.items())
         headers = {"Accept": "application/xml", "Authorization": f"Bearer {token}"}
-        url = f"{self._api}{path}{f'?{words}' if words else ''}"
+        url = f"{self._api}{path}{f'?{urlencode(query)}' if query else ''}"
         try:
             answer = get(url, headers, trust=self._trust, seconds=self._seconds)
         except Unanswered as error:
@@ -190,14 +189,7 @@ class UserTokens:
 
     def _post(self, path: str, form: dict[str, str]) -> Answer:
         try:
-            answer = post(
-                self._root + path,
-                form,
-                _HEADERS,
-                trust=self._trust,
-                seconds=self._seconds,
-                ended=lambda: False,
-            )
+            answer = post(self._root + path, form, _HEADERS, trust=self._trust, seconds=self._seconds)
         except Unanswered as error:
             raise EngineAway(f"the engine does not answer: {error}", request_sent=True) from None
         if answer.status in AWAY_STATUSES:
