@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Sequence
 from itertools import compress
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,13 +15,13 @@ from ovirt_scheduler_proxy.processes import Cause, Outcome, failed
 from ovirt_scheduler_proxy.units import UnitKind
 from ovirt_scheduler_proxy.worker.answers import is_vm_id
 from ovirt_scheduler_proxy.xmlrpc import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
+from ovirt_service.decoding import complaint
 
-#: Cluster policy properties: names and values, both text.
-Properties = dict[str, str]
-
-#: Characters of a name or an id, of which the engine's have 36, and of a property's value: calls are logged
-#: and recorded with them.
-_LONGEST, _LONGEST_VALUE = 1000, 100_000
+# A name or an id of the engine's has 36 characters; calls are logged and recorded with them.
+_Text = Annotated[str, msgspec.Meta(max_length=1000)]
+# A property without a value is an empty one: the engine saves it so where the parameter's regex allows the
+# empty text, and keeps all hosts when it gets a fault.
+_Properties = dict[_Text, Annotated[str, msgspec.Meta(max_length=100_000)] | None]
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -31,42 +32,60 @@ class Question(msgspec.Struct, frozen=True):
     units: list[str]
     hosts: list[str]
     vm: str
-    properties: Properties
+    #: Of the cluster's policy.
+    properties: dict[str, str]
 
 
-#: Of each method, what its units are, and what its arguments are called.
-_METHODS: dict[str, tuple[UnitKind, tuple[str, ...]]] = {
-    "runFilters": (UnitKind.FILTER, ("filters", "hosts", "vm", "properties")),
-    "runCostFunctions": (UnitKind.SCORE, ("cost_functions", "hosts", "vm", "properties")),
-    "runLoadBalancing": (UnitKind.BALANCE, ("balance", "hosts", "properties")),
+#: Of each method, what its units are, what its arguments are called, and what they are. The factors of cost
+#: functions are only checked: the engine applies them itself.
+_METHODS: dict[str, tuple[UnitKind, tuple[str, ...], Any]] = {
+    "runFilters": (
+        UnitKind.FILTER,
+        ("filters", "hosts", "vm", "properties"),
+        tuple[list[_Text], list[_Text], _Text, _Properties],
+    ),
+    "runCostFunctions": (
+        UnitKind.SCORE,
+        ("cost_functions", "hosts", "vm", "properties"),
+        tuple[list[tuple[_Text, int]], list[_Text], _Text, _Properties],
+    ),
+    "runLoadBalancing": (
+        UnitKind.BALANCE,
+        ("balance", "hosts", "properties"),
+        tuple[_Text, list[_Text], _Properties],
+    ),
 }
+_PLACE = re.compile(r"\[(\d)\]")
 
 
 def read_question(method: str, parameters: Sequence[Any]) -> Question:
-    """The question that a call of one of the three methods asks.
+    """The question that a call of one of the three methods asks; units and hosts that stand twice stand once.
 
-    Raises `Fault` for an unknown method or arguments that the engine would not send.
+    Raises `Fault` for an unknown method or arguments that the engine would not send. The old proxy's own test
+    client sends an empty text for no properties.
     """
     if method not in _METHODS:
         known = ", ".join(["discover", *_METHODS])
         raise Fault(UNKNOWN_METHOD, f"there is no method {method[:80]!r}; there are {known}")
-    kind, names = _METHODS[method]
+    kind, names, types = _METHODS[method]
     check_count(method, parameters, names)
-    units, hosts, *vm, properties = parameters
+    try:
+        units, hosts, *vm, properties = msgspec.convert([*parameters[:-1], parameters[-1] or {}], types)
+    except msgspec.ValidationError as error:
+        what = _PLACE.sub(lambda found: names[int(found[1])], complaint(error, Question), count=1)
+        raise Fault(INVALID_PARAMETERS, f"{method}: {what}") from None
+    if kind is UnitKind.BALANCE:
+        units = [units]
+    elif kind is UnitKind.SCORE:
+        units = [unit for unit, _ in units]
     return Question(
         method,
         kind,
-        _units(method, kind, units),
-        _texts(method, "hosts", hosts),
-        _text(method, "vm", vm[0]) if vm else "",
-        _properties(method, properties),
+        list(dict.fromkeys(units)),
+        list(dict.fromkeys(hosts)),
+        vm[0] if vm else "",
+        {name: value or "" for name, value in properties.items()},
     )
-
-
-def _units(method: str, kind: UnitKind, value: Any) -> list[str]:
-    if kind is UnitKind.BALANCE:
-        return [_text(method, "balance", value)]
-    return _texts(method, "filters", value) if kind is UnitKind.FILTER else _weighted_names(method, value)
 
 
 def check_count(method: str, parameters: Sequence[Any], names: Sequence[str] = ()) -> None:
@@ -74,71 +93,6 @@ def check_count(method: str, parameters: Sequence[Any], names: Sequence[str] = (
     if len(parameters) != len(names):
         wanted = f"{method}({', '.join(names)})"
         raise Fault(INVALID_PARAMETERS, f"{wanted} takes {len(names)} arguments, not {len(parameters)}")
-
-
-def _texts(method: str, name: str, value: Any) -> list[str]:
-    """A list of texts, each once, in the order of first mention."""
-    if not isinstance(value, list):
-        raise _wrong(method, name, "a list of texts", value)
-    others = set(map(type, value)) - {str}
-    if others:
-        first = next(item for item in value if type(item) in others)
-        raise Fault(INVALID_PARAMETERS, f"{method}: {name} must be a list of texts, but holds {_kind(first)}")
-    if value and max(map(len, value)) > _LONGEST:
-        raise _too_long(method, f"one of the {name}", _LONGEST)
-    return value if len(set(value)) == len(value) else list(dict.fromkeys(value))
-
-
-def _text(method: str, name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise _wrong(method, name, "a text", value)
-    if len(value) > _LONGEST:
-        raise _too_long(method, name, _LONGEST)
-    return value
-
-
-def _properties(method: str, value: Any) -> Properties:
-    """The cluster's properties. The old proxy's own test client sends an empty text for none.
-
-    A property without a value is an empty one: the engine saves it so where the parameter's regex allows
-    the empty text, and keeps all hosts when it gets a fault.
-    """
-    if value is None or value == "":
-        return {}
-    if not isinstance(value, dict):
-        raise _wrong(method, "properties", "a map of texts", value)
-    for name, member in value.items():
-        if not isinstance(member, str | None):
-            raise _wrong(method, f"property {name[:80]!r}", "a text", member)
-        if len(name) > _LONGEST or len(member or "") > _LONGEST_VALUE:
-            raise _too_long(method, f"property {name[:80]!r}", _LONGEST_VALUE)
-    return {name: member or "" for name, member in value.items()}
-
-
-def _weighted_names(method: str, value: Any) -> list[str]:
-    """The units of `[[name, factor], ...]`. The factor is only checked: the engine applies it itself."""
-    if not isinstance(value, list):
-        raise _wrong(method, "cost_functions", "a list of pairs of name and factor", value)
-    for pair in value:
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise _wrong(method, "cost_functions", "a list of pairs of name and factor", value)
-        _text(method, "the name of a cost function", pair[0])
-        if isinstance(pair[1], bool) or not isinstance(pair[1], int):
-            raise _wrong(method, f"the factor of {pair[0][:80]!r}", "an integer", pair[1])
-    return list(dict.fromkeys(pair[0] for pair in value))
-
-
-def _too_long(method: str, name: str, most: int) -> Fault:
-    return Fault(INVALID_PARAMETERS, f"{method}: {name} has more than {most} characters")
-
-
-def _wrong(method: str, name: str, wanted: str, value: Any) -> Fault:
-    return Fault(INVALID_PARAMETERS, f"{method}: {name} must be {wanted}, not {_kind(value)}")
-
-
-def _kind(value: Any) -> str:
-    names = {type(None): "nothing", bool: "a boolean", int: "an integer", float: "a number", str: "a text"}
-    return {**names, list: "a list", dict: "a map"}.get(type(value), f"a {type(value).__name__}")
 
 
 class Asked(msgspec.Struct, frozen=True):
