@@ -30,8 +30,6 @@ _GROUP_FIELDS = (
     "priority",
     "vms_rule",
     "hosts_rule",
-    "positive",
-    "enforcing",
     "vms",
     "hosts",
     "vm_labels",
@@ -48,7 +46,7 @@ def groups_of(element: xml.Element | None, cluster_id: str) -> Iterator[Affinity
             name=xml.text(fields.get("name")),
             cluster=cluster_id,
             priority=xml.decimal(fields.get("priority"), 1.0),
-            vms_rule=_vms_rule(fields),
+            vms_rule=_rule(fields.get("vms_rule")),
             hosts_rule=_rule(fields.get("hosts_rule")),
             vms=xml.references(fields.get("vms"), "vm"),
             hosts=xml.references(fields.get("hosts"), "host"),
@@ -72,17 +70,6 @@ def labels(content: bytes) -> tuple[AffinityLabel, ...]:
             )
         )
     return tuple(found)
-
-
-def _vms_rule(fields: xml.Children) -> AffinityRule:
-    """Read the rule between VMs, or its form before 4.1: `positive` is absent where it is disabled."""
-    if "vms_rule" in fields:
-        return _rule(fields["vms_rule"])
-    return AffinityRule(
-        enabled="positive" in fields,
-        positive=xml.flag(fields.get("positive")),
-        enforcing=xml.flag(fields.get("enforcing")),
-    )
 
 
 def _rule(element: xml.Element | None) -> AffinityRule:

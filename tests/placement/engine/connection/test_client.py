@@ -52,13 +52,6 @@ def engine() -> Iterator[EngineServer]:
         yield server
 
 
-def test_the_engine_is_read_over_tls_by_its_own_authority(
-    tls_engine: EngineServer, authority: tuple[trustme.CA, Path]
-) -> None:
-    with connected(url=tls_engine.url, ca_file=authority[1]) as connection:
-        assert connection.get("/vms").lstrip().startswith(b"<?xml")
-
-
 def test_another_authority_is_a_wrong_set_up(tls_engine: EngineServer, tmp_path: Path) -> None:
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(other)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 
 import pytest
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineSetupError
 from ovirt_placement.engine.connection.exchanges import Limits
-from ovirt_placement.engine.connection.sso import UserTokens
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.reading.topology import read_snapshot
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
@@ -63,53 +60,6 @@ def test_elements_are_counted_before_they_are_made(filling: bytes, monkeypatch: 
         pytest.raises(EngineSetupError, match="more than 10,000 elements"),
     ):
         read_snapshot(connection)
-
-
-@pytest.fixture
-def dripping() -> Iterator[str]:
-    """The address of an engine that sends a byte of an answer now and then."""
-    over = threading.Event()
-
-    def drip(connection: socket.socket) -> None:
-        with connection, suppress(OSError):
-            connection.recv(65536)
-            connection.sendall(
-                b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: 9999\r\n\r\n"
-            )
-            while not over.wait(0.05):
-                connection.sendall(b"<")
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            with suppress(OSError):
-                while True:
-                    threading.Thread(target=drip, args=(server.accept()[0],)).start()
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}/ovirt-engine/api"
-        over.set()
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join()
-
-
-@pytest.mark.system
-@pytest.mark.timing
-@pytest.mark.parametrize("way", ["for ourselves", "for a person", "log-in"])
-def test_an_answer_that_trickles_in_has_the_same_time_as_any(dripping: str, way: str) -> None:
-    settings = EngineSettings(url=dripping, username="admin@internal", timeout_seconds=1.0)
-    began = time.monotonic()
-    with EngineConnection(settings, {"OVIRT_TOKEN": "token"}) as connection:
-        people = UserTokens(settings)
-        ask: dict[str, Callable[[], object]] = {
-            "for ourselves": lambda: connection.get("/vms"),
-            "for a person": lambda: people.get("token", "/"),
-            "log-in": lambda: people.log_in("admin@internal", "password"),
-        }
-        with pytest.raises(EngineAway):
-            ask[way]()
-    assert 1.0 <= time.monotonic() - began < 3.0
 
 
 @pytest.fixture

@@ -12,25 +12,18 @@ GROUP = """
 <affinity_group href="/ovirt-engine/api/clusters/c/affinitygroups/g" id="g">
   <name>g</name><broken>false</broken><enforcing>true</enforcing>
   <link href="/ovirt-engine/api/clusters/c/affinitygroups/g/vms" rel="vms"/>
-  <priority>2.5</priority>{rules}<cluster id="c"/>
+  <priority>2.5</priority>
+  <hosts_rule><enabled>true</enabled><enforcing>false</enforcing><positive>true</positive></hosts_rule>
+  <vms_rule><enabled>false</enabled><enforcing>true</enforcing><positive>false</positive></vms_rule>
+  <cluster id="c"/>
   <vms><vm href="/x" id="v1"/><vm href="/x" id="v2"/></vms><hosts><host id="h1"/></hosts>
   <vm_labels><affinity_label id="l1"/></vm_labels><host_labels/>
 </affinity_group>"""
-BOTH_RULES = """
-  <hosts_rule><enabled>true</enabled><enforcing>false</enforcing><positive>true</positive></hosts_rule>
-  <vms_rule><enabled>false</enabled><enforcing>true</enforcing><positive>false</positive></vms_rule>"""
-
-
-def group(rules: str) -> AffinityGroup:
-    content = (
-        '<clusters><cluster id="c"><name>c</name><affinity_groups>'
-        f"{GROUP.format(rules=rules)}</affinity_groups></cluster></clusters>"
-    )
-    return clusters.read(content.encode()).groups[0]
 
 
 def test_a_group_is_read_with_its_members() -> None:
-    assert group(BOTH_RULES) == AffinityGroup(
+    content = f'<clusters><cluster id="c"><affinity_groups>{GROUP}</affinity_groups></cluster></clusters>'
+    assert clusters.read(content.encode()).groups[0] == AffinityGroup(
         id="g",
         name="g",
         cluster="c",
@@ -42,18 +35,6 @@ def test_a_group_is_read_with_its_members() -> None:
         vm_labels=("l1",),
         host_labels=(),
     )
-
-
-@pytest.mark.parametrize(
-    ("legacy", "rule"),
-    [
-        ("<positive>true</positive>", AffinityRule(enabled=True, positive=True, enforcing=True)),
-        ("<positive>false</positive>", AffinityRule(enabled=True, positive=False, enforcing=True)),
-        ("", AffinityRule(enabled=False, positive=False, enforcing=True)),
-    ],
-)
-def test_the_rule_of_an_older_engine_is_disabled_without_positive(legacy: str, rule: AffinityRule) -> None:
-    assert group(legacy).vms_rule == rule
 
 
 def test_labels_are_read_with_what_was_followed() -> None:
