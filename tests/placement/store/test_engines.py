@@ -2,108 +2,76 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterator
-from typing import Any
+from contextlib import ExitStack, closing
+from pathlib import Path
 
 import pytest
-import sqlalchemy
 
-from ovirt_placement.model import FrozenKeys, PlacementKey
+from ovirt_placement import store
+from ovirt_placement.model import PlacementKey
+from ovirt_placement.store.access import EngineRows, StoreAccess
+from ovirt_placement.store.history import HistoryStore, StepOutcome
 from ovirt_placement.store.intents import ImpossibleTransition, Store
-from ovirt_placement.store.keys import KeyChange, KeyStore, Run
-from ovirt_placement.store.schema import metadata
+from ovirt_placement.store.keys import KeyChange, KeyStore
+from ovirt_placement.store.schema import metadata, missing_vms, schema_version
 from ovirt_service.errors import UserError
-from tests.placement.databases import database
-from tests.placement.store.parts import OURS, THEIRS, Parts, key
 from tests.stored import prepared
 
-
-@pytest.fixture
-def parts(url: str) -> Iterator[tuple[Parts, Parts]]:
-    opened = Parts(url, OURS), Parts(url, THEIRS)
-    yield opened
-    for each in opened:
-        each.close()
+OURS, THEIRS = "ours", "theirs"
+VM = missing_vms.c.vm
 
 
-def rows_of(url: str, engine: str) -> dict[str, list[tuple[Any, ...]]]:
-    with database(url) as connection:
-        return {
-            table: [
-                tuple(map(repr, row))
-                for row in connection.exec_driver_sql(f"SELECT * FROM {table} WHERE engine = '{engine}'")
-            ]
-            for table in metadata.tables
-            if table != "schema_version"
-        }
+def held(rows: EngineRows) -> list[tuple[str, float]]:
+    return [tuple(row) for row in rows.execute(rows.select(missing_vms).order_by(VM))]
 
 
-def test_every_row_says_whose_it_is(url: str, parts: tuple[Parts, Parts]) -> None:
-    for each in parts:
-        each.fill()
-    assert all(rows_of(url, OURS).values())
-    assert all(rows_of(url, THEIRS).values())
+def test_every_verb_touches_the_rows_of_one_engine_alone(url: str) -> None:
+    with ExitStack() as opened:
+        ours, theirs = (
+            opened.enter_context(closing(StoreAccess(url, engine=engine, patience_seconds=30)))
+            for engine in (OURS, THEIRS)
+        )
+        with theirs._transaction() as rows:
+            rows.add_all(missing_vms, [{"vm": vm, "since": 1.0} for vm in ("v1", "v2", "v3")])
+        with ours._transaction() as rows:
+            assert held(rows) == []
+            assert rows.change(missing_vms, VM == "v1", since=2.0) == rows.remove(missing_vms) == 0
+            rows.put(missing_vms, {"vm": "v1"}, {"since": 3.0})
+            rows.put(missing_vms, {"vm": "v1"}, {"since": 4.0})
+            rows.add(missing_vms, {"vm": "v2", "since": 5.0})
+            assert rows.change(missing_vms, since=6.0) == 2
+            rows.remove_all(VM, ["v2", "v3"])
+            assert held(rows) == [("v1", 6.0)]
+        with theirs._transaction() as rows:
+            assert held(rows) == [("v1", 1.0), ("v2", 1.0), ("v3", 1.0)]
 
 
-def test_what_one_does_touches_no_row_of_the_other(url: str, parts: tuple[Parts, Parts]) -> None:
-    ours, theirs = parts
-    for each in parts:
-        each.fill()
-    rows, read = rows_of(url, THEIRS), theirs.everything()
-    ours.change_everything()
-    assert rows_of(url, THEIRS) == rows
-    assert theirs.everything() == read
-    left = {table for table, found in rows_of(url, OURS).items() if found}
-    kept = {"cycles", "enforcer_settings", "samples", "user_actions", "ha_announcements"}
-    kept |= {"maintenance_runs", "maintenance_hosts"}
-    assert left == kept | {"key_revision", "leases", "resumptions", "approvals"}
+def test_all_statements_are_made_by_these_verbs() -> None:
+    """But for what concerns the store as a whole, and an alias, which names the engine itself."""
+    whole = {"access.py", "backup.py", "versions.py"}
+    made = re.compile(r"(?<![.\w])(?:select|insert|update|delete)\((?!open_steps)")
+    files = [file for file in Path(store.__path__[0]).glob("*.py") if file.name not in whole]
+    assert len(files) > 10
+    assert [file.name for file in files if made.search(file.read_text())] == []
+    assert all("engine" in table.columns for table in metadata.tables.values() if table is not schema_version)
 
 
-def test_what_one_has_the_other_does_not_see(parts: tuple[Parts, Parts]) -> None:
-    ours, theirs = parts
-    nothing = theirs.everything()
-    ours.fill()
-    assert theirs.everything() == nothing
-    (intent,) = ours.intents.open_intents()
-    assert theirs.intents.open_intents() == theirs.intents.history(within_seconds=1e12) == ()
-    with pytest.raises(ImpossibleTransition, match=f"intent {intent.id} does not exist"):
-        theirs.intents.accept(intent.id)
-    assert theirs.keys.mark_missing(["v1"]) == {"v1": 0.0}
-    theirs.keys.begin_runs([Run("v1", 5.0, ())])
-    assert theirs.keys.records().frozen == (FrozenKeys("v1", ()),)
-    assert ours.keys.records().frozen == (FrozenKeys("v1", (("A", 1.0),)),)
-
-
-def test_a_correlation_id_is_one_engines_alone(parts: tuple[Parts, Parts]) -> None:
-    for each, refused in zip(parts, (False, True), strict=True):
-        wanted = {"vm": "v", "cluster": "c", "source": None, "target": "h", "correlation_id": "same"}
-        if refused:
-            with pytest.raises(UserError):
-                prepared(each.intents, **wanted)
-        else:
-            prepared(each.intents, **wanted)
-
-
-@pytest.mark.system
-def test_no_statement_forgets_the_engine(parts: tuple[Parts, Parts]) -> None:
-    """Whatever is asked of a store, its SQL names the engine."""
-    ours, _ = parts
-    ours.fill()
-    statements: list[str] = []
-
-    def note(connection: object, cursor: object, statement: str, *_: object) -> None:
-        statements.append(" ".join(statement.split()))
-
-    sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", note)
-    try:
-        ours.everything()
-        ours.change_everything()
-    finally:
-        sqlalchemy.event.remove(sqlalchemy.Engine, "before_cursor_execute", note)
-    about_rows = [each for each in statements if any(f" {table}" in each for table in metadata.tables)]
-    assert len(about_rows) > 30
-    assert [each for each in about_rows if "engine = " not in each and "(engine" not in each] == []
+def test_an_intent_is_one_engines_alone_and_so_is_its_step(url: str) -> None:
+    wanted = {"vm": "v", "cluster": "c", "source": None, "target": "h", "plan": "p1", "step": 1}
+    with closing(Store(url, engine=OURS)) as ours, closing(Store(url, engine=THEIRS)) as theirs:
+        intent = prepared(ours, **wanted, correlation_id="same")
+        with pytest.raises(ImpossibleTransition, match=f"intent {intent.id} does not exist"):
+            theirs.accept(intent.id)
+        with pytest.raises(UserError):
+            prepared(theirs, **wanted, correlation_id="same")
+        theirs.fail(prepared(theirs, **wanted, correlation_id="another").id, "refused")
+    with closing(HistoryStore(url, engine=THEIRS)) as history:
+        history.record_plan("p1", "c", {"steps": [{}], "remaining": []})
+        assert [one.plan for one in history.ended_steps()] == ["p1"]
+        history.record_outcome(["another"], StepOutcome(0))
+        assert history.ended_steps() == ()
 
 
 def test_the_first_writers_of_an_engine_come_at_once(url: str) -> None:
@@ -112,19 +80,18 @@ def test_the_first_writers_of_an_engine_come_at_once(url: str) -> None:
     Store(url, engine=OURS).open_intents()  # makes the tables
 
     def count(placement: tuple[PlacementKey, ...]) -> KeyChange:
-        return KeyChange(put=(key(float(placement[0].value) + 1 if placement else 1.0),))
+        value = float(placement[0].value) + 1 if placement else 1.0
+        return KeyChange(put=(PlacementKey("server", "v1", "system", "GEN", value, 5.0),))
 
     def come(name: str) -> None:
-        store = KeyStore(url, engine=THEIRS, patience_seconds=30)
-        start.wait()
-        store.change(count, set_by=name)
-        store.close()
+        with closing(KeyStore(url, engine=THEIRS, patience_seconds=30)) as keys:
+            start.wait()
+            keys.change(count, set_by=name)
 
     threads = [threading.Thread(target=come, args=(name,)) for name in names]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    found = KeyStore(url, engine=THEIRS)
-    assert [one.key.value for one in found.all_keys()] == [len(names)]
-    found.close()
+    with closing(KeyStore(url, engine=THEIRS)) as found:
+        assert [one.key.value for one in found.all_keys()] == [len(names)]
