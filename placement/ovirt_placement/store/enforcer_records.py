@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -165,7 +165,7 @@ class HaAnnouncementStore(StoreAccess):
 
 #: Who edited the file is not known: it is the service's doing.
 _LOGIN: Final = "ovirt-enforcer"
-#: Where two lists take more characters, only the entries are named in which they differ.
+#: Of a list that takes more characters, only the entries are named that the other one lacks.
 _WHOLE: Final = 200
 #: No more than these of each list.
 _NAMED: Final = 10
@@ -200,29 +200,21 @@ def differences(settings: Mapping[str, Any], word: str, others: Mapping[str, Any
 
     A setting that only one of them has is not set in the other.
     """
-    names = sorted(settings.keys() | others.keys())
-    differing = [name for name in names if settings.get(name) != others.get(name)]
-    return tuple(f"{name} {_difference(settings.get(name), word, others.get(name))}" for name in differing)
+    pairs = ((name, settings.get(name), others.get(name)) for name in sorted({*settings, *others}))
+    return tuple(f"{name} {_told(a, b)}, {word} {_told(b, a)}" for name, a, b in pairs if a != b)
 
 
-def _difference(value: Any, word: str, other: Any) -> str:
-    text = f"{_text(value)}, {word} {_text(other)}"
-    if len(text) <= _WHOLE or not all(isinstance(one, (list, type(None))) for one in (value, other)):
+def _told(value: Any, other: Any) -> str:
+    """A setting; of a long list how many entries it has, with some of those that the other one lacks."""
+    text = _text(value)
+    if not isinstance(value, list) or len(text) <= _WHOLE:
         return text
-    entries, others = ([*map(_text, one or ())] for one in (value, other))
-    if sorted(entries) == sorted(others):
-        return "the same entries in another order"
-    return f"{_counted(entries, others)}, {word} {_counted(others, entries)}"
-
-
-def _counted(entries: Sequence[str], others: Iterable[str]) -> str:
-    """How many entries there are, with those that are not among the others."""
-    known = {*others}
-    alone = [entry for entry in entries if entry not in known]
+    known = set(map(_text, other or ()))
+    alone = [entry for entry in map(_text, value) if entry not in known]
     named = ", ".join(alone[:_NAMED])
     if len(alone) > _NAMED:
         named += f" and {len(alone) - _NAMED:,} more"
-    return f"{len(entries):,} entries" + (f" (with {named})" if alone else "")
+    return f"{len(value):,} entries" + (f" (with {named})" if alone else "")
 
 
 def _text(value: Any) -> str:

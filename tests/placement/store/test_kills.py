@@ -7,7 +7,7 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from tests.placement.cli.conftest import proxy, serving, starting
 from tests.placement.cli.live_engine import PASSWORD, Starting
 from tests.placement.cli.test_changing_commands import ENFORCER, RULE, STATE
-from tests.placement.postgres_server import running
+from tests.placement.databases import database
 from tests.root.conftest import Root, commands_of_root
 
 __all__ = ["proxy", "serving", "starting"]
@@ -30,10 +30,6 @@ pytestmark = pytest.mark.system
 _MANY, _FEW = 60, 4
 #: So long a commit takes, at the most.
 _COMMIT_SECONDS = 0.004
-#: Other clients that the server still works for.
-_OTHERS = (
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-)
 _KILLED = -signal.SIGKILL, -signal.SIGALRM
 
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -75,20 +71,11 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Root]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with running() as found:
-        yield found.url
-
-
 def held(url: str) -> Held:
     """All that a database holds, as it says itself."""
-    engine = sqlalchemy.create_engine(
-        url.replace("postgresql:", "postgresql+psycopg:"), poolclass=sqlalchemy.NullPool
-    )
-    if url.startswith("sqlite") and not Path(url.removeprefix("sqlite:///")).exists():
+    if not Path(url.removeprefix("sqlite:///")).exists():
         return None
-    with engine.connect() as connection:
+    with database(url) as connection:
         tables = sqlalchemy.inspect(connection).get_table_names()
         return Counter(
             (table, repr(tuple(row)))
@@ -115,102 +102,74 @@ def prepare(bench: Bench, url: str) -> None:
         store.offer("c1", "p1", (ApprovedMove(("v1",), ("h1",), "h2"),), "Cluster blue: 1 migration.")
 
 
-@contextmanager
-def bench_on(kind: str, request: pytest.FixtureRequest, folder: Path, starting: Starting) -> Iterator[Bench]:
-    commands = request.getfixturevalue("commands")
+@pytest.fixture
+def bench(commands: Root, tmp_path: Path, starting: Starting) -> Iterator[Bench]:
+    kept, used = tmp_path / "kept", tmp_path / "used"
+
+    def reset() -> str:
+        for file in used.glob("*"):
+            file.unlink()
+        shutil.copytree(kept, used, dirs_exist_ok=True)
+        return f"sqlite:///{used}/store.db"
+
+    kept.mkdir()
     with starting(STATE, more=ENFORCER) as live:
-        numbers = count()
-
-        def copy() -> str:
-            for file in (folder / "used").glob("*"):
-                file.unlink()
-            shutil.copytree(folder / "kept", folder / "used", dirs_exist_ok=True)
-            return f"sqlite:///{folder}/used/store.db"
-
-        def make() -> str:
-            name = f"kept_{folder.name}_{next(numbers)}"
-            administer(server, f'CREATE DATABASE "{name}" TEMPLATE "kept_{folder.name}"')
-            return server.replace("/postgres?", f"/{name}?")
-
-        if kind == "sqlite":
-            (folder / "kept").mkdir()
-            first, reset = f"sqlite:///{folder}/kept/store.db", copy
-        else:
-            server: str = request.getfixturevalue("server")
-            administer(server, f'CREATE DATABASE "kept_{folder.name}"')
-            first, reset = server.replace("/postgres?", f"/kept_{folder.name}?"), make
-        bench = Bench(commands, live.config, folder / "backup", lambda: first)
-        prepare(bench, bench.begin())
-        yield bench._replace(reset=reset)
+        found = Bench(commands, live.config, tmp_path / "backup", lambda: f"sqlite:///{kept}/store.db")
+        prepare(found, found.begin())
+        yield found._replace(reset=reset)
 
 
-def administer(server: str, statement: str) -> None:
-    engine = sqlalchemy.create_engine(
-        server.replace("postgresql:", "postgresql+psycopg:"),
-        poolclass=sqlalchemy.NullPool,
-        isolation_level="AUTOCOMMIT",
-    )
-    with engine.connect() as connection:
-        connection.exec_driver_sql(statement)
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("kills", [_FEW, pytest.param(_MANY, marks=pytest.mark.nightly)])
-def test_nothing_is_half_and_nothing_twice(
-    kills: int, command: str, kind: str, request: pytest.FixtureRequest, tmp_path: Path, starting: Starting
-) -> None:
-    words, chance = COMMANDS[command], random.Random(f"{command} {kind}")
-    with bench_on(kind, request, tmp_path, starting) as bench:
+def test_nothing_is_half_and_nothing_twice(kills: int, command: str, bench: Bench) -> None:
+    """On SQLite; a server ends a transaction by itself."""
+    words, chance = COMMANDS[command], random.Random(command)
+    url = bench.begin()
+    before = held(url)
+    assert bench.run(words) == 0, bench.commands.said
+    whole = changed(before, held(url))
+    assert whole
+    #: How many statements write, once that is known; then kills come at any time after one of them.
+    statements, outcomes = 0, Counter[str]()
+    for number in count(1):
+        if outcomes.total() == kills:
+            break
+        soon = chance.uniform(0, _COMMIT_SECONDS)
+        at = (chance.randint(1, statements), soon) if statements else (number, 0.0)
         url = bench.begin()
         before = held(url)
-        assert bench.run(words) == 0, bench.commands.said
-        whole = changed(before, held(url))
-        assert whole
-        #: How many statements write, once that is known; then kills come at any time after one of them.
-        statements, outcomes = 0, Counter[str]()
-        for number in count(1):
-            if outcomes.total() == kills:
-                break
-            soon = chance.uniform(0, _COMMIT_SECONDS)
-            at = (chance.randint(1, statements), soon) if statements else (number, 0.0)
-            url = bench.begin()
-            before = held(url)
-            status = bench.run(words, kill=at)
-            if status == 0:
-                statements = statements or number - 1
-                continue
-            assert status in _KILLED, bench.commands.said
-            found = changed(before, held(url))
-            assert found in (Counter(), whole), f"killed at {at}"
-            outcomes["all" if found else "nothing"] += 1
-            if not found:
-                assert bench.run(words) == 0, bench.commands.said
-                assert changed(before, held(url)) == whole
-        print(f"{command} on {kind}: {dict(outcomes)}, {statements} statements")
+        status = bench.run(words, kill=at)
+        if status == 0:
+            statements = statements or number - 1
+            continue
+        assert status in _KILLED, bench.commands.said
+        found = changed(before, held(url))
+        assert found in (Counter(), whole), f"killed at {at}"
+        outcomes["all" if found else "nothing"] += 1
+        if not found:
+            assert bench.run(words) == 0, bench.commands.said
+            assert changed(before, held(url)) == whole
+    print(f"{command}: {dict(outcomes)}, {statements} statements")
 
 
 @pytest.mark.parametrize("kills", [_FEW, pytest.param(_MANY, marks=pytest.mark.nightly)])
-def test_a_damaged_store_is_brought_back_whole_or_not_at_all(
-    kills: int, request: pytest.FixtureRequest, tmp_path: Path, starting: Starting
-) -> None:
+def test_a_damaged_store_is_brought_back_whole_or_not_at_all(kills: int, bench: Bench) -> None:
     words = COMMANDS["store restore"]
-    with bench_on("sqlite", request, tmp_path, starting) as bench:
-        url = bench.begin()
-        file = Path(url.removeprefix("sqlite:///"))
-        assert bench.run(words) == 0
-        wanted = tables(held(url))
-        for kill in range(1, kills + 1):
-            bench.begin()
-            file.write_bytes(b"damaged" * 1_000)
-            status = bench.run(words, kill=(kill, 0.0))
-            if status != 0:
-                assert status in _KILLED
-                assert not file.exists() or file.read_bytes().startswith(b"damaged")
-                assert bench.run(("ovirt-enforcer", "pause")) == 2
-                assert "store restore" in bench.commands.said
-                assert bench.run(words) == 0, bench.commands.said
-            assert tables(held(url)) == wanted
+    url = bench.begin()
+    file = Path(url.removeprefix("sqlite:///"))
+    assert bench.run(words) == 0
+    wanted = tables(held(url))
+    for kill in range(1, kills + 1):
+        bench.begin()
+        file.write_bytes(b"damaged" * 1_000)
+        status = bench.run(words, kill=(kill, 0.0))
+        if status != 0:
+            assert status in _KILLED
+            assert not file.exists() or file.read_bytes().startswith(b"damaged")
+            assert bench.run(("ovirt-enforcer", "pause")) == 2
+            assert "store restore" in bench.commands.said
+            assert bench.run(words) == 0, bench.commands.said
+        assert tables(held(url)) == wanted
 
 
 def tables(found: Held) -> Counter[str]:
