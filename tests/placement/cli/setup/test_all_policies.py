@@ -95,35 +95,6 @@ def test_each_policy_in_use_is_completed_or_copied_and_the_others_are_left(live:
 
 
 @pytest.mark.system
-def test_a_dry_run_shows_the_very_requests_of_each_policy_and_sends_none(live: LiveEngine) -> None:
-    def shown(*arguments: str) -> list[str]:
-        reported = live.data(0, "setup", "--all-policies", "--dry-run", *arguments)
-        assert reported["dry_run"]
-        assert live.changes == []
-        return [
-            f"{request['method']} {request['path']}".replace("NEW", policy["policy"])
-            for policy in reported["policies"]
-            for request in policy["requests"]
-        ]
-
-    def sent() -> list[str]:
-        found = live.changes[:]
-        for name in (COPY, "ovirt-placement"):
-            found = [change.replace(policy_named(live.engine, name).id, name) for change in found]
-        live.changes.clear()
-        return found
-
-    expected = shown()
-    live.run(0, "setup", "--all-policies")
-    assert sent() == expected
-    ids = {name: policy_named(live.engine, name).id for name in (COPY, "ovirt-placement")}
-    expected = shown("--undo")
-    live.run(0, "setup", "--all-policies", "--undo")
-    assert live.changes == expected
-    assert {f"DELETE /schedulingpolicies/{one}" for one in ids.values()} <= set(expected)
-
-
-@pytest.mark.system
 def test_undo_gives_back_the_same_policies_and_assignments(live: LiveEngine) -> None:
     before = every_policy(live)
     live.run(0, "setup", "--all-policies")

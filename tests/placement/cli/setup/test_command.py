@@ -89,32 +89,6 @@ def test_a_dry_run_shows_the_very_requests_and_sends_none(live: LiveEngine) -> N
     assert kinds.index(new) > max(kinds.index("balances"), kinds.index("weights"))  # properties after units
 
 
-@pytest.mark.system
-def test_every_request_may_be_the_one_that_fails_and_the_next_run_completes_the_policy(
-    starting: Starting,
-) -> None:
-    """Wherever it stopped: the unit attached or not, the answer lost or not. None is ever attached twice."""
-    for path, lost in (
-        ("/schedulingpolicies$", True),
-        ("/filters$", True),
-        ("/filters$", False),
-        ("/weights$", True),
-        ("/balances$", False),
-        ("/schedulingpolicies/[^/]+$", True),
-        ("/clusters/", True),
-    ):
-        with starting(STATE) as live:
-            method = "PUT" if path.endswith("+$") or path == "/clusters/" else "POST"
-            live.server.disturbances.add(
-                Disturbance(method=method, path=path, drop="answer" if lost else "request")
-            )
-            _, err = live.run(2, "setup", "--cluster", "blue")
-            assert "requests are done; this one failed: " in err
-            live.run(0, "setup", "--cluster", "blue")
-            check_complete(live.engine)
-            assert cluster_policy(live.engine, "c1") == "ovirt-placement"
-
-
 def test_what_another_attaches_meanwhile_is_not_posted_again(live: LiveEngine) -> None:
     """The engine would keep the second one in memory and refuse every later change."""
     live.run(0, "setup")
@@ -157,19 +131,6 @@ def test_ours_come_with_the_factor_that_is_asked_for_the_engines(live: LiveEngin
     live.run(0, "setup", "--factor", "VmAffinityGroups=8")
     policy = policy_named(live.engine, "ovirt-placement")
     expected = {"VmAffinityGroups": 8, "SoftAffinityWeight": 8}
-    assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | expected
-
-
-@pytest.mark.system
-def test_a_factor_whose_change_was_interrupted_is_set_by_the_next_run(live: LiveEngine) -> None:
-    """The weight was taken out and not put back: it must not be lost, nor come back with its old factor."""
-    live.run(0, "setup")
-    for method, path in (("POST", "/weights$"), ("DELETE", "/weights/")):
-        live.server.disturbances.add(Disturbance(method=method, path=path, drop="request"))
-        live.run(2, "setup", "--factor", "PreferredHosts=7", "--factor", "SoftAffinityWeight=5")
-    live.run(0, "setup", "--factor", "PreferredHosts=7", "--factor", "SoftAffinityWeight=5")
-    policy = policy_named(live.engine, "ovirt-placement")
-    expected = {"SoftAffinityWeight": 5, "VmAffinityGroups": 5, "PreferredHosts": 7}
     assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | expected
 
 
