@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
 import pytest
@@ -30,3 +31,23 @@ def opening(url: str) -> Iterator[Opening]:
     yield opened
     for part in parts:
         part.close()
+
+
+def at_once(count: int, ask: Callable[[int], object]) -> list[object]:
+    """What each gets of several who ask at the same moment; for some it may be an exception."""
+    start = threading.Barrier(count)
+    answers: list[object] = []
+
+    def come(number: int) -> None:
+        start.wait()
+        try:
+            answers.append(ask(number))
+        except Exception as error:
+            answers.append(error)
+
+    threads = [threading.Thread(target=come, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from ovirt_placement.store.intents import ImpossibleTransition, Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
 from ovirt_placement.store.schema import metadata, missing_vms, schema_version
 from ovirt_service.errors import UserError
+from tests.placement.store.conftest import at_once
 from tests.stored import prepared
 
 OURS, THEIRS = "ours", "theirs"
@@ -76,22 +76,16 @@ def test_an_intent_is_one_engines_alone_and_so_is_its_step(url: str) -> None:
 
 def test_the_first_writers_of_an_engine_come_at_once(url: str) -> None:
     """Its revision is made by the first, and counted up by the others."""
-    start, names = threading.Barrier(6), [f"author{number}" for number in range(6)]
     Store(url, engine=OURS).open_intents()  # makes the tables
 
     def count(placement: tuple[PlacementKey, ...]) -> KeyChange:
         value = float(placement[0].value) + 1 if placement else 1.0
         return KeyChange(put=(PlacementKey("server", "v1", "system", "GEN", value, 5.0),))
 
-    def come(name: str) -> None:
+    def come(number: int) -> None:
         with closing(KeyStore(url, engine=THEIRS, patience_seconds=30)) as keys:
-            start.wait()
-            keys.change(count, set_by=name)
+            keys.change(count, set_by=f"author{number}")
 
-    threads = [threading.Thread(target=come, args=(name,)) for name in names]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert at_once(6, come) == [None] * 6
     with closing(KeyStore(url, engine=THEIRS)) as found:
-        assert [one.key.value for one in found.all_keys()] == [len(names)]
+        assert [one.key.value for one in found.all_keys()] == [6]

@@ -6,8 +6,8 @@ import multiprocessing
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from ovirt_placement.store.intents import (
 from ovirt_placement.store.versions import VERSION
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
-from tests.placement.store.conftest import Opening
+from tests.placement.store.conftest import Opening, at_once
 from tests.stored import intent_of, prepared
 
 PREPARED, ACCEPTED, DONE, FAILED, UNKNOWN = IntentState
@@ -56,26 +56,14 @@ def aged(url: str, seconds: float) -> None:
         connection.exec_driver_sql(f"UPDATE intents SET updated = updated - {seconds}")
 
 
-def at_once(url: str, ask: Callable[[Store], object]) -> list[object]:
+def answers_of_four(url: str, ask: Callable[[Store], object]) -> list[object]:
     """What four get who ask a store of their own at the same moment; for some it may be an exception."""
-    start = threading.Barrier(4)
-    answers: list[object] = []
 
-    def come() -> None:
-        mine = Store(url, engine="default", patience_seconds=10)
-        start.wait()
-        try:
-            answers.append(ask(mine))
-        except Exception as error:
-            answers.append(error)
-        mine.close()
+    def come(number: int) -> object:
+        with closing(Store(url, engine="default", patience_seconds=10)) as mine:
+            return ask(mine)
 
-    threads = [threading.Thread(target=come) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return answers
+    return at_once(4, come)
 
 
 def test_an_intent_lives_from_before_the_request_to_the_end(store: Store, url: str) -> None:
@@ -122,7 +110,7 @@ def test_an_intent_that_was_never_written_has_no_future(store: Store) -> None:
 
 def test_of_two_who_accept_only_one_succeeds(store: Store, url: str) -> None:
     intent = prepared(store)
-    answers = at_once(url, lambda mine: mine.accept(intent.id).state)
+    answers = answers_of_four(url, lambda mine: mine.accept(intent.id).state)
     assert answers.count(ACCEPTED) == 1
     assert sum(isinstance(answer, ImpossibleTransition) for answer in answers) == 3
 
@@ -158,7 +146,7 @@ def test_a_correlation_id_names_one_intent(store: Store) -> None:
 
 
 def test_the_tables_are_made_once(url: str) -> None:
-    assert at_once(url, lambda mine: list(mine.open_intents())) == [[], [], [], []]
+    assert answers_of_four(url, lambda mine: list(mine.open_intents())) == [[], [], [], []]
     with database(url) as connection:
         assert connection.exec_driver_sql("SELECT version FROM schema_version").scalars().all() == [VERSION]
 

@@ -18,7 +18,7 @@ from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.memberships import Membership, MembershipChange, MembershipStore, Seen
 from tests.placement.databases import database, set_clock
-from tests.placement.store.conftest import Opening
+from tests.placement.store.conftest import Opening, at_once
 from tests.stored import prepared
 
 LONG = 600.0
@@ -110,26 +110,6 @@ def test_a_clock_that_was_set_back_keeps_nobody_out_for_long(
     assert held is not None
     assert held.left_seconds == 0
     assert other.take("other", LONG) == 2
-
-
-def at_once(count: int, ask: Callable[[int], object]) -> list[object]:
-    """What each gets of several who ask at the same moment; for some it may be an exception."""
-    start = threading.Barrier(count)
-    answers: list[object] = []
-
-    def come(number: int) -> None:
-        start.wait()
-        try:
-            answers.append(ask(number))
-        except Exception as error:
-            answers.append(error)
-
-    threads = [threading.Thread(target=come, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return answers
 
 
 def test_of_many_who_come_at_once_one_gets_it(url: str) -> None:
