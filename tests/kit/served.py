@@ -11,11 +11,11 @@ from typing import Any
 
 from ovirt_placement import config
 from ovirt_placement.inventory.accepted import Accepted
-from ovirt_placement.inventory.publication import Moments, now
+from ovirt_placement.inventory.publication import Moments, Publication, now
 from ovirt_placement.inventory.service.answering import Readers, ServedState
 from ovirt_placement.inventory.service.attempts import Attempts
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
-from ovirt_placement.inventory.service.publisher import Publisher, Version
+from ovirt_placement.inventory.service.publisher import Publisher
 from ovirt_placement.model import Snapshot
 from ovirt_placement.units.decisions import Decider
 from tests.kit.serving import SERVED
@@ -71,7 +71,7 @@ class ServedInventory:
         before, number = self._publisher.version, self._publisher.number
         if before is None or before.snapshot != snapshot:
             number = max(number + 1, int(now() * 1_000_000))
-        self._publisher.version = Version(number, snapshot, moments)
+        self._publisher.put(Publication(number, moments, snapshot))
         self._publisher.has_read = True
         await self._readers.report()
 

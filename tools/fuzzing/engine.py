@@ -14,7 +14,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import fault_of
 from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.inventory.sections import Encoder
+from ovirt_placement.inventory.changes import EMPTY, find_changes
 from ovirt_service.errors import UserError
 
 from .damage import damaged
@@ -102,7 +102,7 @@ def attempt(chance: random.Random) -> None:
     except (UserError, ValueError, etree.XMLSyntaxError):
         snapshot = None
     if snapshot is not None:
-        Encoder().encode(snapshot, 1)
+        find_changes(EMPTY, snapshot)
         msgspec.json.encode(snapshot)
     with contextlib.suppress(UserError, ValueError):
         read_events(connection, at_most=10)

@@ -11,8 +11,7 @@ import msgspec
 
 from ovirt_placement.inventory import publication
 from ovirt_placement.inventory.protocol import Decide, Refresh, Wake, decoded, encoded, question_decoder
-from ovirt_placement.inventory.publication import Moments, now
-from ovirt_placement.inventory.sections import Encoder
+from ovirt_placement.inventory.publication import Moments, Publication, now
 from tests.placement.model.full_state import full_state, loaded
 from tools.fuzzing.damage import damaged
 
@@ -33,7 +32,7 @@ _SNAPSHOT = loaded(full_state())
 
 def _saved() -> bytes:
     folder = Path(_FOLDER.name)
-    publication.save_state(folder, 7, Moments(now(), store_asked_at=now()), Encoder().encode(_SNAPSHOT, 7))
+    publication.save_state(folder, Publication(7, Moments(now(), store_asked_at=now()), _SNAPSHOT))
     return (folder / publication.STATE_FILE).read_bytes()
 
 

@@ -16,6 +16,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.reading.events import MIGRATION_CODES, VM_STARTED, EngineEvent, read_events
 from ovirt_placement.inventory.on_demand import referred
+from ovirt_placement.inventory.publication import age
 from ovirt_placement.inventory.service.follower import Feed, FeedInterrupted
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.statistics import set_up
@@ -318,6 +319,6 @@ class StateReading:
         snapshot, published = inventory.known(
             config=self._config, max_age=max_age, deadline=_PATIENCE_SECONDS
         )
-        self._detailed = published is None or published.details_age_seconds is not None
-        self._statistics_age = 0.0 if published is None else published.statistics_age_seconds
+        self._detailed = published is None or age(published.moments.details_at) is not None
+        self._statistics_age = 0.0 if published is None else age(published.moments.statistics_at)
         return snapshot

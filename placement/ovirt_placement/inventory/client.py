@@ -10,12 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from ovirt_placement import config as configuration
 from ovirt_placement.config import Config, EngineSettings, StoreSettings
-from ovirt_placement.inventory import sections
 from ovirt_placement.inventory.asking import NoAnswer, NoService, Services
+from ovirt_placement.inventory.changes import EMPTY, with_changes, with_known
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.direct import EngineState
 from ovirt_placement.inventory.protocol import Measured, Refresh, State, Wake, ask
@@ -237,34 +235,25 @@ def _served(opened: Opened, not_before: float, whole: bool, vm: str | None, unti
         last = "" if moments is None else f"; the last one is {now() - moments.as_of:.0f} s old"
         raise NoSnapshot(f"no fresh snapshot: {reply.error}{last}")
     try:
-        publication, pending = _decoded(opened, reply, seen)
+        publication = _decoded(opened, reply, seen)
     except ValueError:
         if _said.is_news((directory, "unreadable")):
             _log.warning("what the inventory at %s answers cannot be read: the engine is", directory)
         raise NoService from None
-    return Known(opened.laid(publication.snapshot, pending), publication)
+    return Known(opened.laid(publication.snapshot, reply.pending), publication)
 
 
-def _decoded(
-    opened: Opened, reply: State, seen: Publication | None
-) -> tuple[Publication, tuple[Pending, ...]]:
-    """What the service answers, decoding what has changed once a version for all threads.
-
-    Raises `ValueError` where that cannot be read.
-    """
-    pending = msgspec.msgpack.decode(reply.pending, type=tuple[Pending, ...])
-    moments = Moments(*reply.moments)
+def _decoded(opened: Opened, reply: State, seen: Publication | None) -> Publication:
+    """What the service answers, once a version for all threads. Raises `ValueError` if it cannot be read."""
     with opened.lock:
+        before = EMPTY if seen is None else seen.snapshot
         if seen is not None and seen.version == reply.version:
-            decoded = seen.decoded
+            snapshot = before
         else:
-            versions = sections.versions_unpacked(reply.sections)
-            changed = reply.changed
-            known = None if seen is None else seen.decoded
-            decoded = sections.decode(versions, lambda at: changed.get(at, b""), known)
-            if seen is not None and decoded.snapshot is not seen.snapshot:
-                share(decoded.snapshot, like=seen.snapshot)
-        publication = Publication(reply.version, moments, decoded, Outcomes(*reply.outcomes))
+            snapshot = with_changes(before if reply.since else EMPTY, reply.changes)
+            snapshot = snapshot if reply.since else with_known(before, snapshot)
+            share(snapshot, like=before)
+        publication = Publication(reply.version, Moments(*reply.moments), snapshot, Outcomes(*reply.outcomes))
         if opened.publication is None or opened.publication.version <= publication.version:
             opened.publication = publication
-        return publication, pending
+        return publication

@@ -17,6 +17,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.inventory import asking
 from ovirt_placement.inventory.asking import NoService, Services
+from ovirt_placement.inventory.changes import Changes
+from ovirt_placement.model import Pending
 
 
 class Measured(IntEnum):
@@ -80,12 +82,12 @@ class State(msgspec.Struct, frozen=True):
     """The state of a version, as far as it differs from what the asker has; or why there is no newer one."""
 
     version: int = 0
+    #: The version that the changes are to; 0 if they are all there is.
+    since: int = 0
     moments: tuple[float, ...] = ()
-    #: The versions of all sections, and the contents of those that have changed, by number.
-    sections: bytes = b""
-    changed: dict[int, bytes] = {}
-    #: What is on its way and no part of the sections: open intents, and what was accepted a moment ago.
-    pending: msgspec.Raw = msgspec.Raw(b"\x90")
+    changes: Changes = Changes()
+    #: What is on its way and no part of the version: open intents, and what was accepted a moment ago.
+    pending: tuple[Pending, ...] = ()
     #: How guesses of what was accepted have ended: right, wrong, apart.
     outcomes: tuple[int, int, int] = (0, 0, 0)
     error: str | None = None

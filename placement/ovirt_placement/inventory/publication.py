@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ovirt_placement.inventory import sections
-from ovirt_placement.inventory.sections import Decoded, Section
+from ovirt_placement.inventory.changes import EMPTY, Changes, find_changes, with_changes
 from ovirt_placement.model import Snapshot
 from ovirt_service.files import open_regular
 
@@ -32,27 +31,19 @@ def boot_id() -> bytes:
 _MODE = 0o640
 
 
-def replaced(path: Path, contents: Iterable[bytes]) -> tuple[int, ...]:
-    """Put a new file in the place of what is there; return its identity. Raises `OSError`."""
+def replaced(path: Path, contents: Iterable[bytes]) -> None:
+    """Put a new file in the place of what is there. Raises `OSError`."""
     temporary = path.with_name(f"{path.name}.new")
     try:
         temporary.unlink(missing_ok=True)  # whatever it is: opening a FIFO would wait for its reader
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with open(os.open(temporary, flags, _MODE), "wb") as file:
             file.writelines(contents)
-            file.flush()
-            found = identity(os.fstat(file.fileno()))
         temporary.rename(path)
     except OSError:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)  # it takes the room that others need
         raise
-    return found
-
-
-def identity(found: os.stat_result) -> tuple[int, ...]:
-    """What distinguishes a file from another that was put in its place: inode, mode, owner and length."""
-    return found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_gid, found.st_size
 
 
 _NEVER = float("-inf")
@@ -103,6 +94,9 @@ class Outcomes(NamedTuple):
     apart: int
 
 
+NO_OUTCOMES = Outcomes(0, 0, 0)
+
+
 @dataclass(frozen=True)
 class Publication:
     """What the inventory service knows, in a version."""
@@ -110,47 +104,13 @@ class Publication:
     #: The same number means the same content; a higher one is newer, also after the service restarted.
     version: int
     moments: Moments
-    decoded: Decoded
-    outcomes: Outcomes
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return self.decoded.snapshot
+    snapshot: Snapshot
+    outcomes: Outcomes = NO_OUTCOMES
 
     @property
     def age_seconds(self) -> float:
         """How long ago something may have happened that is not there."""
         return now() - self.moments.as_of
-
-    @property
-    def engine_age_seconds(self) -> float | None:
-        """How long ago the engine was last asked what has changed."""
-        return age(self.moments.read_at)
-
-    @property
-    def whole_age_seconds(self) -> float | None:
-        """How long ago all was last read, whatever had changed; None if that was never."""
-        return age(self.moments.whole_at)
-
-    @property
-    def statistics_age_seconds(self) -> float | None:
-        """How old the figures of CPU and memory use are; None if there are none."""
-        return age(self.moments.statistics_at)
-
-    @property
-    def keys_age_seconds(self) -> float | None:
-        """How long ago the placement keys were those of the store; None if it never could be read."""
-        return age(self.moments.keys_at)
-
-    @property
-    def details_age_seconds(self) -> float | None:
-        """How long ago disks, interfaces or owners of all VMs were read; None if not all are there."""
-        return age(self.moments.details_at)
-
-    @property
-    def searches_age_seconds(self) -> float | None:
-        """How long ago the searches of placement rules were answered; None if not all were."""
-        return age(self.moments.searches_at)
 
 
 def age(moment: float) -> float | None:
@@ -177,26 +137,19 @@ class _Saved(msgspec.Struct, frozen=True, array_like=True):
     release: str
     version: int
     moments: tuple[float, ...]
-    versions: tuple[int, ...]
-    contents: tuple[bytes, ...]
+    content: Changes
 
 
 #: What is saved holds records of the model: another shape of these is another release.
-STATE_RELEASE = "1"
+STATE_RELEASE = "2"
 
 
-def save_state(directory: Path, version: int, moments: Moments, encoded: tuple[Section, ...]) -> None:
+def save_state(directory: Path, publication: Publication) -> None:
     """Put the state in the place of the one that was saved before. Raises `OSError`."""
-    saved = _Saved(
-        boot_id(),
-        STATE_RELEASE,
-        version,
-        tuple(moments),
-        tuple(each.version for each in encoded),
-        tuple(each.content for each in encoded),
-    )
-    content = msgspec.msgpack.encode(saved)
-    replaced(directory / STATE_FILE, (_checksum(content), content))
+    content = find_changes(EMPTY, publication.snapshot)
+    saved = _Saved(boot_id(), STATE_RELEASE, publication.version, tuple(publication.moments), content)
+    encoded = msgspec.msgpack.encode(saved)
+    replaced(directory / STATE_FILE, (_checksum(encoded), encoded))
 
 
 def restore_state(directory: Path, oldest: float) -> Publication | None:
@@ -212,9 +165,8 @@ def restore_state(directory: Path, oldest: float) -> Publication | None:
         moments = Moments(*saved.moments)
         if (saved.boot, saved.release) != (boot_id(), STATE_RELEASE) or not oldest <= moments.as_of <= now():
             return None
-        decoded = sections.decode(saved.versions, saved.contents.__getitem__)
-        return Publication(saved.version, moments, decoded, Outcomes(0, 0, 0))
-    except (OSError, ValueError, IndexError, TypeError, msgspec.MsgspecError):
+        return Publication(saved.version, moments, with_changes(EMPTY, saved.content))
+    except (OSError, ValueError, TypeError):
         return None
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import count
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.engine.reading.consistency import consistent
-from ovirt_placement.inventory.sections import Decoded, Encoder, decode
+from ovirt_placement.inventory.changes import EMPTY, find_changes, with_changes, with_known
 from ovirt_placement.lookups.index import prepare, share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.rules.affinity.groups import groups_of, members
@@ -41,9 +40,7 @@ class Published:
     """Versions as a reader of the inventory finds them: what is as it was is the same object."""
 
     def __init__(self) -> None:
-        self._encoder = Encoder()
-        self._known: Decoded | None = None
-        self._versions = count(1)
+        self._written = self._known = EMPTY
 
     def read(self, state: Snapshot, vms: Iterable[Vm]) -> Snapshot:
         """The state with these VMs and no others."""
@@ -51,10 +48,10 @@ class Published:
         reported = replace(
             reported, pending=tuple(entry for entry in reported.pending if entry.vm in reported.vm_by_id)
         )
-        encoded = self._encoder.encode(reported, next(self._versions))
-        versions = tuple(each.version for each in encoded)
-        self._known = decode(versions, lambda at: encoded[at].content, self._known)
-        return self._known.snapshot
+        reported = with_known(self._written, reported)
+        self._known = with_changes(self._known, find_changes(self._written, reported))
+        self._written = reported
+        return self._known
 
 
 def pending(state: Snapshot, entries: list[tuple[str, str]], like: Snapshot) -> Snapshot:

@@ -37,7 +37,7 @@ from ovirt_placement.answers.status.enforcement import (
 from ovirt_placement.answers.status.proxy import NOT_THIS_USER, ProxyRecord, of_machine
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand import referred
-from ovirt_placement.inventory.publication import Outcomes
+from ovirt_placement.inventory.publication import Outcomes, age
 from ovirt_placement.lookups.called import UnmatchedName
 from ovirt_placement.model import NO_STATE, Cluster, Snapshot, Struct, state_file
 from ovirt_placement.model.amounts import be, counted
@@ -337,13 +337,13 @@ def of_known(config: Config, found: KnownState) -> HealthState:
         kind="inventory",
         where=str(config.inventory.directory),
         version=published.version,
-        age_seconds=published.engine_age_seconds,
-        whole_age_seconds=published.whole_age_seconds,
-        statistics_age_seconds=published.statistics_age_seconds,
-        keys_age_seconds=published.keys_age_seconds,
+        age_seconds=age(published.moments.read_at),
+        whole_age_seconds=age(published.moments.whole_at),
+        statistics_age_seconds=age(published.moments.statistics_at),
+        keys_age_seconds=age(published.moments.keys_at),
         store_answers=published.moments.store_answers,
-        details_age_seconds=published.details_age_seconds,
-        searches_age_seconds=published.searches_age_seconds,
+        details_age_seconds=age(published.moments.details_at),
+        searches_age_seconds=age(published.moments.searches_at),
         expected_hosts=published.outcomes,
         error=found.error,
     )

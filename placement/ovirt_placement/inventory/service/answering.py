@@ -17,11 +17,9 @@ from concurrent.futures import TimeoutError as NotInTime
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.config import Config
-from ovirt_placement.inventory import sections
 from ovirt_placement.inventory.asking import HEARD, LENGTH, SOCKET_NAME, address, framed
 from ovirt_placement.inventory.decision import Awaited, Base, Decisions, NoSnapshot
 from ovirt_placement.inventory.protocol import (
@@ -36,10 +34,10 @@ from ovirt_placement.inventory.protocol import (
     encoded,
     question_decoder,
 )
-from ovirt_placement.inventory.publication import now
+from ovirt_placement.inventory.publication import Publication, now
 from ovirt_placement.inventory.service.attempts import Attempts
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
-from ovirt_placement.inventory.service.publisher import Publisher, Version
+from ovirt_placement.inventory.service.publisher import Publisher
 from ovirt_placement.inventory.stored import IntentOverlay
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
@@ -174,7 +172,7 @@ class Readers:
         self._most = descriptors() - _OTHER_DESCRIPTORS - _backlog()
 
     def serve(
-        self, state: Callable[[Version, int | None], State], decide: Callable[[Decide], Decided]
+        self, state: Callable[[Publication, int | None], State], decide: Callable[[Decide], Decided]
     ) -> None:
         """Answer by these, in threads: what a reader gets who has a version, and what a policy unit does."""
         self._state, self._decide = state, decide
@@ -348,21 +346,13 @@ class ServedState:
         if self.decisions.accepted.has_news and (last := self.last()) is not None:
             self.decisions.accepted.over(last.snapshot, last.as_of, now())
 
-    def since(self, version: Version, known: int | None) -> State:
-        """What a reader gets who has a version: what has changed since, and what is on its way.
-
-        Who has a later one, of a service that was killed before it had saved that, gets all.
-        """
+    def since(self, version: Publication, known: int | None) -> State:
+        """What a reader gets who has a version: what has changed since, and what is on its way."""
         snapshot = self._intents.over(version.snapshot)
         snapshot = self.decisions.accepted.over(snapshot, version.moments.as_of, now())
-        encoded = () if known in (None, version.number) else self._publisher.encoded(version)
-        since = known if known is not None and known < version.number else 0
-        return State(
-            version=version.number,
-            moments=tuple(version.moments),
-            sections=sections.versions_packed(encoded) if encoded else b"",
-            changed={at: one.content for at, one in enumerate(encoded) if one.version > since},
-            pending=msgspec.Raw(msgspec.msgpack.encode(snapshot.pending[len(version.snapshot.pending) :])),
+        return replace(
+            self._publisher.since(version, known),
+            pending=snapshot.pending[len(version.snapshot.pending) :],
             outcomes=self.decisions.accepted.outcomes(),
         )
 

@@ -7,19 +7,25 @@ import logging
 import math
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from operator import is_
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
-from ovirt_placement.inventory import publication, sections
+from ovirt_placement.inventory.changes import EMPTY, find_changes, with_known
 from ovirt_placement.inventory.on_demand import Needs, referred
-from ovirt_placement.inventory.publication import Moments, NameList, now
-from ovirt_placement.inventory.sections import Section
+from ovirt_placement.inventory.protocol import State
+from ovirt_placement.inventory.publication import (
+    Moments,
+    NameList,
+    Publication,
+    now,
+    restore_state,
+    save_state,
+)
 from ovirt_placement.inventory.service.attempts import in_thread
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.stored import WatchedKeys, as_recorded, levels, names_host_tags, searches
@@ -32,13 +38,12 @@ from ovirt_service.saying import Complaint
 #: decision without them may put a VM where it must not be, but without a publication there is none.
 _FIRST_DETAILS_SECONDS = 10.0
 _NEVER = float("-inf")
+#: Readers that ask seldom have missed some versions.
+_KEPT_VERSIONS = 64
 #: So often is the state saved.
 _SAVE_SECONDS = 5.0
 #: So long after the last decision new versions are still made ready for the next: placements come in bursts.
 _REST_SECONDS = 60.0
-
-#: Lists of the snapshot whose records have ids.
-_KEPT = ("clusters", "hosts", "vms", "affinity_groups", "affinity_labels")
 
 _log = logging.getLogger(__name__)
 
@@ -54,15 +59,6 @@ class PublicationState:
     unread: tuple[Part, ...] = ()
 
 
-@dataclass(frozen=True)
-class Version:
-    """A version of the state. The same number means the same content; a higher one is newer."""
-
-    number: int
-    snapshot: Snapshot
-    moments: Moments
-
-
 class Publisher:
     """One version after the other; made within the loop of asyncio that it is for, read from any thread."""
 
@@ -73,9 +69,9 @@ class Publisher:
         self._metrics = metrics
         self._names = NameList(directory)
         self._publishing = asyncio.Lock()
-        self._encoding = threading.Lock()
-        self._encoder = sections.Encoder()
-        self._encoded: tuple[int, tuple[Section, ...]] = (0, ())
+        self._lock = threading.Lock()
+        #: The latest versions, without what was looked up in them: who knows one gets what has changed since.
+        self._latest: OrderedDict[int, Snapshot] = OrderedDict()
         self._complaint = Complaint(_log, "the state cannot be saved", "the state is saved again")
         self._decided_at = -math.inf
         #: Whether the engine was read, and not only the saved state.
@@ -84,7 +80,7 @@ class Publisher:
         self.state: PublicationState | None = None
         self.keys = WatchedKeys()
         #: None before there is anything.
-        self.version: Version | None = None
+        self.version: Publication | None = None
         metrics.age.set_function(lambda: now() - self.moments.as_of)
         metrics.as_of.set_function(lambda: max(0.0, time.time() - (now() - self.moments.as_of)))
 
@@ -96,7 +92,7 @@ class Publisher:
     @property
     def number(self) -> int:
         """The number of the version; 0 before there is any."""
-        return 0 if self.version is None else self.version.number
+        return 0 if self.version is None else self.version.version
 
     def decided(self) -> None:
         """Take note of a decision: the next versions are made ready for more."""
@@ -104,9 +100,9 @@ class Publisher:
 
     def restore(self, longest_age_seconds: float) -> None:
         """Begin with the state that was saved before, if that is not older."""
-        found = publication.restore_state(self._directory, now() - longest_age_seconds)
+        found = restore_state(self._directory, now() - longest_age_seconds)
         if found is not None:
-            self.version = Version(found.version, found.snapshot, found.moments)
+            self.put(found)
             _log.info("answers by the state that was saved %.0f s ago until it has read", found.age_seconds)
 
     async def publish(self, *, wait_for_details: bool) -> None:
@@ -123,11 +119,12 @@ class Publisher:
             moments = state.moments._replace(store_asked_at=keys.asked_at, keys_at=keys.read_at)
             recorded = replace(as_recorded(state.snapshot, keys.records), unread=_unread(state, keys))
             before = self.version
-            self.version = await in_thread(partial(self._next, recorded, moments))
-            if not self.has_read or before is None or before.number != self.version.number:
+            version = await in_thread(partial(self._next, recorded, moments))
+            self.put(version)
+            if not self.has_read or before is None or before.version != version.version:
                 self._metrics.versions.inc()
-                self._metrics.count_disabled(self.version.snapshot)
-                await in_thread(partial(self._names.publish, self.version.snapshot))
+                self._metrics.count_disabled(version.snapshot)
+                await in_thread(partial(self._names.publish, version.snapshot))
             if not self.has_read:
                 self.has_read = True
                 await in_thread(self.save)  # it may be killed before the next time
@@ -145,52 +142,52 @@ class Publisher:
         if version is None or not self.has_read:
             return
         try:
-            publication.save_state(self._directory, version.number, version.moments, self.encoded(version))
+            save_state(self._directory, version)
         except OSError as error:
             self._complaint.say(f"{self._directory}: {error.strerror}")
         else:
             self._complaint.say("")
 
-    def encoded(self, version: Version) -> tuple[Section, ...]:
-        """The sections of a version, for who wants to have them."""
-        with self._encoding:
-            number, encoded = self._encoded
-            if number < version.number:
-                encoded = self._encoder.encode(version.snapshot, version.number)
-                self._encoded = version.number, encoded
-            return encoded
+    def put(self, version: Publication) -> None:
+        """Let this be the version."""
+        with self._lock:
+            self.version = version
+            if version.version not in self._latest:
+                self._latest[version.version] = replace(version.snapshot)
+            if len(self._latest) > _KEPT_VERSIONS:
+                self._latest.popitem(last=False)
+
+    def since(self, version: Publication, known: int | None) -> State:
+        """What has changed to a version since the one that a reader has; with None the moments alone.
+
+        Who has one that is kept no more, or a later one, of a service that was killed before it had saved
+        that, gets all.
+        """
+        if known is None or known == version.version:
+            return State(version.version, version.version, tuple(version.moments))
+        with self._lock:
+            before = self._latest.get(known)
+        changes = find_changes(before or EMPTY, version.snapshot)
+        return State(version.version, known if before else 0, tuple(version.moments), changes)
 
     def withdraw(self) -> None:
         """Take away what names there are: nobody keeps them any more."""
         self.save()
         self._names.withdraw()
 
-    def _next(self, recorded: Snapshot, moments: Moments) -> Version:
+    def _next(self, recorded: Snapshot, moments: Moments) -> Publication:
         """The version with this content: the one before with other moments, if it is the same."""
         before = self.version
         if before is None:
-            return Version(_number(0), recorded, moments)
-        recorded = _kept(before.snapshot, recorded)
+            return Publication(_number(0), moments, recorded)
+        recorded = with_known(before.snapshot, recorded)
         if recorded == before.snapshot:
-            return Version(before.number, before.snapshot, moments)
+            return Publication(before.version, moments, before.snapshot)
         if time.monotonic() - self._decided_at < _REST_SECONDS:
             prepare(recorded, like=before.snapshot)
         else:
             share(recorded, like=before.snapshot)
-        return Version(_number(before.number), recorded, moments)
-
-
-def _kept(before: Snapshot, snapshot: Snapshot) -> Snapshot:
-    """The snapshot with the same objects for what is as it was: what was looked up in them holds."""
-    lists: dict[str, Any] = {}
-    for name in _KEPT:
-        known = {one.id: one for one in getattr(before, name)}
-        lists[name] = tuple(
-            [old if (old := known.get(one.id)) == one else one for one in getattr(snapshot, name)]
-        )
-        if len(known) == len(lists[name]) and all(map(is_, lists[name], getattr(before, name))):
-            lists[name] = getattr(before, name)
-    return replace(snapshot, **lists)
+        return Publication(_number(before.version), moments, recorded)
 
 
 def _number(before: int) -> int:

@@ -14,6 +14,7 @@ import pytest
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand import Needed, needed
+from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -98,7 +99,7 @@ def test_the_service_publishes_them_with_their_age(tmp_path: Path) -> None:
 def statistics_age(config: Config) -> float | None:
     published = inventory.known(config=config, max_age=math.inf).publication
     assert published is not None
-    return published.statistics_age_seconds
+    return age(published.moments.statistics_at)
 
 
 def test_where_only_a_filter_of_the_engines_asks_no_vm_is_measured(tmp_path: Path) -> None:

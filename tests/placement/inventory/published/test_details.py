@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.parsing.users import USER_VM_MANAGER
+from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, VnicProfile
 from ovirt_placement.store.keys import KeyStore
 from ovirt_simulator.core.engine import Engine
@@ -65,7 +66,7 @@ class Stage:
         return found
 
     def details_age(self) -> float | None:
-        return publication(self.config).details_age_seconds
+        return age(publication(self.config).moments.details_at)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
+from ovirt_placement.inventory.publication import age
 from tests.placement.databases import database
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.published.key_store import (
@@ -93,7 +94,7 @@ def test_a_store_that_is_away_at_the_start_is_not_awaited_for_ever(
     lockable(url)
     with locked(url), running(file) as service:
         assert names(published(config)) == []
-        assert publication(config).keys_age_seconds is None
+        assert age(publication(config).moments.keys_at) is None
         said = ended(service)
     assert said.count("decisions are made without them") == 1
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.inventory import sections
-from ovirt_placement.inventory.sections import Decoded, Encoder, Section, decode
-from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
+from ovirt_placement.inventory.changes import EMPTY, Changes, find_changes, with_changes, with_known
+from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy, Vm
 from tests import builders
 from tests.examples import examples
 from tests.placement.model.full_state import full_state, loaded
@@ -96,27 +94,22 @@ def changed(snapshot: Snapshot, at: set[int]) -> Snapshot:
     )
 
 
-def read(encoded: tuple[Section, ...], known: Decoded | None) -> Decoded:
-    return decode(tuple(each.version for each in encoded), lambda at: encoded[at].content, known)
-
-
 @settings(deadline=None, max_examples=examples(60))
 @given(snapshots, histories)
 def test_every_reader_finds_what_was_written_and_keeps_what_stayed(
     first: Snapshot, history: list[tuple[dict[str, Any], set[int], set[int]]]
 ) -> None:
-    encoder, snapshot = Encoder(), first
-    known: list[Decoded | None] = [None, None, None]
-    for version, (change, at, readers) in enumerate([({}, set(), {0, 1, 2}), *history], 1):
-        snapshot = changed(replace(snapshot, **change), at)
-        encoded = encoder.encode(snapshot, version)
-        assert len(encoded) == sections.COUNT
-        for reader in readers:
-            before = known[reader]
-            after = known[reader] = read(encoded, before)
-            assert after.snapshot == snapshot
-            if before is not None:
-                assert_shared(before.snapshot, after.snapshot)
+    snapshot, readers = first, [EMPTY] * 3
+    # What is known to the service of a reader's version is what was written, not what was read.
+    written = [EMPTY] * 3
+    for change, at, asking in ({}, set(), {0, 1, 2}), *history:
+        snapshot = with_known(snapshot, changed(replace(snapshot, **change), at))
+        for reader in asking:
+            sent = msgspec.msgpack.encode(find_changes(written[reader], snapshot))
+            after = with_changes(readers[reader], msgspec.msgpack.decode(sent, type=Changes))
+            assert after == snapshot
+            assert_shared(readers[reader], after)
+            readers[reader], written[reader] = after, snapshot
 
 
 def assert_shared(before: Snapshot, after: Snapshot) -> None:
@@ -130,54 +123,34 @@ def assert_shared(before: Snapshot, after: Snapshot) -> None:
             assert (known.get(identity) is record) == (known.get(identity) == record)
 
 
-@given(snapshots, snapshots)
-def test_only_what_changed_is_a_new_version_and_is_asked_for(one: Snapshot, other: Snapshot) -> None:
-    encoder = Encoder()
-    first = encoder.encode(one, 1)
-    known = read(first, None)
-    second = encoder.encode(other, 2)
-    asked: list[int] = []
-
-    def content(at: int) -> bytes:
-        asked.append(at)
-        return second[at].content
-
-    assert decode(tuple(each.version for each in second), content, known).snapshot == other
-    assert all(first[at].content != second[at].content for at in asked)
-    assert all(first[at] == second[at] for at in range(sections.COUNT) if at not in asked)
-
-
-def test_one_vm_that_comes_or_goes_changes_its_chunk_and_the_order_alone() -> None:
+def test_of_a_long_list_only_the_records_that_differ_are_sent() -> None:
     vms = [builders.vm(f"v{number}", "h1") for number in range(1000)]
     host = builders.host("h1")
-    encoder = Encoder()
-    before = encoder.encode(builders.snapshot(host, *vms), 1)
-    after = encoder.encode(builders.snapshot(host, *vms[:500], *vms[501:], builders.vm("new")), 2)
-    changed = [one for one, other in zip(after, before, strict=True) if one != other]
-    assert len(changed) <= 3
-    assert {each.version for each in changed} == {2}
+    before = builders.snapshot(host, *vms)
+    moved = replace(vms[7], memory_mb=7)
+    found = find_changes(before, with_known(before, builders.snapshot(host, *vms[:7], moved, *vms[8:])))
+    assert (found.content.keys(), found.orders) == ({"vms"}, {})
+    assert [msgspec.msgpack.decode(part, type=tuple[Vm, ...]) for part in found.content["vms"]] == [(moved,)]
+    found = find_changes(before, with_known(before, builders.snapshot(host, *vms[:-1])))
+    assert (found.content, found.orders.keys()) == ({"vms": []}, {"vms"})
 
 
-def test_a_whole_state_survives() -> None:
+def test_a_whole_state_survives_in_parts() -> None:
     snapshot = loaded(full_state())
-    assert read(Encoder().encode(snapshot, 1), None).snapshot == snapshot
+    many = replace(snapshot, vms=tuple(replace(snapshot.vms[0], id=f"v{number}") for number in range(1001)))
+    for one in (snapshot, many):
+        assert with_changes(EMPTY, find_changes(EMPTY, one)) == one
 
 
-def test_every_process_deals_records_out_alike() -> None:
-    """Else a service that restarts would have every reader decode all again, and readers would disagree."""
-    script = (
-        "from ovirt_placement.inventory.sections import Encoder; from tests import builders;"
-        "print([len(each.content) for each in Encoder().encode(builders.snapshot(builders.vm('v')), 1)])"
-    )
-    command = [sys.executable, "-c", script]
-    printed = {subprocess.run(command, capture_output=True, check=True).stdout for _ in range(2)}
-    assert len(printed) == 1
-
-
-@pytest.mark.parametrize("damage", [b"", b"\xff" * 3, b"\x00\x00", b"\x00" * 9])
-def test_what_is_no_order_is_refused(damage: bytes) -> None:
-    encoded = list(Encoder().encode(builders.snapshot(*map(builders.host, "abc")), 1))
-    assert len(encoded[1].content) == 3
-    encoded[1] = Section(damage, 2)
-    with pytest.raises(ValueError, match=r"places|range|zip"):
-        read(tuple(encoded), None)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        Changes({"vms": []}, {"vms": ["x"]}),
+        Changes({"nothing": [msgspec.Raw(b"\x90")]}),
+        Changes({"vms": [msgspec.Raw(b"\x91\x01")]}),
+        Changes({"clusters": []}),
+    ],
+)
+def test_what_are_no_changes_is_refused(damage: Changes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        with_changes(EMPTY, damage)
